@@ -1,0 +1,70 @@
+# The tasks of this project. `make run` and `make test` install what they need on Debian and
+# Ubuntu (root or sudo); elsewhere they say what is missing.
+
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stripewright
+VENV := $(CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
+PYTHON := $(VENV)/bin/python
+SOURCES := appliance tui tests
+
+.PHONY: help run test check lint format unit fio lab image-tests image screens lock setup clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: setup ## Build the image, boot it with four emulated drives, open the TUI (or print status)
+	$(PYTHON) -m tests.rig.run
+
+test: setup check fio image lab image-tests ## Every test, set-up included
+
+check: $(VENV)/ready lint unit ## Lint, types, unit tests and cases (under a minute)
+
+lint: $(VENV)/ready
+	$(VENV)/bin/ruff check $(SOURCES)
+	$(VENV)/bin/ruff format --check $(SOURCES)
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+format: $(VENV)/ready ## Bring the sources into the house format
+	$(VENV)/bin/ruff format $(SOURCES)
+	$(VENV)/bin/ruff check --fix $(SOURCES)
+
+unit: $(VENV)/ready
+	$(PYTHON) -m pytest -q tests/unit tests/cases tests/tui
+
+fio: $(VENV)/ready ## Real fio on temporary files
+	$(PYTHON) -m pytest -q tests/fio
+
+lab: $(VENV)/ready ## Real md and XFS in a guest kernel
+	$(PYTHON) -m pytest -q tests/lab
+
+image-tests: $(VENV)/ready ## Boot the built image, again and again
+	$(PYTHON) -m pytest -q tests/image
+
+image: setup ## Build the image
+	$(PYTHON) -m tests.rig.build
+
+screens: $(VENV)/ready ## Draw the pictures of the TUI in docs/
+	$(PYTHON) -m tests.tui.capture
+
+lock: ## Pin the newest versions that pyproject.toml allows, with hashes
+	python3 -m venv $(CACHE)/lock && $(CACHE)/lock/bin/pip -q install pip-tools
+	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
+	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  -o requirements/image.txt pyproject.toml
+	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
+	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  --extra dev -o requirements/dev.txt pyproject.toml
+
+setup: ## Install what building and testing need
+	sh tests/rig/setup.sh
+	@$(MAKE) --no-print-directory $(VENV)/ready
+
+$(VENV)/ready: requirements/dev.txt
+	sh tests/rig/setup.sh
+	rm -rf $(VENV)
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip -q install --require-hashes -r requirements/dev.txt
+	touch $@
+
+clean: ## Remove images, environments and caches (all are outside the tree)
+	rm -rf $(CACHE)

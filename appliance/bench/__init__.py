@@ -1,0 +1,1 @@
+"""Suite -> run -> result -> verdict: fio measurements that can be believed."""

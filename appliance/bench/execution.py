@@ -1,0 +1,117 @@
+"""Running one fio process in the private directory, and choosing its engine by trying."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from appliance.bench import fio
+from appliance.bench.precondition import PrivateDirectory
+from appliance.errors import CommandFailed, OperatorError, ProgramMissing
+from appliance.system import process
+
+_TICK_SECONDS = 0.2
+_PROBE_SECONDS = 120.0
+# More than any report or error text; a runaway program must not fill the memory.
+_MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How fio ended. ``returncode`` is negative for a signal."""
+
+    returncode: int
+    output: str
+    errors: str
+
+    @property
+    def in_words(self) -> str:
+        """Empty for a normal end, else one clause."""
+        if self.returncode == 0:
+            return ""
+        if self.returncode < 0:
+            return f"fio was ended by signal {-self.returncode}"
+        said = [line for line in self.errors.splitlines() if line.strip()]
+        return f"fio exited with status {self.returncode}" + (
+            f" ({said[-1].strip()})" if said else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fio:
+    """The fio that is installed, with the engine that works in this directory."""
+
+    version: str
+    engine: str
+    passed_over: tuple[str, ...]
+
+
+def find_fio() -> str:
+    """The version of fio (``fio-3.33``); :class:`ProgramMissing` if it is not installed."""
+    if process.find_program("fio") is None:
+        raise ProgramMissing("fio", "install it (Debian, Ubuntu: apt install fio) and try again")
+    return process.run(("fio", "--version"), timeout_seconds=60).stdout.strip()
+
+
+def run_fio(
+    arguments: Sequence[str],
+    directory: PrivateDirectory,
+    *,
+    timeout_seconds: float,
+    on_tick: Callable[[], None],
+) -> Ended:
+    """Run fio to its end, calling ``on_tick`` five times a second.
+
+    An exception from ``on_tick`` (a cancelled run) stops fio and passes on.
+    :class:`CommandFailed` if fio does not end in ``timeout_seconds``. The calling thread
+    must live as long as fio: fio dies with it, so that a killed run leaves no load behind.
+    """
+    argv = ("fio", *arguments)
+    if process.find_program("setpriv"):
+        argv = ("setpriv", "--pdeathsig", "KILL", *argv)
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        running = process.start(argv, stdout=output, stderr=errors, cwd=directory.working_directory)
+        deadline = time.monotonic() + timeout_seconds
+        try:
+            while running.poll() is None:
+                on_tick()
+                if time.monotonic() > deadline:
+                    raise CommandFailed(
+                        argv, None, "", "a disk may hang: look at journalctl -k, then try again"
+                    )
+                time.sleep(_TICK_SECONDS)
+        finally:
+            returncode = process.stop(running)
+        output.seek(0)
+        errors.seek(0)
+        return Ended(
+            returncode,
+            output.read(_MAX_OUTPUT_BYTES).decode(errors="replace"),
+            errors.read(_MAX_OUTPUT_BYTES).decode(errors="replace"),
+        )
+
+
+def choose_engine(version: str, directory: PrivateDirectory, *, on_tick: Callable[[], None]) -> Fio:
+    """The first engine of :data:`fio.ENGINES` that does a direct write in ``directory``.
+
+    An engine can be compiled in and still be forbidden (kernel.io_uring_disabled, a seccomp
+    filter), and only trying tells.
+    """
+    enghelp = process.run(("fio", "--enghelp"), timeout_seconds=60).stdout
+    passed_over: list[str] = []
+    for engine in fio.offered_engines(enghelp):
+        ended = run_fio(
+            fio.probe_arguments(engine, "probe"),
+            directory,
+            timeout_seconds=_PROBE_SECONDS,
+            on_tick=on_tick,
+        )
+        if ended.returncode == 0:
+            return Fio(version, engine, tuple(passed_over))
+        passed_over.append(f"{engine} does not work here: {ended.in_words}")
+    raise OperatorError(
+        f"fio cannot write in {directory.path}: {passed_over[-1] if passed_over else 'no engine'}",
+        f"fio must offer one of {', '.join(fio.ENGINES)}; see: fio --enghelp",
+    )

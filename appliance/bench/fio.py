@@ -1,0 +1,241 @@
+"""fio: arguments from typed fields, and its json+ output back into numbers. Pure.
+
+fio runs in the private directory and gets file names without any folder, because it
+splits paths at ``:``. Each worker is a fio job of its own over its own files, merged into
+one report by ``group_reporting``; ``--thread`` makes it one process, so that ending fio
+ends all of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from appliance.errors import OperatorError
+from appliance.model import Job
+
+_T = TypeVar("_T")
+
+# In order of preference. Part of a result's key: numbers of different engines differ.
+ENGINES = ("io_uring", "libaio", "psync")
+# These submit and wait, so that any iodepth above 1 is ignored (fio's HOWTO, iodepth=).
+SYNCHRONOUS_ENGINES = frozenset({"psync"})
+PREPARE_BLOCK_BYTES = 1024 * 1024
+_PREPARE_IODEPTH = 4
+_PROBE_BYTES = 64 * 1024
+
+
+class FioOutputError(OperatorError):
+    """fio's output is not a whole json+ report."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"fio's report cannot be used: {what}",
+            "see what fio said in the journal, and try the suite again",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionReport:
+    """What fio did in one direction. Rates are per second; ``runtime_ms`` is fio's own."""
+
+    io_bytes: int
+    total_ios: int
+    iops: float
+    bandwidth_bytes: float
+    runtime_ms: int
+    latency_mean_ns: float
+    percentiles_ns: dict[str, int]
+    bins: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FioReport:
+    """One fio run. ``cpu_percent`` is the mean share of a core that a worker used."""
+
+    version: str
+    error: int
+    cpu_percent: float
+    directions: dict[str, DirectionReport]
+
+
+def offered_engines(enghelp: str) -> tuple[str, ...]:
+    """Those of :data:`ENGINES` that ``fio --enghelp`` lists; being listed is not yet working."""
+    listed = set(enghelp.split())
+    return tuple(engine for engine in ENGINES if engine in listed)
+
+
+def probe_arguments(engine: str, file_name: str) -> tuple[str, ...]:
+    """A tiny direct write with ``engine``: works only if kernel, policy and filesystem let it."""
+    return (
+        "--output-format=json+",
+        "--eta=never",
+        "--name=probe",
+        f"--filename={file_name}",
+        f"--ioengine={engine}",
+        "--direct=1",
+        "--rw=write",
+        "--bs=4096",
+        f"--size={_PROBE_BYTES}",
+        "--thread",
+    )
+
+
+def prepare_arguments(
+    file_names: Sequence[str], *, file_size_bytes: int, engine: str
+) -> tuple[str, ...]:
+    """Write every byte of every file once: direct, 1 MiB blocks, incompressible, synced."""
+    return (
+        *_global_arguments(engine),
+        "--rw=write",
+        f"--bs={PREPARE_BLOCK_BYTES}",
+        f"--iodepth={_PREPARE_IODEPTH}",
+        f"--filesize={file_size_bytes}",
+        # Space first and in few extents; the writes then turn it from unwritten to written.
+        "--fallocate=native",
+        "--end_fsync=1",
+        *_workers(file_names, len(file_names)),
+    )
+
+
+def job_arguments(
+    job: Job, file_names: Sequence[str], *, file_size_bytes: int, engine: str
+) -> tuple[str, ...]:
+    """Measure ``job`` over files that exist already; a missing file is an error."""
+    return (
+        *_global_arguments(engine),
+        f"--rw={job.rw}",
+        f"--bs={job.block_size_bytes}",
+        f"--iodepth={job.iodepth}",
+        f"--filesize={file_size_bytes}",
+        "--allow_file_create=0",
+        "--time_based",
+        f"--runtime={round(job.runtime_seconds * 1000)}ms",
+        # Other offsets in each run and worker, and no map of visited blocks to keep.
+        "--randrepeat=0",
+        "--norandommap",
+        *_workers(file_names, job.jobs),
+    )
+
+
+def _global_arguments(engine: str) -> tuple[str, ...]:
+    return (
+        "--output-format=json+",
+        "--eta=never",
+        "--thread",
+        "--group_reporting",
+        f"--ioengine={engine}",
+        "--direct=1",
+        # Random buffers with a changed word in each block: nothing below can compress or
+        # deduplicate them, and it costs far less processor than filling them anew.
+        "--scramble_buffers=1",
+        # Latency from submission to completion. clat alone misleads: an I/O that completes
+        # inside the submitting system call has nearly all of its time in slat.
+        "--lat_percentiles=1",
+        "--clat_percentiles=0",
+    )
+
+
+def _workers(file_names: Sequence[str], count: int) -> list[str]:
+    """One job a worker. Files are dealt out in turn; with more workers than files they share."""
+    arguments: list[str] = []
+    for worker in range(count):
+        own = file_names[worker::count] or (file_names[worker % len(file_names)],)
+        arguments += [f"--name=w{worker}", f"--filename={':'.join(own)}"]
+    return arguments
+
+
+# --------------------------------------------------------------------------- its report
+
+
+def parse_report(text: str) -> FioReport:
+    """The report in ``text``, with or without other lines before and after it.
+
+    fio prints notes and warnings ahead of its JSON, into the same file. Raises
+    :class:`FioOutputError` if there is no report, or only a part of one.
+    """
+    document = _find_document(text)
+    jobs = _get(document, "jobs", list)
+    if len(jobs) != 1 or not isinstance(jobs[0], dict):
+        raise FioOutputError(f"{len(jobs)} job groups where one was asked for")
+    job: dict[str, Any] = jobs[0]
+    return FioReport(
+        version=_get(document, "fio version", str),
+        error=_get(job, "error", int),
+        cpu_percent=_number(job, "usr_cpu") + _number(job, "sys_cpu"),
+        directions={
+            direction: _direction(_get(job, direction, dict))
+            for direction in ("read", "write")
+            if _get(_get(job, direction, dict), "total_ios", int) > 0
+        },
+    )
+
+
+def _find_document(text: str) -> dict[str, Any]:
+    decoder = json.JSONDecoder()
+    start, reason = text.find("{"), "it holds no JSON"
+    while start >= 0:
+        try:
+            found, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError) as error:
+            reason = f"its JSON is broken or cut off ({error})"
+            end = start + 1
+        else:
+            if isinstance(found, dict) and "jobs" in found:
+                return found
+        # Only a brace at the beginning of a line can open the report; anything else would
+        # try every brace of a long broken text.
+        start = text.find("\n{", end)
+        start = start + 1 if start >= 0 else -1
+    raise FioOutputError(reason)
+
+
+def _direction(report: dict[str, Any]) -> DirectionReport:
+    mean = _get(report, "lat_ns", dict)
+    # With lat_percentiles=1 the histogram is of total latency; reports made without it
+    # have one of completion latency only.
+    histogram = mean if "percentile" in mean or "bins" in mean else _get(report, "clat_ns", dict)
+    return DirectionReport(
+        io_bytes=_get(report, "io_bytes", int),
+        total_ios=_get(report, "total_ios", int),
+        iops=_number(report, "iops"),
+        bandwidth_bytes=_number(report, "bw_bytes"),
+        runtime_ms=_get(report, "runtime", int),
+        latency_mean_ns=_number(mean, "mean"),
+        percentiles_ns={
+            str(key): _whole(value) for key, value in _optional(histogram, "percentile").items()
+        },
+        bins={
+            _whole(key): _whole(value)
+            for key, value in _optional(histogram, "bins").items()
+            if _whole(value) > 0
+        },
+    )
+
+
+def _get(table: dict[str, Any], key: str, kind: type[_T]) -> _T:
+    value = table.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise FioOutputError(f"'{key}' is missing or not what fio prints there")
+    return value
+
+
+def _optional(table: dict[str, Any], key: str) -> dict[str, Any]:
+    """``table[key]``, or nothing: fio leaves it out when there was nothing to count."""
+    return _get(table, key, dict) if key in table else {}
+
+
+def _number(table: dict[str, Any], key: str) -> float:
+    value = table.get(key)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise FioOutputError(f"'{key}' is missing or not a number")
+    return float(value)
+
+
+def _whole(value: object) -> int:
+    try:
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FioOutputError("its histogram holds something that is no number") from error

@@ -1,0 +1,36 @@
+"""Whether somebody else is using the disks before a run starts. Pure.
+
+A measurement beside other load measures neither, and disturbs that load. The rule is
+simple on purpose: a disk that was busy for more than 5 % of a two-second window is in use.
+"""
+
+from __future__ import annotations
+
+from appliance.bench import sampler
+from appliance.model import Counters
+
+MAX_FOREIGN_UTIL = 0.05
+WINDOW_SECONDS = 2.0
+# A short burst (a log being written) is waited out; a database at work is not.
+PATIENCE_SECONDS = 20.0
+
+
+def foreign_load(
+    before: dict[str, Counters],
+    after: dict[str, Counters],
+    *,
+    seconds: float,
+    max_util: float = MAX_FOREIGN_UTIL,
+) -> str:
+    """Why the disks are not quiet, in one sentence; empty if they are."""
+    for device, counters in after.items():
+        if device not in before:
+            continue
+        rate = sampler.rates(before[device], counters, seconds=seconds, at_ns=0)
+        if rate.util > max_util:
+            return (
+                f"not started because of foreign load: {device} was busy {rate.util * 100:.0f} % "
+                f"of the time ({rate.read_iops:.0f} reads, {rate.write_iops:.0f} writes a second), "
+                f"and {max_util * 100:.0f} % is allowed"
+            )
+    return ""

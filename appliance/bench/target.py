@@ -1,0 +1,64 @@
+"""Which block devices carry a directory: the stripe, and the members that do the I/O."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """``device`` is the kernel name of what is mounted, ``members`` the disks below it.
+
+    A plain disk is its own only member. Both are empty where the filesystem has no block
+    device of its own; ``problem`` then says why in one sentence.
+    """
+
+    device: str = ""
+    members: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """The device and its members, each once, the device first."""
+        return tuple(dict.fromkeys((self.device, *self.members))) if self.device else ()
+
+
+def devices_of(device_number: int, *, sys_root: Path = Path("/sys")) -> Devices:
+    """Follow ``st_dev`` to /sys/dev/block and down its slaves. Never raises.
+
+    Major 0 means an anonymous device: tmpfs, overlay, btrfs, NFS.
+    """
+    major, minor = os.major(device_number), os.minor(device_number)
+    if major == 0:
+        return Devices(
+            problem="the target's filesystem has no block device of its own, so that what "
+            "reached the disks cannot be counted and COVERAGE is not judged"
+        )
+    link = sys_root / "dev" / "block" / f"{major}:{minor}"
+    try:
+        top = link.resolve(strict=True)
+    except OSError:
+        return Devices(problem=f"block device {major}:{minor} of the target is not in /sys")
+    return Devices(device=top.name, members=tuple(dict.fromkeys(_leaves(top))))
+
+
+def _leaves(device: Path) -> list[str]:
+    """Kernel names of the lowest devices, md members in slot order where the kernel tells."""
+    slaves = device / "slaves"
+    below = (
+        sorted(slaves.iterdir(), key=lambda entry: _order(device, entry.name))
+        if (slaves.is_dir())
+        else []
+    )
+    if not below:
+        return [device.name]
+    return [leaf for entry in below for leaf in _leaves(entry.resolve())]
+
+
+def _order(array: Path, name: str) -> tuple[int, str]:
+    try:
+        return int((array / "md" / f"dev-{name}" / "slot").read_text()), name
+    except (OSError, ValueError):
+        return 1 << 30, name

@@ -1,0 +1,236 @@
+"""The ``stripewright`` command: what can be asked, and nothing of how it is done.
+
+Rooms are imported by the command that needs them, so that `status` over a slow SSH
+line does not pay for Textual, nor the TUI for the planner.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from appliance import __version__, paths
+from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, OperatorError
+from appliance.text import printable
+
+Handler = Callable[[argparse.Namespace], int]
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line and a hint, like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        _complain(message, f"see: {self.prog} --help")
+        raise SystemExit(EXIT_USAGE)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status (0 ok, 1 failed, 2 usage, 3 refused, 4 stale)."""
+    arguments = _parser().parse_args(argv)
+    handler: Handler = arguments.handler
+    try:
+        status = handler(arguments)
+        sys.stdout.flush()
+    except OperatorError as error:
+        _complain(error.message, error.hint)
+        return error.exit_code
+    except KeyboardInterrupt:
+        _complain("interrupted", "nothing else was started")
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) has gone: not an error. Python flushes stdout once more at
+        # exit and must not complain about it then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+    except OSError as error:
+        _complain(str(error), "the file system or a device said no; nothing after that was done")
+        return EXIT_FAILED
+    return status
+
+
+def _complain(message: str, hint: str) -> None:
+    print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
+    if hint:
+        print(f"hint: {printable(' '.join(hint.split()))}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="stripewright",
+        description="Local disks of a cloud machine: striped, measured, watched.",
+        epilog="Without a command: the TUI on a terminal, 'status' otherwise.",
+    )
+    parser.add_argument("--version", action="version", version=f"stripewright {__version__}")
+    parser.set_defaults(handler=_default, json=False, db=paths.HISTORY_DB)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+
+    def command(
+        name: str, summary: str, handler: Handler, **options: str
+    ) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=summary, description=summary)
+        sub.set_defaults(handler=handler)
+        if options.get("json") != "no":
+            sub.add_argument("--json", action="store_true", help="print one JSON document")
+        return sub
+
+    _add_db(command("status", "health, volumes, last suite", _status))
+    command("inventory", "every disk, and why it is used or not", _inventory)
+    plan = command("plan", "what would be done to the disks, and why", _plan)
+    plan.add_argument("--inventory", type=Path, metavar="FILE", help="plan for this document")
+    plan.add_argument("--layout", type=Path, metavar="FILE", help="plan for this layout.toml")
+    command("suites", "the benchmark suites there are", _suites)
+    _add_bench(command("bench", "measure", _bench_without_action, json="no"))
+    results = command("results", "what was measured, with verdicts", _results)
+    _add_db(results)
+    results.add_argument("--run", type=int, metavar="ID", help="this run (default: the last five)")
+    command("doctor", "is everything there that the appliance needs", _doctor)
+    _add_db(command("tui", "the screens", _tui, json="no"))
+
+    # What units run. They are commands so that they can be run by hand, too.
+    command("assemble", "what the boot unit runs: create or assemble, and mount (root)", _assemble)
+    notice = command("notice", "what a failed unit runs: journal it", _notice, json="no")
+    notice.add_argument("unit")
+    return parser
+
+
+def _add_bench(bench: argparse.ArgumentParser) -> None:
+    actions = bench.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
+    run = actions.add_parser("run", help="run a suite", description="Run a suite.")
+    run.set_defaults(handler=_bench_run)
+    run.add_argument("suite", metavar="SUITE")
+    run.add_argument(
+        "--target", type=Path, metavar="DIR", help="measure here (default: the mounted volume)"
+    )
+    run.add_argument(
+        "--time-factor", type=_positive, default=1.0, metavar="F", help="scale every run time by F"
+    )
+    run.add_argument("--json", action="store_true", help="print one JSON document")
+    _add_db(run)
+    reap = actions.add_parser(
+        "reap", help="mark runs whose process is gone as aborted (after a crash)"
+    )
+    reap.set_defaults(handler=_bench_reap)
+    _add_db(reap)
+
+
+def _add_db(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--db",
+        type=Path,
+        default=paths.HISTORY_DB,
+        metavar="FILE",
+        help=f"history database (default: {paths.HISTORY_DB})",
+    )
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.001 <= value <= 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0.001 to 1000")
+    return value
+
+
+def _default(arguments: argparse.Namespace) -> int:
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        return _tui(arguments)
+    return _status(arguments)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from appliance.commands import show
+
+    return show.status(arguments.db, as_json=arguments.json)
+
+
+def _inventory(arguments: argparse.Namespace) -> int:
+    from appliance.commands import show
+
+    return show.inventory(as_json=arguments.json)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from appliance.commands import show
+
+    return show.plan(arguments.inventory, arguments.layout, as_json=arguments.json)
+
+
+def _suites(arguments: argparse.Namespace) -> int:
+    from appliance.commands import measure
+
+    return measure.suites(as_json=arguments.json)
+
+
+def _bench_without_action(_: argparse.Namespace) -> int:
+    _complain("bench: no action given", "try: stripewright bench run smoke")
+    return EXIT_USAGE
+
+
+def _bench_run(arguments: argparse.Namespace) -> int:
+    from appliance.commands import measure
+
+    return measure.run(
+        arguments.suite,
+        target=arguments.target,
+        db=arguments.db,
+        time_factor=arguments.time_factor,
+        as_json=arguments.json,
+    )
+
+
+def _bench_reap(arguments: argparse.Namespace) -> int:
+    from appliance.commands import measure
+
+    return measure.reap(arguments.db)
+
+
+def _results(arguments: argparse.Namespace) -> int:
+    from appliance.commands import measure
+
+    return measure.results(arguments.db, run_id=arguments.run, as_json=arguments.json)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from appliance import doctor
+
+    return doctor.main(as_json=arguments.json)
+
+
+def _tui(arguments: argparse.Namespace) -> int:
+    from tui.app import run
+    from tui.terminal import TerminalUnusable
+
+    try:
+        return run(arguments.db)
+    except TerminalUnusable as error:
+        # What can be told without a screen is told; scripts and serial consoles get here.
+        _complain(error.message, error.hint)
+        return _status(arguments)
+
+
+def _assemble(_: argparse.Namespace) -> int:
+    from appliance.storage import executor
+
+    return executor.boot(paths.LAYOUT_FILE)
+
+
+def _notice(arguments: argparse.Namespace) -> int:
+    from appliance.system import journal
+
+    journal.event(
+        journal.Event.UNIT_FAILED,
+        f"{arguments.unit} failed",
+        priority=journal.Priority.ERROR,
+        unit=arguments.unit,
+    )
+    return EXIT_OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""``stripewright doctor``: is everything there that the appliance needs, and is it well.
+
+Each check is a fact, a verdict and what to do; nothing is changed. Missing storage tools
+are a failure only where the boot unit is installed: on a laptop the benchmarks need fio alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from appliance import paths, text
+from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError
+from appliance.system import process, services
+
+_STORAGE_TOOLS = ("mdadm", "mkfs.xfs", "xfs_info", "wipefs", "blkid", "mount", "udevadm")
+_MDADM_CONF = Path("/etc/mdadm/mdadm.conf")
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at. ``hint`` is empty when nothing needs to be done."""
+
+    name: str
+    verdict: Verdict
+    found: str
+    hint: str = ""
+
+
+def main(*, as_json: bool) -> int:
+    """Print every check; 1 if one failed."""
+    checks = examine()
+    if as_json:
+        print(json.dumps({"checks": [asdict(check) for check in checks]}, indent=2))
+    else:
+        marks = {Verdict.OK: "✓ ok", Verdict.WARN: "! warn", Verdict.FAIL: "✗ fail"}
+        print(
+            text.table(
+                [("", "CHECK", "FOUND")] + [(marks[c.verdict], c.name, c.found) for c in checks]
+            )
+        )
+        for check in checks:
+            if check.hint:
+                print(f"{check.name}: {text.printable(check.hint)}")
+    return EXIT_FAILED if any(check.verdict is Verdict.FAIL for check in checks) else EXIT_OK
+
+
+def examine(*, db: Path = paths.HISTORY_DB, mdadm_conf: Path = _MDADM_CONF) -> list[Check]:
+    """Look at programs, units, configuration and history, in the order of a boot."""
+    on_appliance = services.systemd_is_running() and _installed(services.ASSEMBLE_UNIT)
+    checks = [_fio(), *(_tool(name, required=on_appliance) for name in _STORAGE_TOOLS)]
+    checks.append(_layout())
+    if on_appliance:
+        checks += [_auto_assembly(mdadm_conf), _unit(services.ASSEMBLE_UNIT)]
+        checks.append(_unit(services.BENCH_TIMER.format(suite="smoke")))
+    checks.append(_history(db, required=on_appliance))
+    return checks
+
+
+def _installed(unit: str) -> bool:
+    return any(
+        (Path(folder) / unit).exists()
+        for folder in ("/etc/systemd/system", "/usr/lib/systemd/system")
+    )
+
+
+def _fio() -> Check:
+    try:
+        version = process.run(["fio", "--version"], timeout_seconds=20).stdout.strip()
+    except OperatorError as error:
+        return Check("fio", Verdict.FAIL, error.message, error.hint)
+    return Check("fio", Verdict.OK, version)
+
+
+def _tool(name: str, *, required: bool) -> Check:
+    found = process.find_program(name)
+    if found:
+        return Check(name, Verdict.OK, found)
+    verdict = Verdict.FAIL if required else Verdict.WARN
+    return Check(name, verdict, "not found", f"install the package that provides '{name}'")
+
+
+def _layout() -> Check:
+    from appliance.storage.layout import load_layout
+
+    try:
+        layout = load_layout(paths.LAYOUT_FILE)
+    except OperatorError as error:
+        return Check("layout", Verdict.FAIL, error.message, error.hint)
+    names = ", ".join(f"{volume.name} at {volume.mount}" for volume in layout.volumes)
+    return Check("layout", Verdict.OK, f"{layout.source}: {names}")
+
+
+def _auto_assembly(conf: Path) -> Check:
+    try:
+        lines = [line.split("#")[0].split() for line in conf.read_text().splitlines()]
+    except OSError as error:
+        return Check("md auto-assembly", Verdict.FAIL, str(error), "it must contain: AUTO -all")
+    if ["AUTO", "-all"] in lines:
+        return Check("md auto-assembly", Verdict.OK, f"off ({conf})")
+    return Check(
+        "md auto-assembly",
+        Verdict.FAIL,
+        f"{conf} does not switch it off",
+        "arrays could come up under a name nobody chose: add the line 'AUTO -all'",
+    )
+
+
+def _unit(name: str) -> Check:
+    try:
+        state = services.unit_state(name)
+    except OperatorError as error:
+        return Check(name, Verdict.FAIL, error.message, error.hint)
+    found = f"{state.active} ({state.sub})"
+    if state.active == "active":
+        return Check(name, Verdict.OK, found)
+    verdict = Verdict.FAIL if state.active == "failed" else Verdict.WARN
+    return Check(name, verdict, found, f"look at: systemctl status {name}")
+
+
+def _history(db: Path, *, required: bool) -> Check:
+    from appliance.history import queries
+
+    try:
+        with queries.open_readonly(db) as reader:
+            epoch = reader.current_epoch()
+    except OperatorError as error:
+        verdict = Verdict.FAIL if required else Verdict.WARN
+        return Check("history", verdict, error.message, error.hint)
+    usage = os.statvfs(db.parent)
+    free_bytes = usage.f_bavail * usage.f_frsize
+    found = f"{db}: epoch {epoch.id if epoch else 'none yet'}, {text.size(free_bytes)} free"
+    if free_bytes < 64 * 1024 * 1024:
+        return Check("history", Verdict.WARN, found, f"make room on the file system of {db}")
+    return Check("history", Verdict.OK, found)

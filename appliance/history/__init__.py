@@ -1,0 +1,1 @@
+"""What was measured and done, in one SQLite file: schema, writes, read-only queries."""

@@ -1,0 +1,86 @@
+"""What both sides of history.db agree on: the file's header, and how values are packed.
+
+Standard library only. Reading must not pay for the library that writes.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Mapping
+
+from appliance.errors import OperatorError
+
+APPLICATION_ID = 0x53775274  # "SwRt" in the file's header, so that file(1) can tell
+SCHEMA_VERSION = 1
+
+
+class HistoryBusyError(OperatorError):
+    """Another process held the file for longer than one waits."""
+
+
+def pack_bins(bins: Mapping[int, int]) -> bytes:
+    """Histogram bins as zlib-compressed JSON ``[[ns, count], …]``, ascending."""
+    return zlib.compress(json.dumps(sorted(bins.items()), separators=(",", ":")).encode())
+
+
+def unpack_bins(packed: bytes) -> dict[int, int]:
+    """The reverse of :func:`pack_bins`."""
+    return {int(ns): int(count) for ns, count in json.loads(zlib.decompress(packed))}
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether ``error`` means that the file's content is broken, not busy or forbidden."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+
+
+def operator_error(path: object, error: sqlite3.Error) -> OperatorError:
+    """``error`` in words that an operator can act on."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if is_damage(error):
+        return damaged(path, error)
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return HistoryBusyError(
+            f"history {path} is in use by another process", "try again in a moment"
+        )
+    if name in {"SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY"}:
+        return OperatorError(
+            f"history {path} has an unfinished write of a process that was killed",
+            "it is undone by whoever may write: the next run, or: stripewright bench reap",
+        )
+    hints = {
+        "SQLITE_FULL": "make room on that filesystem",
+        "SQLITE_READONLY": "give a file that you may write with --db FILE",
+        "SQLITE_CANTOPEN": "give a file that you may use with --db FILE",
+        "SQLITE_PERM": "give a file that you may use with --db FILE",
+    }
+    hint = next((text for key, text in hints.items() if name.startswith(key)), "")
+    return OperatorError(
+        f"history {path}: {error}", hint or "look at the filesystem that holds it, then try again"
+    )
+
+
+def damaged(path: object, error: Exception) -> OperatorError:
+    """The file's content is broken; a reader can only say so."""
+    return OperatorError(
+        f"history {path} is damaged: {error}",
+        "the next run or boot sets it aside and begins a new one; keep a copy if you need it",
+    )
+
+
+def foreign(path: object) -> OperatorError:
+    """The file is a database of some other program."""
+    return OperatorError(
+        f"{path} is an SQLite database, but not a Stripewright history",
+        "give another file with --db FILE",
+    )
+
+
+def too_new(path: object, version: int) -> OperatorError:
+    """The file was written by a later version."""
+    return OperatorError(
+        f"history {path} has schema version {version}, and this program knows {SCHEMA_VERSION}",
+        "use the Stripewright version that wrote it, or a newer one",
+    )

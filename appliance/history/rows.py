@@ -1,0 +1,155 @@
+"""Rows of history.db to and from the frozen values of appliance.model. Pure.
+
+The column names are those of docs/schema.md; keeping both directions side by side is
+what keeps them the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from appliance.model import (
+    Counters,
+    EpochRecord,
+    Finding,
+    JobResult,
+    RunRecord,
+    RunState,
+    Sample,
+    Severity,
+)
+
+Row = dict[str, Any]
+
+# Columns of result that are fields of JobResult of the same name and type.
+_RESULT_FIELDS = (
+    "job",
+    "direction",
+    "engine",
+    "block_size_bytes",
+    "iops",
+    "bandwidth_bytes",
+    "io_bytes",
+    "total_ios",
+    "latency_mean_ns",
+    "runtime_ms",
+    "runtime_asked_ms",
+    "jobs",
+    "iodepth",
+    "errors",
+    "cpu_percent",
+    "device_bytes",
+    "published_iops",
+)
+
+
+def to_json(value: object) -> str:
+    """Compact JSON, keys in the order given."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def result_row(run_id: int, result: JobResult) -> Row:
+    return {
+        "run_id": run_id,
+        **{name: getattr(result, name) for name in _RESULT_FIELDS},
+        "percentiles_ns": to_json(result.percentiles_ns),
+        "valid": int(result.valid),
+    }
+
+
+def finding_rows(result_id: int, findings: Iterable[Finding]) -> list[Row]:
+    return [
+        {
+            "result_id": result_id,
+            "code": finding.code,
+            "severity": finding.severity.value,
+            "message": finding.message,
+            "measured": finding.measured,
+            "limit_value": finding.limit,
+            "corrected": finding.corrected,
+            "unit": finding.unit,
+        }
+        for finding in findings
+    ]
+
+
+def delta_rows(result_id: int, deltas: Iterable[Counters]) -> list[Row]:
+    return [{"result_id": result_id, **dataclasses.asdict(delta)} for delta in deltas]
+
+
+def sample_rows(run_id: int, samples: Iterable[Sample]) -> list[Row]:
+    return [{"run_id": run_id, **dataclasses.asdict(sample)} for sample in samples]
+
+
+def to_result(
+    row: Mapping[str, Any],
+    *,
+    bins: dict[int, int],
+    deltas: Iterable[Mapping[str, Any]],
+    findings: Iterable[Mapping[str, Any]],
+) -> JobResult:
+    return JobResult(
+        **{name: row[name] for name in _RESULT_FIELDS},
+        percentiles_ns=json.loads(row["percentiles_ns"]),
+        bins=bins,
+        device_deltas=tuple(
+            Counters(**{f.name: delta[f.name] for f in dataclasses.fields(Counters)})
+            for delta in deltas
+        ),
+        findings=tuple(
+            Finding(
+                code=finding["code"],
+                severity=Severity(finding["severity"]),
+                message=finding["message"],
+                measured=finding["measured"],
+                limit=finding["limit_value"],
+                corrected=finding["corrected"],
+                unit=finding["unit"] or "",
+            )
+            for finding in findings
+        ),
+    )
+
+
+def to_sample(row: Mapping[str, Any]) -> Sample:
+    return Sample(**{field.name: row[field.name] for field in dataclasses.fields(Sample)})
+
+
+def to_run(row: Mapping[str, Any]) -> RunRecord:
+    return RunRecord(
+        id=row["id"],
+        suite=row["suite"],
+        state=RunState(row["state"]),
+        epoch_id=row["epoch_id"],
+        target=row["target"],
+        engine=row["engine"] or "",
+        fio_version=row["fio_version"] or "",
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        phase=row["phase"] or "",
+        job_index=row["job_index"] or 0,
+        job_count=row["job_count"] or 0,
+        phase_started_at=row["phase_started_at"] or row["started_at"],
+        phase_seconds=row["phase_seconds"] or 0.0,
+        reason=row["reason"] or "",
+        pid=row["pid"],
+        device=row["device"] or "",
+        members=tuple(json.loads(row["members"] or "[]")),
+        machine_type=row["machine_type"] or "",
+        time_factor=row["time_factor"] or 1.0,
+        notes=tuple(json.loads(row["notes"] or "[]")),
+    )
+
+
+def to_epoch(row: Mapping[str, Any]) -> EpochRecord:
+    return EpochRecord(
+        id=row["id"],
+        opened_at=row["opened_at"],
+        fingerprint=json.loads(row["fingerprint"]),
+        changed={
+            key: (before, after) for key, (before, after) in json.loads(row["changed"]).items()
+        },
+    )

@@ -1,0 +1,352 @@
+"""Writing history.db: one connection, one thread, short transactions.
+
+The rollback journal is used (journal_mode=DELETE), because a reader without write access
+cannot open a WAL file that has no side files yet. A process killed in the middle of a
+write leaves a journal behind, and the next writer's first look at the file undoes it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from appliance.history import format as file_format
+from appliance.history import liveness, opening, rows
+from appliance.history.queries import APPLIANCE
+from appliance.model import (
+    EpochRecord,
+    JobResult,
+    RunRecord,
+    RunState,
+    Sample,
+    Suite,
+)
+from appliance.system import journal
+
+if TYPE_CHECKING:
+    from sqlite_utils.db import Table
+
+_KILLED = (
+    "the process that ran it is gone: it was killed, or the machine lost power; "
+    "the end is its last sign of life"
+)
+
+
+class History:
+    """history.db open for writing. ``set_aside`` is where a damaged file went, ``reaped``
+    the runs that were found without their process and marked as aborted.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, set_aside: Path | None) -> None:
+        from sqlite_utils import Database
+
+        self._connection = connection
+        self._db = Database(connection, strict=True)
+        self.path = path
+        self.set_aside = set_aside
+        self.reaped: tuple[RunRecord, ...] = ()
+
+    @classmethod
+    def open_writable(cls, path: Path) -> History:
+        """Open or make ``path``, check it, migrate it, and reap dead runs.
+
+        A damaged file is renamed to ``NAME.damaged-TIME`` and a new one begun: what can
+        still be read from it stays. :class:`OperatorError` for everything else.
+        """
+        set_aside = None
+        try:
+            connection = opening.open_checked(path)
+        except opening.DamagedError as damage:
+            set_aside = opening.set_aside(path)
+            journal.event(
+                journal.Event.HISTORY_DAMAGED,
+                f"history {path} was damaged ({damage}) and is now {set_aside}; "
+                "a new one was begun",
+                priority=journal.Priority.ERROR,
+                path=str(path),
+                set_aside=str(set_aside),
+            )
+            connection = opening.open_checked(path)
+        history = cls(connection, path, set_aside)
+        try:
+            history.reaped = history._reap()
+        except BaseException:
+            history.close()
+            raise
+        return history
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # ------------------------------------------------------------------ plans and epochs
+
+    def audit(
+        self,
+        *,
+        plan_digest: str,
+        step_index: int,
+        argv: Sequence[str],
+        state: str,
+        detail: str = "",
+    ) -> None:
+        """One line of the audit trail; ``state`` is ``started``, ``done`` or ``failed``."""
+        with self._transaction():
+            self._table("audit_step").insert(
+                {
+                    "at": time.time(),
+                    "boot_id": liveness.boot_id(),
+                    "plan_digest": plan_digest,
+                    "step_index": step_index,
+                    "argv": rows.to_json(list(argv)),
+                    "state": state,
+                    "detail": detail,
+                }
+            )
+
+    def event(self, code: str, message: str, fields: Mapping[str, str | int | float]) -> None:
+        """Keep an event; the journal gets it from the caller."""
+        with self._transaction():
+            self._table("event").insert(
+                {
+                    "at": time.time(),
+                    "code": code,
+                    "message": message,
+                    "fields": rows.to_json(dict(fields)),
+                }
+            )
+
+    def current_epoch(self, subject: str = APPLIANCE) -> EpochRecord | None:
+        """The latest epoch of ``subject``."""
+        found = self._all("SELECT * FROM epoch WHERE subject = ? ORDER BY id DESC LIMIT 1", subject)
+        return rows.to_epoch(found[0]) if found else None
+
+    def ensure_epoch(
+        self, fingerprint: Mapping[str, str], *, subject: str = APPLIANCE
+    ) -> EpochRecord:
+        """The current epoch if ``fingerprint`` is still the same, else a new one.
+
+        ``changed`` of a new epoch says what is different from the one before. ``subject``
+        keeps the epochs of the appliance's volumes apart from those of other directories.
+        """
+        current = self.current_epoch(subject)
+        if current is not None and current.fingerprint == dict(fingerprint):
+            return current
+        before = current.fingerprint if current else {}
+        changed = {
+            key: (before.get(key, ""), fingerprint.get(key, ""))
+            for key in (*fingerprint, *(key for key in before if key not in fingerprint))
+            if current is not None and before.get(key, "") != fingerprint.get(key, "")
+        }
+        opened_at = time.time()
+        with self._transaction():
+            epoch_id = self._insert(
+                "epoch",
+                {
+                    "host_id": self._host(fingerprint.get("machine_type", "")),
+                    "subject": subject,
+                    "opened_at": opened_at,
+                    "fingerprint": rows.to_json(dict(fingerprint)),
+                    "changed": rows.to_json(changed),
+                },
+            )
+        return EpochRecord(epoch_id, opened_at, dict(fingerprint), changed)
+
+    # ------------------------------------------------------------------------------ runs
+
+    def begin_run(
+        self,
+        suite: Suite,
+        *,
+        target: str,
+        device: str,
+        members: Sequence[str],
+        machine_type: str,
+        fio_version: str,
+        time_factor: float,
+        notes: Sequence[str] = (),
+    ) -> int:
+        """A new running row that belongs to this process; returns its id."""
+        now = time.time()
+        with self._transaction():
+            self._table("suite").insert(
+                {
+                    "content_hash": suite.content_hash,
+                    "name": suite.name,
+                    "jobs": rows.to_json([asdict(job) for job in suite.jobs]),
+                },
+                ignore=True,
+            )
+            return self._insert(
+                "run",
+                {
+                    "suite_hash": suite.content_hash,
+                    "suite": suite.name,
+                    "state": RunState.RUNNING.value,
+                    "target": target,
+                    "device": device,
+                    "members": rows.to_json(list(members)),
+                    "machine_type": machine_type,
+                    "fio_version": fio_version,
+                    "time_factor": time_factor,
+                    "notes": rows.to_json(list(notes)),
+                    "started_at": now,
+                    "seen_at": now,
+                    "phase": "check",
+                    "phase_started_at": now,
+                    "phase_seconds": 0.0,
+                    "job_index": 0,
+                    "job_count": len(suite.jobs),
+                    "pid": os.getpid(),
+                    "pid_start_ticks": liveness.start_ticks(os.getpid()),
+                    "boot_id": liveness.boot_id(),
+                },
+            )
+
+    def update_run(
+        self,
+        run_id: int,
+        *,
+        epoch_id: int | None = None,
+        engine: str | None = None,
+        notes: Sequence[str] | None = None,
+    ) -> None:
+        """Fill in what is learnt after the beginning; ``None`` leaves a column as it is."""
+        learnt = {
+            "epoch_id": epoch_id,
+            "engine": engine,
+            "notes": None if notes is None else rows.to_json(list(notes)),
+        }
+        self._update_run(run_id, {key: value for key, value in learnt.items() if value is not None})
+
+    def begin_phase(self, run_id: int, phase: str, *, job_index: int, seconds: float) -> None:
+        """A phase of ``seconds`` (an estimate) begins now; ``job_index`` counts from 1."""
+        self._update_run(
+            run_id,
+            {
+                "phase": phase,
+                "job_index": job_index,
+                "phase_started_at": time.time(),
+                "phase_seconds": seconds,
+            },
+        )
+
+    def add_samples(self, run_id: int, samples: Sequence[Sample]) -> None:
+        """A batch of samples and a sign of life, in one transaction."""
+        with self._transaction():
+            self._table("sample").insert_all(rows.sample_rows(run_id, samples))
+            self._table("run").update(run_id, {"seen_at": time.time()})
+
+    def add_result(self, run_id: int, result: JobResult, *, raw_report: str) -> None:
+        """One result with everything that belongs to it; all of it or nothing."""
+        with self._transaction():
+            result_id = self._insert("result", rows.result_row(run_id, result))
+            self._table("histogram").insert(
+                {"result_id": result_id, "bins": file_format.pack_bins(result.bins)}
+            )
+            self._table("device_delta").insert_all(rows.delta_rows(result_id, result.device_deltas))
+            self._table("finding").insert_all(rows.finding_rows(result_id, result.findings))
+            self._table("raw_report").insert(
+                {
+                    "run_id": run_id,
+                    "job": result.job,
+                    "at": time.time(),
+                    "fio_json": zlib.compress(raw_report.encode()),
+                }
+            )
+
+    def finish_run(self, run_id: int, state: RunState, reason: str = "") -> None:
+        """The run has ended; ``reason`` says why if it is not complete."""
+        now = time.time()
+        self._update_run(run_id, {"state": state.value, "reason": reason, "ended_at": now})
+
+    def _reap(self) -> tuple[RunRecord, ...]:
+        dead = [
+            row
+            for row in self._all("SELECT * FROM run WHERE state = ?", RunState.RUNNING.value)
+            if not liveness.is_alive(row["pid"], row["pid_start_ticks"], row["boot_id"] or "")
+        ]
+        for row in dead:
+            with self._transaction():
+                self._table("run").update(
+                    row["id"],
+                    {
+                        "state": RunState.ABORTED.value,
+                        "reason": _KILLED,
+                        "ended_at": row["seen_at"],
+                    },
+                )
+            journal.event(
+                journal.Event.RUN_ABORTED,
+                f"run {row['id']} of suite {row['suite']} is marked as aborted: {_KILLED}",
+                priority=journal.Priority.WARNING,
+                run=row["id"],
+                suite=row["suite"],
+            )
+        return tuple(rows.to_run(row) for row in dead)
+
+    # --------------------------------------------------------------------------- plumbing
+
+    def _host(self, machine_type: str) -> int:
+        name = platform.node()
+        found = self._all(
+            "SELECT id FROM host WHERE name = ? AND machine_type = ?", name, machine_type
+        )
+        if found:
+            return int(found[0]["id"])
+        return self._insert(
+            "host", {"name": name, "machine_type": machine_type, "first_seen_at": time.time()}
+        )
+
+    def _update_run(self, run_id: int, values: dict[str, Any]) -> None:
+        with self._transaction():
+            self._table("run").update(run_id, {**values, "seen_at": time.time()})
+
+    def _insert(self, table: str, row: dict[str, Any]) -> int:
+        key = self._table(table).insert(row).last_pk
+        assert isinstance(key, int)  # noqa: S101 - the tables that come here have integer keys
+        return key
+
+    def _table(self, name: str) -> Table:
+        from appliance.history.schema import table
+
+        return table(self._db, name)
+
+    def _all(self, sql: str, *values: object) -> list[dict[str, Any]]:
+        try:
+            cursor = self._connection.execute(sql, values)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        except sqlite3.Error as error:
+            raise file_format.operator_error(self.path, error) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Everything in it or nothing. The write lock is taken first: a lock that is taken
+        after reading can fail at once, without the wait, when two processes do it.
+        """
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.rollback()
+                raise
+            self._connection.commit()
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+            raise file_format.operator_error(self.path, error) from error

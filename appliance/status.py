@@ -1,0 +1,253 @@
+"""Is the stripe healthy, and what is it doing now: one answer for the TUI and the command line.
+
+The boot unit (root) leaves in ``/run/stripewright/state.json`` what it saw and decided.
+That is what was true then; what can be checked without privilege (mount, array state,
+free space, history) is read again each time and wins over the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from appliance import paths
+from appliance.errors import OperatorError
+from appliance.history import queries
+from appliance.model import Disk, EpochRecord, JobResult, Machine, RunRecord, RunState
+from appliance.storage.document import inventory_from_json
+from appliance.system import services
+
+_ARRAY_OK = {"clean", "active", "active-idle", "write-pending", "read-auto"}
+
+
+class Health(StrEnum):
+    OK = "ok"
+    WORKING = "working"
+    REFUSED = "refused"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeStatus:
+    """One volume: what the boot unit decided, and whether it is still so."""
+
+    name: str
+    decision: str
+    outcome: str
+    reason: str
+    hint: str
+    device: str
+    mount: str
+    mounted: bool
+    level: str
+    members: tuple[str, ...]
+    member_serials: tuple[str, ...]
+    chunk_bytes: int | None
+    sunit_bytes: int | None
+    swidth_bytes: int | None
+    size_bytes: int | None
+    free_bytes: int | None
+    problem: str = ""
+
+    @property
+    def geometry_proved(self) -> bool:
+        """Whether the filesystem's geometry, as read back, is chunk × members."""
+        return (
+            self.chunk_bytes is not None
+            and self.sunit_bytes == self.chunk_bytes
+            and self.swidth_bytes == self.chunk_bytes * len(self.members)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything the first screen needs. ``decided_at`` is when the boot unit last wrote."""
+
+    health: Health
+    summary: str
+    hint: str
+    machine: Machine | None
+    disks: tuple[Disk, ...]
+    volumes: tuple[VolumeStatus, ...]
+    decided_at: float | None
+    epoch: EpochRecord | None
+    running: RunRecord | None
+    last_run: RunRecord | None
+    last_results: tuple[JobResult, ...]
+    next_run_at: float | None
+    history_problem: str
+
+
+def read_status(
+    *,
+    state_file: Path = paths.STATE_FILE,
+    db: Path = paths.HISTORY_DB,
+    mountinfo: Path = Path("/proc/self/mountinfo"),
+    sys_block: Path = Path("/sys/class/block"),
+) -> Status:
+    """Read the state of this machine without any privilege. Never raises for what is missing."""
+    state, state_problem = _read_state(state_file)
+    mounts = _mounts(mountinfo)
+    volumes = tuple(_volume(entry, mounts, sys_block) for entry in (state or {}).get("volumes", []))
+    machine, disks = _inventory(state)
+    health, summary, hint = _judge(state, state_problem, volumes)
+    epoch = running = last = None
+    results: tuple[JobResult, ...] = ()
+    history_problem = ""
+    try:
+        with queries.open_readonly(db) as reader:
+            epoch = reader.current_epoch()
+            running, last, results = _runs(reader)
+    except OperatorError as error:
+        # Before the first boot has written it, its absence is no news.
+        if db.exists() or db != paths.HISTORY_DB:
+            history_problem = f"{error.message}; {error.hint}"
+    return Status(
+        health=health,
+        summary=summary,
+        hint=hint,
+        machine=machine,
+        disks=disks,
+        volumes=volumes,
+        decided_at=(state or {}).get("at"),
+        epoch=epoch,
+        running=running,
+        last_run=last,
+        last_results=results,
+        next_run_at=_next_run(),
+        history_problem=history_problem,
+    )
+
+
+def _read_state(path: Path) -> tuple[dict[str, Any] | None, str]:
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None, "the boot unit has not run on this machine"
+    except (OSError, ValueError) as error:
+        return None, f"{path} cannot be read: {error}"
+    if not isinstance(state, dict):
+        return None, f"{path} is not a state document"
+    return state, ""
+
+
+def _inventory(state: dict[str, Any] | None) -> tuple[Machine | None, tuple[Disk, ...]]:
+    if state is None or "inventory" not in state:
+        return None, ()
+    try:
+        inventory = inventory_from_json(state["inventory"])
+    except OperatorError:
+        return None, ()
+    return inventory.machine, inventory.disks
+
+
+def _mounts(mountinfo: Path) -> dict[str, str]:
+    """Mount point -> ``major:minor`` of what is mounted on top there (proc_pid_mountinfo(5))."""
+    mounts: dict[str, str] = {}
+    for line in mountinfo.read_text(errors="surrogateescape").splitlines():
+        fields = line.split()
+        mounts[fields[4].encode().decode("unicode_escape")] = fields[2]
+    return mounts
+
+
+def _volume(entry: dict[str, Any], mounts: dict[str, str], sys_block: Path) -> VolumeStatus:
+    mount = str(entry.get("mount") or "")
+    device = str(entry.get("device") or "")
+    members = entry.get("members") or []
+    mounted = mount in mounts
+    free_bytes = None
+    if mounted:
+        with contextlib.suppress(OSError):
+            usage = os.statvfs(mount)
+            free_bytes = usage.f_bavail * usage.f_frsize
+    problem = ""
+    if entry.get("outcome") == "mounted":
+        problem = _live_problem(mount, mounted, device, mounts, sys_block)
+    return VolumeStatus(
+        name=str(entry.get("name", "")),
+        decision=str(entry.get("decision", "")),
+        outcome=str(entry.get("outcome", "")),
+        reason=str(entry.get("reason", "")),
+        hint=str(entry.get("hint", "")),
+        device=device,
+        mount=mount,
+        mounted=mounted,
+        level=str(entry.get("level") or ""),
+        members=tuple(str(member.get("path", "")) for member in members),
+        member_serials=tuple(str(member.get("serial", "")) for member in members),
+        chunk_bytes=entry.get("chunk_bytes"),
+        sunit_bytes=entry.get("sunit_bytes"),
+        swidth_bytes=entry.get("swidth_bytes"),
+        size_bytes=entry.get("size_bytes"),
+        free_bytes=free_bytes,
+        problem=problem,
+    )
+
+
+def _live_problem(
+    mount: str, mounted: bool, device: str, mounts: dict[str, str], sys_block: Path
+) -> str:
+    """What is no longer as the boot unit left it, in words, or an empty string."""
+    if not mounted:
+        return f"{mount} is no longer mounted"
+    kernel_name = Path(device).resolve().name
+    try:
+        expected = (sys_block / kernel_name / "dev").read_text().strip()
+    except OSError:
+        return f"{device} has gone"
+    if mounts[mount] != expected:
+        return f"something else is mounted at {mount}"
+    array_state = sys_block / kernel_name / "md" / "array_state"
+    if array_state.exists() and (value := array_state.read_text().strip()) not in _ARRAY_OK:
+        # RAID0 has no degraded state: the kernel says 'broken' here and nowhere else.
+        return f"{device} is {value}"
+    return ""
+
+
+def _judge(
+    state: dict[str, Any] | None, state_problem: str, volumes: tuple[VolumeStatus, ...]
+) -> tuple[Health, str, str]:
+    if state is None:
+        return Health.UNKNOWN, state_problem, f"see: systemctl status {services.ASSEMBLE_UNIT}"
+    outcome = str(state.get("outcome", ""))
+    if outcome in {"waiting", "applying"}:
+        return Health.WORKING, str(state.get("message", outcome)), ""
+    for volume in volumes:
+        if volume.problem:
+            return Health.FAILED, volume.problem, f"see: journalctl -b -u {services.ASSEMBLE_UNIT}"
+    for wanted, health in (("failed", Health.FAILED), ("refused", Health.REFUSED)):
+        for volume in volumes:
+            if volume.outcome == wanted:
+                return health, volume.reason, volume.hint
+        if outcome == wanted:
+            return health, str(state.get("message", outcome)), "see: journalctl -b -t stripewright"
+    return Health.OK, str(state.get("message", "")), ""
+
+
+def _runs(
+    reader: queries.Reader,
+) -> tuple[RunRecord | None, RunRecord | None, tuple[JobResult, ...]]:
+    running = last = None
+    for run in reader.runs(limit=5):
+        if run.state is RunState.RUNNING:
+            running = running or run
+        elif last is None:
+            last = run
+    return running, last, () if last is None else reader.results(last.id)
+
+
+def _next_run() -> float | None:
+    if not services.systemd_is_running():
+        return None
+    try:
+        at = services.next_elapse(services.BENCH_TIMER.format(suite="smoke"))
+    except OperatorError:
+        return None
+    return at if at is not None and at > time.time() else None

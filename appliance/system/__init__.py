@@ -1,0 +1,1 @@
+"""The outside world: programs, the journal, systemd and the machine itself."""

@@ -1,0 +1,79 @@
+"""Events to journald, each with a MESSAGE_ID, fields and a catalog text.
+
+The texts are in units/catalog. Logging must never stop the work that it tells about, so
+nothing here raises; without a journal (a container, a test guest) warnings and errors go to
+stderr, and the rest, which the command prints anyway, goes nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from enum import Enum, IntEnum
+from pathlib import Path
+
+_JOURNAL_SOCKET = Path("/run/systemd/journal/socket")
+
+
+class Priority(IntEnum):
+    """Syslog priorities that the appliance uses."""
+
+    ERROR = 3
+    WARNING = 4
+    NOTICE = 5
+    INFO = 6
+
+
+class Event(Enum):
+    """What can happen, with its MESSAGE_ID. An id is never reused for another meaning."""
+
+    BOOT_DECISION = "84abe86476a45539a1e8773b355e4d2b"
+    STEP_STARTED = "c48e73e6aeba5a4a8d38a69cc54bc8ae"
+    STEP_DONE = "f6678236f17259bebbc17e1ee385aeea"
+    STEP_FAILED = "b2f1bb6842545c319018c9b23788848f"
+    VOLUME_MOUNTED = "55d2cc4cdda75e96a711bf1a8c5295b3"
+    VOLUME_REFUSED = "b02db3aeae6c501eb08551e0a91c2d7c"
+    EPOCH_OPENED = "658e561f31d85f7ba200bb34635d1d5c"
+    HISTORY_DAMAGED = "65e695c57518530bb4adb203536362a1"
+    HISTORY_UNAVAILABLE = "296bad09ee4c5f0187a9ed6c485d678e"
+    RUN_STARTED = "6e65acc34e0c5751b61582574a2f711d"
+    RUN_RESULT = "efc0c564a7685378a07f8e25f1df3021"
+    RUN_FINISHED = "83cc27db9e965a5fbae06d3e0b11aea7"
+    RUN_ABORTED = "7e48bc59e9ab5868bcf3d336fb98a1cd"
+    RUN_SKIPPED = "d5514d238b5157d787a90b78a2a2384e"
+    UNIT_FAILED = "6a7fbd001c485c19807475c164f9c2d5"
+
+
+def event(
+    what: Event,
+    message: str,
+    *,
+    priority: Priority = Priority.INFO,
+    **fields: str | int | float,
+) -> None:
+    """Log ``message`` with MESSAGE_ID and each field as ``STRIPEWRIGHT_<FIELD>``.
+
+    Line breaks in ``message`` become spaces: a label from a disk must not look like a
+    second entry.
+    """
+    line = " ".join(message.split())
+    if _JOURNAL_SOCKET.exists():
+        with contextlib.suppress(Exception):
+            _send(what, line, priority, fields)
+            return
+    if priority <= Priority.WARNING:
+        print(f"{what.name.lower().replace('_', '-')}: {line}", file=sys.stderr, flush=True)
+
+
+def _send(what: Event, line: str, priority: Priority, fields: dict[str, str | int | float]) -> None:
+    # Imported here: the library is needed on the appliance only, and its import is paid
+    # only by commands that log.
+    from systemd import journal
+
+    journal.send(
+        line,
+        MESSAGE_ID=what.value,
+        PRIORITY=str(int(priority)),
+        SYSLOG_IDENTIFIER="stripewright",
+        **{f"STRIPEWRIGHT_{name.upper()}": str(value) for name, value in fields.items()},
+    )

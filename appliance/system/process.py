@@ -1,0 +1,126 @@
+"""The only place that starts a program.
+
+Programs are argument lists, never a shell line. Output is decoded with replacement,
+because it may quote a label or serial that is not text. A failure carries the argv, so
+that the error can be repeated by hand. tests/conftest.py makes starting a program an
+error in unit tests by way of :data:`subprocess.Popen`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from appliance.errors import CommandFailed, ProgramMissing
+
+# One locale for every program whose output is parsed; a minimal environment otherwise,
+# so that an operator's variables cannot change what a storage tool does.
+_ENVIRONMENT = {
+    "LC_ALL": "C.UTF-8",
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A program that has ended: its argv, exit status and captured text."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    timeout_seconds: float,
+    check: bool = True,
+    hint: str = "",
+    input_text: str | None = None,
+) -> Completed:
+    """Run ``argv`` to its end and capture what it prints.
+
+    Raises :class:`ProgramMissing` if there is no such program and :class:`CommandFailed`
+    if it does not end within ``timeout_seconds`` or, with ``check``, exits non-zero.
+    """
+    try:
+        done = subprocess.run(
+            list(argv),
+            input=None if input_text is None else input_text.encode(),
+            stdin=subprocess.DEVNULL if input_text is None else None,
+            capture_output=True,
+            timeout=timeout_seconds,
+            env=_ENVIRONMENT,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise ProgramMissing(argv[0]) from error
+    except PermissionError as error:
+        raise CommandFailed(argv, 126, str(error), hint) from error
+    except subprocess.TimeoutExpired as error:
+        said = (error.stderr or error.output or b"").decode(errors="replace")
+        raise CommandFailed(argv, None, said, hint) from error
+    completed = Completed(
+        tuple(argv),
+        done.returncode,
+        done.stdout.decode(errors="replace"),
+        done.stderr.decode(errors="replace"),
+    )
+    if check and done.returncode != 0:
+        raise CommandFailed(argv, done.returncode, completed.stderr or completed.stdout, hint)
+    return completed
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    stdout: IO[bytes] | int = subprocess.DEVNULL,
+    stderr: IO[bytes] | int = subprocess.DEVNULL,
+    cwd: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start ``argv`` in a process group of its own and return without waiting.
+
+    The caller owns the process and ends it with :func:`stop`.
+    """
+    try:
+        return subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=cwd,
+            env={**_ENVIRONMENT, **(environment or {})},
+            process_group=0,
+        )
+    except FileNotFoundError as error:
+        raise ProgramMissing(argv[0]) from error
+
+
+def stop(process: subprocess.Popen[bytes], *, grace_seconds: float = 5.0) -> int:
+    """End a program of :func:`start`, group and all: SIGINT, then SIGKILL. Returns its status."""
+    for signum, wait_seconds in ((signal.SIGINT, grace_seconds), (signal.SIGKILL, None)):
+        if process.poll() is None:
+            try:
+                os.killpg(process.pid, signum)
+            except ProcessLookupError:
+                break
+            try:
+                process.wait(wait_seconds)
+            except subprocess.TimeoutExpired:
+                continue
+    return process.wait()
+
+
+def find_program(name: str) -> str | None:
+    """Full path of ``name`` on the fixed search path, or ``None``."""
+    for folder in _ENVIRONMENT["PATH"].split(":"):
+        path = f"{folder}/{name}"
+        if os.access(path, os.X_OK):
+            return path
+    return None

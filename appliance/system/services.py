@@ -1,0 +1,92 @@
+"""systemd, as the operator may use it: look at units, start and stop the fixed ones.
+
+``systemctl`` talks to systemd over D-Bus and polkit decides (units/polkit); nothing here
+asks for a password or gains a privilege.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.errors import CommandFailed, OperatorError, Refused
+from appliance.system import process
+
+_TIMEOUT_SECONDS = 20.0
+BENCH_UNIT = "stripewright-bench@{suite}.service"
+BENCH_TIMER = "stripewright-bench@{suite}.timer"
+ASSEMBLE_UNIT = "stripewright-assemble.service"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitState:
+    """``ActiveState``, ``SubState`` and ``Result`` of a unit (org.freedesktop.systemd1)."""
+
+    name: str
+    active: str
+    sub: str
+    result: str
+
+    @property
+    def busy(self) -> bool:
+        """Running, or on its way there."""
+        return self.active in {"active", "activating", "reloading", "deactivating"}
+
+
+def systemd_is_running() -> bool:
+    """Whether systemd is the service manager here (``sd_booted(3)``)."""
+    return Path("/run/systemd/system").is_dir()
+
+
+def unit_state(name: str) -> UnitState:
+    """State of unit ``name``; a unit that does not exist is ``inactive``."""
+    shown = _show(name, "ActiveState,SubState,Result")
+    return UnitState(
+        name,
+        shown.get("ActiveState", "inactive"),
+        shown.get("SubState", "dead"),
+        shown.get("Result", ""),
+    )
+
+
+def next_elapse(timer: str) -> float | None:
+    """When ``timer`` fires next, in seconds since the epoch, or ``None``."""
+    text = _show(timer, "NextElapseUSecRealtime").get("NextElapseUSecRealtime", "")
+    return float(text.removeprefix("@")) if text.startswith("@") else None
+
+
+def start_unit(name: str) -> None:
+    """Ask systemd to start ``name`` and return once the job is queued.
+
+    Raises :class:`Refused` if polkit does not allow it.
+    """
+    _ask("start", name)
+
+
+def stop_unit(name: str) -> None:
+    """Ask systemd to stop ``name``; see :func:`start_unit`."""
+    _ask("stop", name)
+
+
+def _show(name: str, properties: str) -> dict[str, str]:
+    done = process.run(
+        ["systemctl", "show", "--timestamp=unix", f"--property={properties}", "--", name],
+        timeout_seconds=_TIMEOUT_SECONDS,
+    )
+    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+
+
+def _ask(verb: str, name: str) -> None:
+    argv = ["systemctl", "--no-ask-password", "--no-block", verb, "--", name]
+    try:
+        process.run(argv, timeout_seconds=_TIMEOUT_SECONDS)
+    except CommandFailed as error:
+        said = error.output
+        if "authentication required" in said or "Access denied" in said:
+            raise Refused(
+                f"not allowed to {verb} {name}",
+                "operators are the members of group stripewright-operators",
+            ) from error
+        raise OperatorError(
+            f"could not {verb} {name}: {error.message}", f"look at: systemctl status {name}"
+        ) from error

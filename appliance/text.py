@@ -1,0 +1,82 @@
+"""Plain text for people: sizes, rates, times, and hostile strings made visible."""
+
+from __future__ import annotations
+
+import datetime
+import unicodedata
+from collections.abc import Sequence
+
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_DECIMAL = ("", "k", "M", "G")
+
+
+def printable(text: str) -> str:
+    r"""``text`` with everything that could steer a terminal shown as ``\x1b``-like escapes.
+
+    Control, format (bidirectional overrides), surrogate and private characters are
+    escaped; markup such as ``[red]`` is left alone, because nothing here interprets it.
+    """
+    return "".join(
+        char
+        if not unicodedata.category(char).startswith("C")
+        else char.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for char in text
+    )
+
+
+def size(size_bytes: float) -> str:
+    """Bytes in binary units with three significant figures: ``3.49 TiB``."""
+    value, unit = float(size_bytes), 0
+    while abs(value) >= 1024 and unit < len(_BINARY) - 1:
+        value, unit = value / 1024, unit + 1
+    digits = 0 if value == int(value) or value >= 100 else 1 if value >= 10 else 2
+    return f"{value:.{digits}f} {_BINARY[unit]}"
+
+
+def bandwidth(bytes_per_second: float) -> str:
+    """Bytes a second, in binary units: ``1.95 GiB/s``."""
+    return f"{size(bytes_per_second)}/s"
+
+
+def count(value: float) -> str:
+    """A count or rate in decimal units with three or four significant figures: ``412.3k``."""
+    unit = 0
+    while abs(value) >= 1000 and unit < len(_DECIMAL) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.0f}" if unit == 0 else f"{value:.1f}{_DECIMAL[unit]}"
+
+
+def latency(latency_ns: float) -> str:
+    """Nanoseconds in the unit that suits: ``83.4 µs``, ``1.20 ms``."""
+    if latency_ns < 1_000_000:
+        return f"{latency_ns / 1_000:.1f} µs"
+    if latency_ns < 1_000_000_000:
+        return f"{latency_ns / 1_000_000:.2f} ms"
+    return f"{latency_ns / 1_000_000_000:.2f} s"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as ``42 s``, ``3 min 05 s`` or ``2 h 10 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def moment(at: float | None) -> str:
+    """Seconds since the epoch as UTC to the second, or ``-``."""
+    if at is None:
+        return "-"
+    return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Rows (the first is the heading) in aligned columns, each cell made :func:`printable`."""
+    clean = [tuple(printable(cell) for cell in row) for row in rows]
+    widths = [max(len(row[column]) for row in clean) for column in range(len(clean[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in clean
+    )

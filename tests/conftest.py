@@ -1,0 +1,24 @@
+"""For every test: starting a program is an error, unless the test's rung may do so."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+_TESTS = Path(__file__).parent
+# The rungs that run the real thing (docs/architecture.md); all others are pure.
+_MAY_START_PROGRAMS = ("fio", "lab", "image", "rig")
+
+
+@pytest.fixture(autouse=True)
+def _no_programs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    rung = request.path.relative_to(_TESTS).parts[0]
+    if rung in _MAY_START_PROGRAMS:
+        return
+
+    def refuse(argv: object, *_: object, **__: object) -> None:
+        raise AssertionError(f"a unit test tried to start a program: {argv}")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)

@@ -1,0 +1,344 @@
+"""Real fio on real files: a run and every way in which it can end.
+
+Needs fio; some tests need root and are skipped without. Run times are one second a job.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance.bench import fio as fio_module
+from appliance.bench import precondition, quiet, runner
+from appliance.bench.suite import load_suite, parse_suite
+from appliance.errors import OperatorError, ProgramMissing, Refused, UsageError
+from appliance.history import queries
+from appliance.history.store import History
+from appliance.model import RunRecord, RunState, Suite
+from appliance.system import process
+
+ROOT = Path(__file__).parents[2]
+IS_ROOT = os.geteuid() == 0
+needs_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
+
+pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory that other users can look into, unlike pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="stripewright-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    """The smallest budget, and a short look at foreign load: tests run beside other tests."""
+    monkeypatch.setattr(quiet, "WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr(precondition, "MAX_BUDGET_BYTES", precondition.MIN_BUDGET_BYTES)
+
+
+def one_job(rw: str = "randread", iodepth: int = 8) -> Suite:
+    return parse_suite(
+        "one",
+        f'summary = "s"\n[[job]]\nname = "only"\nrw = "{rw}"\nblock_size = "4KiB"\n'
+        f"iodepth = {iodepth}\njobs = 2\nruntime_seconds = 1\n",
+    )
+
+
+def measure(suite: Suite, place: Path, **changes: object) -> int:
+    """Run on a machine that may be busy with other tests."""
+    arguments = {"target": place, "db": place / "history.db", "max_foreign_util": 1.0}
+    return runner.run_suite(suite, **(arguments | changes))  # type: ignore[arg-type]
+
+
+def the_run(place: Path) -> RunRecord:
+    with queries.open_readonly(place / "history.db") as reader:
+        run = reader.latest_run()
+    if run is None:
+        raise NoRunYetError
+    return run
+
+
+class NoRunYetError(Exception):
+    """The history is there, and nothing in it."""
+
+
+def left_over(place: Path) -> list[str]:
+    return sorted(entry.name for entry in place.rglob("data.*"))
+
+
+# --------------------------------------------------------------------- a complete run
+
+
+def test_smoke_is_measured_judged_and_kept(place):
+    seen = []
+    run_id = measure(load_suite("smoke"), place, time_factor=0.01, on_progress=seen.append)
+    with queries.open_readonly(place / "history.db") as reader:
+        run, results = reader.run(run_id), reader.results(run_id)
+        samples = reader.samples(run_id)
+        assert reader.epoch(run.epoch_id or 0) is not None
+    assert run.state is RunState.COMPLETE
+    assert run.engine in fio_module.ENGINES
+    assert [result.job for result in results] == [job.name for job in load_suite("smoke").jobs]
+    for result in results:
+        assert result.iops > 0
+        assert result.runtime_ms >= 980
+        assert sum(result.bins.values()) == result.total_ios
+        assert result.io_bytes == result.total_ios * result.block_size_bytes
+        assert "SHORT" not in {finding.code for finding in result.findings}
+    if run.members:
+        # Files written in full and read directly: every byte comes from the disks.
+        assert all(result.coverage >= 0.98 for result in results if result.direction == "read")
+        assert {sample.device for sample in samples} == {run.device, *run.members}
+        assert max(sample.read_iops for sample in samples) > 100
+    assert {progress.phase for progress in seen} >= {"prepare", "seq-read-1m", "rand-write-4k"}
+    assert not (place / ".stripewright-bench").exists()
+
+
+def test_an_engine_that_ignores_the_depth_is_found_out(place, monkeypatch):
+    monkeypatch.setattr(fio_module, "ENGINES", ("psync",))
+    run_id = measure(one_job(iodepth=8), place)
+    with queries.open_readonly(place / "history.db") as reader:
+        (result,) = reader.results(run_id)
+    assert result.engine == "psync"
+    assert not result.valid
+    assert "DEPTH" in {finding.code for finding in result.findings}
+
+
+def test_an_engine_that_does_not_work_here_is_passed_over_and_named(place, monkeypatch):
+    monkeypatch.setattr(fio_module, "ENGINES", ("cpuio", "psync"))
+    measure(one_job(iodepth=1), place)
+    run = the_run(place)
+    # fio knows 'cpuio', but it takes no such job.
+    assert run.engine == "psync"
+    assert any("cpuio does not work here" in note for note in run.notes)
+
+
+# ------------------------------------------------------------------------ other ends
+
+_SCRIPT = """
+import sys
+from pathlib import Path
+from appliance.bench import precondition, quiet, runner
+from appliance.bench.suite import load_suite
+quiet.WINDOW_SECONDS = 0.2
+precondition.MAX_BUDGET_BYTES = precondition.MIN_BUDGET_BYTES
+place = Path(sys.argv[1])
+runner.run_suite(load_suite("smoke"), target=place, db=place / "history.db", max_foreign_util=1.0)
+"""
+
+
+@contextlib.contextmanager
+def running_smoke(place: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A run in a process of its own, once fio measures."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", _SCRIPT, str(place)],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OperatorError, NoRunYetError):
+                if the_run(place).job_index == 1 and fio_processes(place):
+                    break
+            assert child.poll() is None
+            time.sleep(0.1)
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+def fio_processes(place: Path) -> list[int]:
+    """fio processes that work in ``place``."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name, folder = (entry / "comm").read_text(), (entry / "cwd").readlink()
+            if name.startswith("fio") and folder.is_relative_to(place):
+                found.append(int(entry.name))
+    return found
+
+
+def gone(place: Path) -> bool:
+    deadline = time.monotonic() + 10
+    while fio_processes(place) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not fio_processes(place)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_run_ends_fio_removes_its_files_and_says_so(place, number):
+    with running_smoke(place) as child:
+        child.send_signal(number)
+        assert child.wait(30) == 0
+    run = the_run(place)
+    assert run.state is RunState.ABORTED
+    assert number.name in run.reason
+    assert gone(place)
+    assert left_over(place) == []
+
+
+def test_a_killed_run_is_found_and_the_next_one_works(place):
+    with running_smoke(place) as child:
+        assert left_over(place)
+        child.kill()
+        child.wait()
+    assert the_run(place).state is RunState.RUNNING
+    assert gone(place), "fio must die with the process that started it"
+    assert runner.reap(place / "history.db") == 1
+    assert left_over(place) == []
+    killed = the_run(place)
+    assert killed.state is RunState.ABORTED
+    assert killed.ended_at is not None
+    next_id = measure(one_job(), place)
+    assert next_id == killed.id + 1
+    assert the_run(place).state is RunState.COMPLETE
+    connection = sqlite3.connect(place / "history.db")
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+def test_a_second_run_in_the_same_place_is_refused(place):
+    with running_smoke(place), pytest.raises(Refused, match="another run"):
+        measure(one_job(), place)
+
+
+def test_foreign_load_is_a_row_with_the_reason(place):
+    measure(one_job(), place, max_foreign_util=-1.0, quiet_patience_seconds=0.0)
+    run = the_run(place)
+    if not run.members:
+        pytest.skip("the temporary directory has no block device")
+    assert run.state is RunState.SKIPPED
+    assert "foreign load" in run.reason
+    assert left_over(place) == []
+
+
+def test_a_damaged_history_is_set_aside_and_the_run_goes_on(place):
+    (place / "history.db").write_bytes(b"\0not a database" * 1000)
+    measure(one_job(), place)
+    assert the_run(place).state is RunState.COMPLETE
+    assert len(list(place.glob("history.db.damaged-*"))) == 1
+
+
+# -------------------------------------------------------------------------- bad input
+
+
+def test_no_fio(place, monkeypatch):
+    monkeypatch.setattr(process, "find_program", lambda _: None)
+    with pytest.raises(ProgramMissing) as caught:
+        measure(one_job(), place)
+    assert caught.value.exit_code == 1
+    assert "install" in caught.value.hint
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf")])
+def test_a_time_factor_that_makes_no_sense(place, factor):
+    with pytest.raises(UsageError, match="time factor"):
+        measure(one_job(), place, time_factor=factor)
+
+
+@needs_root
+def test_a_target_without_space_is_refused_and_kept_as_a_row(place):
+    full = place / "full"
+    full.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "none", str(full)], check=True)
+    try:
+        # An older kernel's tmpfs does no direct I/O, which is a clear error of its own.
+        with pytest.raises((Refused, OperatorError)) as caught:
+            measure(one_job(), place, target=full)
+        assert "\n" not in caught.value.message
+        if isinstance(caught.value, Refused):
+            assert caught.value.exit_code == 3
+            run = the_run(place)
+            assert run.state is RunState.SKIPPED
+            assert "not enough space" in run.reason
+            assert any("no block device" in note for note in run.notes)
+        assert list(full.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(full)], check=True)
+
+
+# ------------------------------------------------------------ readers without privilege
+
+
+def as_nobody(work) -> str:
+    """What ``work`` returns when it is done by a process without any privilege."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            said = work()
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}; {getattr(error, 'hint', '')}"
+        os.write(writing, said.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@needs_root
+def test_an_unprivileged_reader_follows_a_run_that_writes(place):
+    def watch() -> str:
+        phases = set()
+        for _ in range(20):
+            phases.add(the_run(place).phase)
+            time.sleep(0.1)
+        return ",".join(sorted(phases))
+
+    with running_smoke(place):
+        said = as_nobody(watch)
+    assert said == "seq-read-1m"
+
+
+_HALF_A_WRITE = """
+import os, signal, sys
+from pathlib import Path
+from appliance.history.store import History
+history = History.open_writable(Path(sys.argv[1]))
+connection = history._connection
+connection.execute("PRAGMA cache_size = 5")
+connection.execute("BEGIN IMMEDIATE")
+for n in range(3000):
+    connection.execute(
+        "INSERT INTO event (at, code, message, fields) VALUES (1.0, 'X', ?, '{}')", ("y" * 500,)
+    )
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_write_cut_off_by_sigkill_is_undone_by_the_next_writer(place):
+    db = place / "history.db"
+    with History.open_writable(db) as history:
+        history.event("BEFORE", "kept", {})
+    killed = subprocess.run([sys.executable, "-c", _HALF_A_WRITE, str(db)], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    journal_file = place / "history.db-journal"
+    assert journal_file.stat().st_size > 0
+    if IS_ROOT:
+        said = as_nobody(lambda: str(the_run(place)))
+        assert said.startswith("OperatorError")
+        assert "bench reap" in said
+    with History.open_writable(db) as history:
+        codes = [row["code"] for row in history._all("SELECT code FROM event")]
+    assert codes == ["BEFORE"]
+    assert not journal_file.exists()

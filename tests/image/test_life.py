@@ -1,0 +1,246 @@
+"""One machine's life, in order: created, measured, killed, cut off, rebooted, moved.
+
+The tests of this file go on from one another, as the boots of a machine do.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.rig.drives import MODEL, Drive, blank_drives
+from tests.rig.errors import RigError
+from tests.rig.qemu import Guest, Machine
+from tests.rig.terminal import Terminal
+
+KIB = 1024
+SUITE = "stripewright-bench@smoke.service"
+KEPT = "/mnt/scratch/kept-by-the-operator"
+INTEGRITY_CHECK = """import sqlite3
+database = sqlite3.connect("/var/lib/stripewright/history.db")
+print(*database.execute("PRAGMA integrity_check").fetchone())"""
+HOSTILE_SERIAL = "[@click=app.quit]X"
+
+Keep = Callable[[str, Terminal], None]
+
+
+@dataclass
+class Life:
+    """The machine, its present boot, and what earlier tests noted for later ones."""
+
+    machine: Machine
+    guest: Guest | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def now(self) -> Guest:
+        assert self.guest is not None, "an earlier test of this file failed"
+        return self.guest
+
+    def boot(self, *, full_path: bool = False) -> dict[str, Any]:
+        self.guest = self.machine.boot(full_path=full_path)
+        self.guest.wait_for_root()
+        return self.guest.wait_for_outcome()
+
+
+@pytest.fixture(scope="module")
+def life(new_machine: Callable[[tuple[Drive, ...]], Machine]) -> Iterator[Life]:
+    living = Life(new_machine(blank_drives()))
+    yield living
+    if living.guest is not None:
+        living.guest.root.close()
+        living.guest.kill()
+
+
+def runs(guest: Guest) -> list[dict[str, Any]]:
+    """The runs in history, newest first, as the operator reads them."""
+    text = guest.operator.run(["stripewright", "results", "--json"]).stdout
+    found: list[dict[str, Any]] = json.loads(text)["runs"]
+    return found
+
+
+def wait_until(what: str, is_so: Callable[[], bool], deadline_seconds: float) -> None:
+    began = time.monotonic()
+    while not is_so():
+        if time.monotonic() - began > deadline_seconds:
+            raise RigError(f"{what}: not after {deadline_seconds:.0f} s", "look at the journal")
+        time.sleep(2)
+
+
+def in_mid_suite(guest: Guest) -> bool:
+    """Whether fio is measuring (files are written, a job runs)."""
+    newest = runs(guest)[:1]
+    return bool(newest) and newest[0]["state"] == "running" and newest[0]["job_index"] >= 1
+
+
+def test_blank_drives_become_one_aligned_stripe(life: Life) -> None:
+    state = life.boot(full_path=True)
+    assert state["outcome"] == "mounted", state
+    disks = [d for d in state["inventory"]["disks"] if d["kind"] == "instance-store"]
+    assert [d["model"] for d in disks] == [MODEL] * 4
+    volume = state["volumes"][0]
+    assert volume["decision"] == "create"
+    assert (volume["sunit_bytes"], volume["swidth_bytes"]) == (256 * KIB, 1024 * KIB)
+    life.notes["epoch"] = volume["epoch_id"]
+    mount = life.now.root.sh("findmnt --noheadings -o FSTYPE,OPTIONS /mnt/scratch")
+    assert mount.split()[0] == "xfs"
+    assert {"nodev", "nosuid", "noatime"} <= set(mount.split()[1].split(","))
+    # The link does not depend on the md number; the array has the volume's name.
+    uuid = life.now.root.sh("mdadm --detail --export /dev/stripewright/scratch")
+    assert "MD_NAME=stripewright:scratch" in uuid
+    life.notes["array"] = next(line for line in uuid.splitlines() if "MD_UUID" in line)
+
+
+def test_ssh_does_not_wait_for_the_stripe(life: Life) -> None:
+    # Nothing on the way to ssh.service is ours but the host key.
+    chain = life.now.root.sh("systemctl list-dependencies --all --after --plain ssh.service")
+    assert "stripewright-hostkey.service" in chain
+    assert "stripewright-assemble.service" not in chain
+
+
+def test_shutdown_unmounts_and_stops_the_array(life: Life) -> None:
+    life.now.root.sh(f"head -c 3000000 /dev/urandom > {KEPT}; sync -f {KEPT}")
+    life.notes["kept"] = life.now.root.sh(f"sha256sum {KEPT}")
+    life.now.shutdown()
+    # The drives' files could be let go, so nothing used the drives any more.
+    assert life.machine.carrier.unmounted_cleanly()
+
+
+def test_reboot_assembles_the_same_array_in_the_same_epoch(life: Life) -> None:
+    state = life.boot()
+    volume = state["volumes"][0]
+    assert (state["outcome"], volume["decision"]) == ("mounted", "assemble"), state
+    assert life.now.root.sh(f"sha256sum {KEPT}") == life.notes["kept"]
+    detail = life.now.root.sh("mdadm --detail --export /dev/stripewright/scratch")
+    assert life.notes["array"] in detail
+    assert volume["epoch_id"] == life.notes["epoch"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["systemctl", "--no-ask-password", "stop", "ssh.service"],
+        ["systemctl", "--no-ask-password", "restart", SUITE],
+        ["systemctl", "--no-ask-password", "start", "stripewright-assemble.service"],
+        ["systemctl", "--no-ask-password", "start", "stripewright-bench@full.service"],
+        ["systemctl", "--no-ask-password", "start", "stripewright-bench@smoke/../x.service"],
+        ["systemctl", "--no-ask-password", "kill", SUITE],
+        ["systemctl", "--no-ask-password", "set-property", SUITE, "CPUWeight=1"],
+        ["systemctl", "--no-ask-password", "mask", SUITE],
+        ["systemd-run", "--no-ask-password", "--unit=stripewright-bench@smoke", "id"],
+        ["systemd-run", "--no-ask-password", "--unit=stripewright-bench@other", "id"],
+        ["systemctl", "--no-ask-password", "poweroff"],
+    ],
+    ids=lambda command: " ".join(command).replace(" --no-ask-password", ""),
+)
+def test_the_operator_may_do_nothing_else(life: Life, command: list[str]) -> None:
+    done = life.now.operator.run(command, check=False)
+    assert done.returncode != 0, done.stdout
+    state = life.now.root.run(["systemctl", "is-active", SUITE, "ssh.service"], check=False)
+    assert state.stdout.split() == ["inactive", "active"]
+
+
+def test_the_operator_is_not_root_by_another_way(life: Life) -> None:
+    assert life.now.operator.sh("command -v sudo || true").strip() == ""
+    assert life.now.operator.run(["cat", "/etc/shadow"], check=False).returncode != 0
+    written = life.now.operator.run(["touch", "/var/lib/stripewright/x"], check=False)
+    assert written.returncode != 0
+
+
+def test_killed_in_mid_suite_the_run_is_aborted(life: Life) -> None:
+    life.now.operator.run(["systemctl", "--no-ask-password", "start", SUITE])
+    wait_until("mid-suite", lambda: in_mid_suite(life.now), 600)
+    life.now.root.run(["systemctl", "kill", "--signal=SIGKILL", "--kill-whom=all", SUITE])
+    wait_until(
+        "the unit to end",
+        lambda: (
+            life.now.root.run(["systemctl", "is-active", SUITE], check=False).stdout.strip()
+            == "failed"
+        ),
+        120,
+    )
+    assert runs(life.now)[0]["state"] == "aborted"
+    # What was running is gone, and the database is sound.
+    assert life.now.root.run(["pgrep", "-x", "fio"], check=False).returncode == 1
+    assert life.now.root.run(["python3", "-c", INTEGRITY_CHECK]).stdout.strip() == "ok"
+
+
+def test_power_cut_in_mid_suite(life: Life) -> None:
+    life.now.operator.run(["systemctl", "--no-ask-password", "start", SUITE])
+    wait_until("mid-suite", lambda: in_mid_suite(life.now), 600)
+    life.notes["runs"] = len(runs(life.now))
+    life.now.power_cut()
+
+    state = life.boot()
+    assert (state["outcome"], state["volumes"][0]["decision"]) == ("mounted", "assemble"), state
+    assert state["volumes"][0]["epoch_id"] == life.notes["epoch"]
+    after = runs(life.now)
+    assert [run["state"] for run in after] == ["aborted"] * life.notes["runs"]
+    damaged = life.now.root.sh("ls /var/lib/stripewright | grep -c damaged || true")
+    assert damaged.strip() == "0"
+    assert life.now.root.sh(f"sha256sum {KEPT}") == life.notes["kept"]
+
+
+def test_the_operator_measures_from_the_tui(life: Life, keep_screen: Keep) -> None:
+    ssh = life.now.operator.argv(["stripewright"], terminal=True)
+    with Terminal(ssh, life.machine.folder) as terminal:
+        terminal.wait_for("Overview", "scratch", deadline_seconds=180)
+        terminal.wait_for("OK", deadline_seconds=60)
+        keep_screen("live-overview", terminal)
+        terminal.keys("2")
+        terminal.wait_for(blank_drives()[0].serial[-8:], deadline_seconds=60)
+        keep_screen("live-disks", terminal)
+        terminal.keys("1")
+        terminal.keys("s")
+        terminal.wait_for("Start", "smoke", deadline_seconds=30)
+        keep_screen("live-start", terminal)
+        terminal.keys("Right")
+        terminal.keys("Enter")
+        wait_until("mid-suite", lambda: in_mid_suite(life.now), 600)
+        keep_screen("live-running", terminal)
+        wait_until("the suite to finish", lambda: runs(life.now)[0]["state"] != "running", 1200)
+        terminal.wait_for("complete", deadline_seconds=60)
+        keep_screen("live-finished", terminal)
+        terminal.keys("r")
+        terminal.wait_for("rand-read-4k", deadline_seconds=30)
+        keep_screen("live-results", terminal)
+    newest = runs(life.now)[0]
+    assert newest["state"] == "complete", newest
+    assert len(newest["results"]) >= 5
+
+
+def test_a_run_is_in_the_journal_with_fields(life: Life) -> None:
+    text = life.now.root.sh("journalctl --no-pager -b -o json STRIPEWRIGHT_RUN_ID --output=json")
+    events = [json.loads(line) for line in text.splitlines()]
+    assert events, "no event of the run"
+    assert all(len(event["MESSAGE_ID"]) == 32 for event in events)
+
+
+def test_other_blank_drives_are_a_new_stripe_and_a_new_epoch(life: Life, keep_screen: Keep) -> None:
+    life.now.shutdown()
+    assert life.machine.carrier.unmounted_cleanly()
+    others = (Drive(HOSTILE_SERIAL), *blank_drives(3, prefix="NEW"))
+    life.machine.carrier.replace(others)
+
+    state = life.boot()
+    volume = state["volumes"][0]
+    assert (state["outcome"], volume["decision"]) == ("mounted", "create"), state
+    assert volume["epoch_id"] != life.notes["epoch"]
+    journal = life.now.root.sh("journalctl --no-pager -b -o cat -u stripewright-assemble")
+    assert "stop/start" in journal
+    assert blank_drives()[0].serial in journal  # before
+    assert blank_drives(prefix="NEW")[0].serial in journal  # after
+
+    ssh = life.now.operator.argv(["stripewright", "tui"], terminal=True)
+    with Terminal(ssh, life.machine.folder) as terminal:
+        terminal.wait_for("Overview", "scratch", deadline_seconds=180)
+        terminal.keys("2")
+        terminal.wait_for(HOSTILE_SERIAL, deadline_seconds=60)
+        keep_screen("live-hostile-serial", terminal)
+    life.now.shutdown()
+    assert life.machine.carrier.unmounted_cleanly()

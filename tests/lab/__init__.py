@@ -1,0 +1,1 @@
+"""Real md and XFS in a guest kernel (User Mode Linux): nothing here touches the host's disks."""

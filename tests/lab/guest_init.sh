@@ -1,0 +1,37 @@
+#!/bin/sh
+# First program of the lab guest. Started by tests/lab/uml.py as
+#   sh /mnt/checkout/tests/lab/guest_init.sh MODULES RESULTS
+# with /proc and the checkout (hostfs, at /mnt/checkout) mounted. Runs the scenarios and
+# powers off; whatever happens the guest ends, so that the host never waits in vain.
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+modules=$1
+results=$2
+
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs run /run
+mount -t tmpfs tmp /tmp
+mount -t tmpfs state /var/lib/stripewright 2>/dev/null || {
+    mkdir -p /var/lib/stripewright
+    mount -t tmpfs state /var/lib/stripewright
+}
+mkdir -p /run/lock /run/results
+mount -t hostfs none /run/results -o "$results"
+mkdir -p /usr/lib/modules
+mount -t hostfs none /usr/lib/modules -o "$modules"
+
+# The real udev, with the image's own rules: links and labels come from it.
+for daemon in /usr/lib/systemd/systemd-udevd /lib/systemd/systemd-udevd; do
+    [ -x "$daemon" ] && "$daemon" --daemon && break
+done
+modprobe -a raid0 sd_mod
+
+cd /mnt/checkout || exit 1
+# The checkout's code, the image's locked dependencies.
+PYTHONPATH=/mnt/checkout:/usr/lib/stripewright/site-packages${LAB_PYTHONPATH:+:$LAB_PYTHONPATH} \
+PYTHONDONTWRITEBYTECODE=1 \
+    python3 -m tests.lab.guest /run/results/results.json
+
+sync
+echo o > /proc/sysrq-trigger
+sleep 30

@@ -1,0 +1,194 @@
+"""Build the appliance image, or find it built: ``python3 -m tests.rig.build``.
+
+Everything that is made lies in a cache outside the tree
+(``${XDG_CACHE_HOME:-~/.cache}/stripewright``). The image is kept under a hash of all
+that goes into it, so that an unchanged tree is a look-up; a change to the code alone
+reuses mkosi's cached operating system.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.rig import packages
+from tests.rig.errors import RigError
+
+TREE = Path(__file__).resolve().parents[2]
+# What goes into the image; the hash of these names the build.
+INPUTS = ("mkosi.conf", "mkosi.*", "units", "appliance", "tui", "requirements/image.txt")
+KEEP_IMAGES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A built image: the disk, and its kernel for the boot without firmware and initrd."""
+
+    disk: Path
+    kernel: Path
+    key: str
+    reused: bool
+
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes that the image takes on this machine's disk (holes are not counted)."""
+        return self.disk.stat().st_blocks * 512
+
+
+def say(message: str) -> None:
+    """Tell what is being done; everything that takes longer than a second says so."""
+    print(f"[rig] {message}", file=sys.stderr, flush=True)
+
+
+def cache_root() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "stripewright"
+
+
+def input_files(tree: Path = TREE) -> list[Path]:
+    """All files that go into the image, in a stable order."""
+    found: set[Path] = set()
+    for pattern in INPUTS:
+        for top in tree.glob(pattern):
+            below = top.rglob("*") if top.is_dir() else [top]
+            found.update(p for p in below if p.is_symlink() or p.is_file())
+    return sorted(p for p in found if "__pycache__" not in p.parts)
+
+
+def content_key(tree: Path = TREE) -> str:
+    """The hash over names, modes and contents of everything that goes into the image."""
+    digest = hashlib.sha256()
+    for path in input_files(tree):
+        content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
+        executable = os.access(path, os.X_OK) and not path.is_symlink()
+        digest.update(f"{path.relative_to(tree)}\0{executable}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another build is running; waiting for it")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _mkosi_arguments(cache: Path, output: Path, wheels: Path) -> list[str]:
+    folders = {name: cache / name for name in ("mkosi-cache", "packages", "workspace", "builddir")}
+    for folder in (*folders.values(), output):
+        folder.mkdir(parents=True, exist_ok=True)
+    arguments = [
+        f"--directory={TREE}",
+        f"--output-directory={output}",
+        f"--cache-directory={folders['mkosi-cache']}",
+        f"--package-cache-dir={folders['packages']}",
+        f"--workspace-directory={folders['workspace']}",
+        f"--build-directory={folders['builddir']}",
+        # Only what the build script reads, so that nothing else of the tree can get in.
+        f"--build-sources={TREE / 'appliance'}:appliance",
+        f"--build-sources={TREE / 'tui'}:tui",
+        f"--build-sources={wheels}:wheels",
+    ]
+    sandbox = packages.sandbox_tree(cache)
+    if sandbox is not None:
+        arguments += [f"--sandbox-tree={sandbox}", f"--tools-tree-sandbox-tree={sandbox}"]
+    return arguments
+
+
+def _run_mkosi(arguments: Sequence[str], log: Path, mkosi: packages.Mkosi) -> None:
+    argv = [*mkosi.argv, *arguments, "--force", "build"]
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            argv, cwd=TREE, env=mkosi.environment(), stdin=subprocess.DEVNULL,
+            stdout=sink, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        began = shown = time.monotonic()
+        while process.poll() is None:
+            time.sleep(0.5)
+            if time.monotonic() - shown >= 30:
+                shown = time.monotonic()
+                say(f"mkosi is at work ({shown - began:.0f} s): {_last_line(log)}")
+    if process.returncode != 0:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
+        raise RigError(f"mkosi failed:\n{tail}", f"the whole log is {log}")
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").split("\n")
+    return next((line.strip()[:100] for line in reversed(lines) if line.strip()), "")
+
+
+def build() -> Image:
+    """Return the image of the tree as it is now; build it if there is none yet."""
+    cache = cache_root()
+    key = content_key()
+    images = cache / "images"
+    with _locked(cache / "build.lock"):
+        final = images / key
+        if (final / "stripewright.raw").exists():
+            os.utime(final)
+            return _image(final, key, reused=True)
+        say(f"building the image (inputs {key}); the first build takes some minutes")
+        began = time.monotonic()
+        mkosi = packages.find_mkosi(cache)
+        wheels = packages.download_wheels(cache, TREE / "requirements" / "image.txt")
+        # mkosi keeps its tools beside its output and reuses them from there.
+        output = cache / "output"
+        _run_mkosi(_mkosi_arguments(cache, output, wheels), cache / "mkosi.log", mkosi)
+        _keep(output, final)
+        image = _image(final, key, reused=False)
+        _forget_old(images)
+        say(f"built in {time.monotonic() - began:.0f} s")
+        return image
+
+
+def _keep(output: Path, final: Path) -> None:
+    """Move what was built to its place; free blocks of the disk become holes."""
+    partial = final.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    disk = output / "stripewright.raw"
+    subprocess.run(["cp", "--sparse=always", str(disk), str(partial / disk.name)], check=True)
+    disk.unlink()
+    shutil.copy(output / "stripewright.vmlinuz", partial)
+    partial.rename(final)
+
+
+def _image(folder: Path, key: str, *, reused: bool) -> Image:
+    return Image(folder / "stripewright.raw", folder / "stripewright.vmlinuz", key, reused)
+
+
+def _forget_old(images: Path) -> None:
+    by_age = sorted(images.iterdir(), key=lambda p: p.stat().st_mtime, reverse=True)
+    for folder in by_age[KEEP_IMAGES:]:
+        shutil.rmtree(folder)
+
+
+def main() -> int:
+    try:
+        image = build()
+    except RigError as error:
+        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
+        return 1
+    print(f"image:  {image.disk}{' (unchanged)' if image.reused else ''}")
+    print(f"kernel: {image.kernel}")
+    print(f"size:   {image.disk_bytes / 1e6:.0f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

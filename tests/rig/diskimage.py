@@ -1,0 +1,51 @@
+"""Look into the built image without booting or mounting it."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import uuid
+from pathlib import Path
+
+_SECTOR = 512
+_ROOT_X86_64 = uuid.UUID("4f68bce3-e8cd-4db1-96e7-fbcaf984b709")
+
+
+def root_offset_bytes(disk: Path) -> int:
+    """Where the root partition begins (UEFI specification 2.10, 5.3: GPT)."""
+    with disk.open("rb") as handle:
+        handle.seek(_SECTOR)
+        header = handle.read(92)
+        if header[:8] != b"EFI PART":
+            raise ValueError(f"{disk}: no partition table")
+        first, count, size = struct.unpack_from("<QII", header, 72)
+        handle.seek(first * _SECTOR)
+        for _ in range(count):
+            entry = handle.read(size)
+            if uuid.UUID(bytes_le=entry[:16]) == _ROOT_X86_64:
+                start: int = struct.unpack_from("<Q", entry, 32)[0]
+                return start * _SECTOR
+    raise ValueError(f"{disk}: no root partition")
+
+
+class RootFilesystem:
+    """The image's root file system, read with debugfs."""
+
+    def __init__(self, disk: Path) -> None:
+        self._target = f"{disk}?offset={root_offset_bytes(disk)}"
+
+    def _debugfs(self, request: str) -> str:
+        done = subprocess.run(
+            ["debugfs", "-R", request, self._target], capture_output=True, check=True
+        )
+        return done.stdout.decode(errors="replace")
+
+    def read(self, path: str) -> str:
+        """The text of a file; empty if there is none."""
+        return self._debugfs(f"cat {path}")
+
+    def names(self, folder: str) -> list[str]:
+        """What is in a folder."""
+        rows = self._debugfs(f"ls -p {folder}").splitlines()
+        names = [row.split("/")[5] for row in rows if row.count("/") >= 6]
+        return [name for name in names if name not in (".", "..")]

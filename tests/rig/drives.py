@@ -1,0 +1,171 @@
+"""Emulated instance storage: what lies on the drives, before a boot and after it.
+
+The guest's kernel turns files into NVMe drives with the model string of the cloud (the
+kernel's NVMe target, looped back). The files lie on an ext4 *carrier* disk that the host
+writes and reads without mounting anything: ``mkfs.ext4 -d`` and ``debugfs``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.rig.errors import RigError
+
+MODEL = "Amazon EC2 NVMe Instance Storage"
+CARRIER_LABEL = "rig-carrier"
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """One emulated drive; ``holds`` is a file with its content, blank if ``None``.
+
+    ``serial`` has at most 20 bytes, as NVMe has it, and may be any text.
+    """
+
+    serial: str
+    size_bytes: int = GIB
+    holds: Path | None = None
+
+
+def blank_drives(count: int = 4, prefix: str = "AWS", size_bytes: int = GIB) -> tuple[Drive, ...]:
+    """``count`` blank drives with serials as Amazon's look."""
+    return tuple(Drive(f"{prefix}{n:017d}", size_bytes) for n in range(1, count + 1))
+
+
+def ext4_content(target: Path, size_bytes: int, files: dict[str, bytes]) -> Path:
+    """Make ``target`` an ext4 file system with ``files`` on it: a disk with foreign data."""
+    source = target.with_suffix(".tree")
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir(parents=True)
+    for name, content in files.items():
+        (source / name).write_bytes(content)
+    _make_ext4(target, size_bytes, source, "foreign")
+    shutil.rmtree(source)
+    return target
+
+
+class Carrier:
+    """The disk that carries the drives' files; lives as long as the machine does."""
+
+    def __init__(self, disk: Path, drives: Sequence[Drive]) -> None:
+        self.disk = disk
+        self.drives: tuple[Drive, ...] = ()
+        self.replace(drives)
+
+    def replace(self, drives: Sequence[Drive]) -> None:
+        """Other drives, as after stop/start on another host. The old content is lost."""
+        folder = self.disk.with_suffix(".tree")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for number, drive in enumerate(drives):
+            file = folder / _file_name(number)
+            if drive.holds is not None:
+                # Hard-linked or copied with its holes: a gigabyte of zeros is not written.
+                subprocess.run(["cp", "--sparse=always", str(drive.holds), str(file)], check=True)
+            with file.open("ab") as handle:
+                handle.truncate(drive.size_bytes)
+        total = sum(drive.size_bytes for drive in drives)
+        _make_ext4(self.disk, total + total // 16 + 256 * (1 << 20), folder, CARRIER_LABEL)
+        shutil.rmtree(folder)
+        self.drives = tuple(drives)
+
+    def read_back(self, number: int, target: Path) -> Path:
+        """Copy the content of drive ``number`` out. The guest must be off."""
+        _debugfs(self.disk, f"dump /{_file_name(number)} {target}")
+        return target
+
+    def sha256(self, number: int) -> str:
+        """The hash of all bytes of drive ``number``. The guest must be off."""
+        copy = self.read_back(number, self.disk.with_suffix(f".{number}"))
+        try:
+            return file_sha256(copy)
+        finally:
+            copy.unlink()
+
+    def unmounted_cleanly(self) -> bool:
+        """Whether the guest unmounted the carrier: only possible when nothing used it."""
+        header = subprocess.run(
+            ["dumpe2fs", "-h", str(self.disk)], capture_output=True, text=True, check=True
+        ).stdout
+        fields = dict(line.split(":", 1) for line in header.splitlines() if ":" in line)
+        clean = fields["Filesystem state"].strip() == "clean"
+        return clean and "needs_recovery" not in fields["Filesystem features"]
+
+    def setup_script(self) -> str:
+        """The shell script that makes drives of the files; root runs it in the guest."""
+        lines = [
+            "set -eu",
+            "modprobe -a nvmet nvme-loop",
+            f"mkdir -p /run/{CARRIER_LABEL}",
+            f"mount -t ext4 /dev/disk/by-label/{CARRIER_LABEL} /run/{CARRIER_LABEL}",
+            "c=/sys/kernel/config/nvmet",
+            "mkdir -p $c/ports/1",
+            "echo loop > $c/ports/1/addr_trtype",
+        ]
+        for number, drive in enumerate(self.drives):
+            subsystem = f"$c/subsystems/ec2-{number}"
+            lines += [
+                f"mkdir {subsystem}",
+                f"echo 1 > {subsystem}/attr_allow_any_host",
+                f"printf %s {_quoted(MODEL)} > {subsystem}/attr_model",
+                f"printf %s {_quoted(drive.serial)} > {subsystem}/attr_serial",
+                f"mkdir {subsystem}/namespaces/1",
+                f"printf %s /run/{CARRIER_LABEL}/{_file_name(number)}"
+                f" > {subsystem}/namespaces/1/device_path",
+                f"echo 1 > {subsystem}/namespaces/1/enable",
+                f"ln -s {subsystem} $c/ports/1/subsystems/",
+                f"nvme connect -t loop -n ec2-{number}",
+            ]
+        return "\n".join(lines) + "\n"
+
+    @staticmethod
+    def teardown_script() -> str:
+        """Takes the drives away again at shutdown; fails while an array still uses them."""
+        return "\n".join(
+            [
+                "set -u",
+                "nvme disconnect-all",
+                "c=/sys/kernel/config/nvmet",
+                "rm -f $c/ports/1/subsystems/*",
+                "for n in $c/subsystems/ec2-*; do",
+                "  echo 0 > $n/namespaces/1/enable",
+                "done",
+                f"umount /run/{CARRIER_LABEL}",
+                "",
+            ]
+        )
+
+
+def file_sha256(path: Path) -> str:
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def _file_name(number: int) -> str:
+    return f"drive{number}.img"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _make_ext4(target: Path, size_bytes: int, source: Path, label: str) -> None:
+    target.unlink(missing_ok=True)
+    argv = ["mkfs.ext4", "-q", "-F", "-L", label, "-E", "lazy_itable_init=1", "-d", str(source)]
+    _checked([*argv, str(target), f"{size_bytes // 1024}k"])
+
+
+def _debugfs(disk: Path, request: str) -> None:
+    _checked(["debugfs", "-R", request, str(disk)])
+
+
+def _checked(argv: Sequence[str]) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RigError(f"{argv[0]} failed: {done.stderr.strip()}", "is the disk full?")

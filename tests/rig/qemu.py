@@ -1,0 +1,317 @@
+"""Start the built image in QEMU, talk to it, and stop it: cleanly or not.
+
+Two ways to boot the same image. The *full* path is what a cloud machine does: UEFI,
+unified kernel image, initrd. The *fast* path hands the image's kernel to QEMU and needs
+neither firmware nor initrd, because the cloud kernel has NVMe, GPT and ext4 built in.
+
+Nothing of the rig is in the image: the units that make the drives and the root access of
+the tests are handed over as systemd credentials in the machine's SMBIOS tables.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.rig.build import Image, say
+from tests.rig.drives import CARRIER_LABEL, Carrier
+from tests.rig.errors import RigError
+from tests.rig.ssh import Keys, Shell, banner
+
+OVMF = Path("/usr/share/OVMF")
+# A machine type with four instance-store disks (appliance/data has the same number).
+FOUR_DISK_TYPE = "i3.8xlarge"
+# Under software emulation everything in user space is ten to thirty times slower.
+PATIENCE = "systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
+
+_CARRIER_DEVICE = "dev-disk-by\\x2dlabel-" + CARRIER_LABEL.replace("-", "\\x2d") + ".device"
+
+_DRIVES_UNIT = f"""[Unit]
+Description=Emulated instance storage (test rig)
+DefaultDependencies=no
+Requires=systemd-udevd.service
+After=systemd-udevd.service systemd-modules-load.service {_CARRIER_DEVICE}
+Wants={_CARRIER_DEVICE}
+Before=stripewright-assemble.service mnt-scratch.mount
+Conflicts=shutdown.target
+Before=shutdown.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sh /run/credentials/@system/rig.drives
+ExecStop=/bin/sh /run/credentials/@system/rig.teardown
+"""
+
+_ROOT_UNIT = """[Unit]
+Description=Root shell of the test rig
+After=stripewright-hostkey.service network.target
+
+[Service]
+ExecStartPre=/usr/bin/mkdir -p /run/sshd
+ExecStart=/usr/sbin/sshd -D -f /dev/null -p 2222 -h /etc/ssh/ssh_host_ed25519_key \\
+  -o PermitRootLogin=prohibit-password -o PasswordAuthentication=no -o StrictModes=no \\
+  -o UsePAM=yes -o AuthorizedKeysFile=/run/credentials/@system/rig.root_key
+"""
+
+_WANTS = "[Unit]\nWants=rig-drives.service rig-root.service\n"
+
+
+def kvm_works() -> bool:
+    """Whether hardware virtualisation is there and really runs (/dev/kvm alone says nothing)."""
+    flags = Path("/proc/cpuinfo").read_text().split()
+    if not {"vmx", "svm"} & set(flags) or not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    probe = subprocess.run(
+        ["qemu-system-x86_64", "-accel", "kvm", "-machine", "q35", "-display", "none",
+         "-nodefaults", "-S", "-qmp", "stdio"],
+        input=b'{"execute":"qmp_capabilities"}{"execute":"quit"}',
+        capture_output=True, timeout=30, check=False,
+    )  # fmt: skip
+    return probe.returncode == 0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass(slots=True)
+class Machine:
+    """A machine that outlives its boots: root disk overlay, drives, keys, type.
+
+    ``folder`` holds its disks and logs. ``machine_type`` is what DMI says it is.
+    """
+
+    image: Image
+    folder: Path
+    carrier: Carrier
+    machine_type: str = FOUR_DISK_TYPE
+    memory_mib: int = 2048
+    keys: Keys = field(init=False)
+    overlay: Path = field(init=False)
+    boots: int = 0
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.keys = Keys.generate(self.folder)
+        self.overlay = self.folder / "root.qcow2"
+        _qemu_img(
+            "create", "-q", "-f", "qcow2", "-F", "raw", "-b", str(self.image.disk),
+            str(self.overlay), "6G",
+        )  # fmt: skip
+
+    def boot(self, *, full_path: bool = False, extra_cmdline: str = "") -> Guest:
+        """Start it; returns at once. See :meth:`Guest.wait_for_ssh`."""
+        self.boots += 1
+        return Guest(self, full_path=full_path, extra_cmdline=extra_cmdline)
+
+    def credentials(self) -> dict[str, str]:
+        """What is handed to the guest: the operator's key, and the rig's own units."""
+        return {
+            "ssh.authorized_keys.operator": self.keys.public,
+            "rig.root_key": self.keys.public,
+            "rig.drives": self.carrier.setup_script(),
+            "rig.teardown": self.carrier.teardown_script(),
+            "systemd.extra-unit.rig-drives.service": _DRIVES_UNIT,
+            "systemd.extra-unit.rig-root.service": _ROOT_UNIT,
+            "systemd.unit-dropin.multi-user.target": _WANTS,
+        }
+
+
+class Guest:
+    """One boot of a :class:`Machine`."""
+
+    def __init__(self, machine: Machine, *, full_path: bool, extra_cmdline: str) -> None:
+        self.machine = machine
+        self.console = machine.folder / f"console-{machine.boots}.log"
+        self.ssh_port = free_port()
+        self.root_port = free_port()
+        self._qmp_path = machine.folder / "qmp"
+        self._qmp_path.unlink(missing_ok=True)
+        self._qmp: _Qmp | None = None
+        self.started = time.monotonic()
+        argv = self._argv(full_path, extra_cmdline)
+        self._errors = machine.folder / f"qemu-{machine.boots}.log"
+        with self._errors.open("wb") as sink:
+            self.process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink
+            )
+        self.root = Shell("root", self.root_port, machine.keys, machine.folder, shared=True)
+        self.operator = Shell("operator", self.ssh_port, machine.keys, machine.folder)
+
+    def _argv(self, full_path: bool, extra_cmdline: str) -> list[str]:
+        machine = self.machine
+        cmdline = f"nvme_core.multipath=N {PATIENCE} {extra_cmdline}".strip()
+        smbios = [f"type=1,manufacturer=Amazon EC2,product={machine.machine_type}"]
+        smbios += [
+            "type=11,value=io.systemd.credential.binary:"
+            f"{name}={base64.b64encode(text.encode()).decode()}"
+            for name, text in machine.credentials().items()
+        ]
+        if full_path:
+            smbios.append(f"type=11,value=io.systemd.stub.kernel-cmdline-extra={cmdline}")
+        argv = ["qemu-system-x86_64", "-machine", "q35"]
+        argv += ["-accel", "kvm", "-cpu", "host"] if kvm_works() else [
+            "-accel", "tcg,thread=multi", "-cpu", "Nehalem",
+        ]  # fmt: skip
+        argv += ["-smp", "2", "-m", str(machine.memory_mib), "-display", "none", "-nodefaults"]
+        argv += [
+            "-drive", f"if=none,id=root,file={machine.overlay},format=qcow2,discard=unmap",
+            "-device", "nvme,drive=root,serial=rig-root,bootindex=0",
+            "-drive", f"if=none,id=carrier,file={machine.carrier.disk},format=raw",
+            "-device", "virtio-blk-pci,drive=carrier,serial=rig-carrier",
+            # Nothing leaves this machine; only SSH comes in, from this host.
+            "-netdev", "user,id=net,restrict=on"
+            f",hostfwd=tcp:127.0.0.1:{self.ssh_port}-:22"
+            f",hostfwd=tcp:127.0.0.1:{self.root_port}-:2222",
+            "-device", "virtio-net-pci,netdev=net,romfile=",
+            "-device", "virtio-rng-pci",
+            "-serial", f"file:{self.console}",
+            "-qmp", f"unix:{self._qmp_path},server=on,wait=off",
+        ]  # fmt: skip
+        for value in smbios:
+            argv += ["-smbios", value]
+        if full_path:
+            variables = machine.folder / "efivars.fd"
+            if not variables.exists():
+                variables.write_bytes((OVMF / "OVMF_VARS_4M.fd").read_bytes())
+            argv += [
+                "-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={OVMF}/OVMF_CODE_4M.fd",
+                "-drive", f"if=pflash,unit=1,format=raw,file={variables}",
+            ]  # fmt: skip
+        else:
+            append = f"console=ttyS0 root=/dev/nvme0n1p2 rw quiet {cmdline}"
+            argv += ["-kernel", str(machine.image.kernel), "-append", append]
+        return argv
+
+    # ------------------------------------------------------------------- talking
+
+    def wait_for_ssh(self, deadline_seconds: float = 400) -> float:
+        """Wait until the operator's SSH answers; seconds since power-on as this host saw it."""
+        return self._wait_for_banner(self.ssh_port, "SSH", deadline_seconds)
+
+    def wait_for_root(self, deadline_seconds: float = 400) -> None:
+        """Wait for the rig's own root access."""
+        self._wait_for_banner(self.root_port, "the rig's root shell", deadline_seconds)
+
+    def _wait_for_banner(self, port: int, what: str, deadline_seconds: float) -> float:
+        shown = self.started
+        while not banner(port):
+            self._must_run(what)
+            waited = time.monotonic() - self.started
+            if waited > deadline_seconds:
+                raise RigError(f"no {what} after {waited:.0f} s", f"look at {self.console}")
+            if time.monotonic() - shown > 20:
+                shown = time.monotonic()
+                say(f"booting ({waited:.0f} s)")
+            time.sleep(1)
+        return time.monotonic() - self.started
+
+    def _must_run(self, waiting_for: str) -> None:
+        if self.process.poll() is not None:
+            last = self._errors.read_text(errors="replace").strip()[-500:]
+            raise RigError(f"QEMU ended while waiting for {waiting_for}: {last}", str(self.console))
+
+    def state(self) -> dict[str, Any]:
+        """The state file of the boot unit (``{}`` while there is none)."""
+        text = self.root.run(["cat", "/run/stripewright/state.json"], check=False).stdout
+        document: dict[str, Any] = json.loads(text) if text.strip() else {}
+        return document
+
+    def wait_for_outcome(self, deadline_seconds: float = 400) -> dict[str, Any]:
+        """Wait until the boot unit has decided; its state document."""
+        began = shown = time.monotonic()
+        while True:
+            state = self.state()
+            if state.get("outcome") in ("mounted", "refused", "failed", "nothing"):
+                return state
+            self._must_run("the boot decision")
+            now = time.monotonic()
+            if now - began > deadline_seconds:
+                status = self.root.run(
+                    ["journalctl", "-b", "--no-pager", "-u", "stripewright-assemble"], check=False
+                ).stdout
+                raise RigError(f"no boot decision in {now - began:.0f} s: {state}", status[-2000:])
+            if now - shown > 20:
+                shown = now
+                say(f"waiting for the stripe ({now - began:.0f} s): {state.get('message', '')}")
+            time.sleep(2)
+
+    # ------------------------------------------------------------------ stopping
+
+    def shutdown(self, deadline_seconds: float = 240) -> None:
+        """Press the power button and wait for the machine to be off."""
+        self.root.close()
+        self._connect().execute("system_powerdown")
+        self._wait_off(deadline_seconds)
+
+    def _wait_off(self, deadline_seconds: float) -> None:
+        try:
+            self.process.wait(deadline_seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise RigError(
+                f"the machine was not off after {deadline_seconds:.0f} s", f"look at {self.console}"
+            ) from None
+
+    def power_cut(self) -> None:
+        """Off, now: what the guest had not written is lost."""
+        self.root.close()
+        self.kill()
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def _connect(self) -> _Qmp:
+        if self._qmp is None:
+            self._qmp = _Qmp(self._qmp_path)
+        return self._qmp
+
+    def __enter__(self) -> Guest:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.root.close()
+        self.kill()
+
+
+class _Qmp:
+    """QEMU's machine protocol, as far as it is needed: commands without arguments."""
+
+    def __init__(self, path: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(30)
+        self._socket.connect(str(path))
+        self._stream = self._socket.makefile("rwb")
+        self._stream.readline()
+        self.execute("qmp_capabilities")
+
+    def execute(self, command: str) -> None:
+        self._stream.write(json.dumps({"execute": command}).encode() + b"\n")
+        self._stream.flush()
+        while True:
+            answer = json.loads(self._stream.readline() or b'{"error": "closed"}')
+            if "error" in answer:
+                raise RigError(f"QEMU refuses {command}: {answer['error']}", "a defect of the rig")
+            if "return" in answer:
+                return
+
+
+def _qemu_img(*arguments: str) -> None:
+    done: subprocess.CompletedProcess[str] = subprocess.run(
+        ["qemu-img", *arguments], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise RigError(f"qemu-img failed: {done.stderr.strip()}", "is the disk full?")

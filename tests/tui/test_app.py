@@ -1,0 +1,428 @@
+"""Every action of every screen, at the smallest and at a comfortable size."""
+
+from dataclasses import replace
+
+import pytest
+from textual.command import CommandPalette
+
+from appliance.errors import OperatorError
+from appliance.model import RunState
+from tests.tui.fakes import (
+    REFUSED_STATUS,
+    RESULTS,
+    STATUS,
+    FakeControl,
+    run_record,
+    running_snapshot,
+    screen_text,
+    snapshot,
+    stage,
+)
+from tui.screens.confirm import ConfirmScreen
+from tui.screens.reading import ReadingScreen
+
+SIZES = [(80, 24), (140, 45)]
+both_sizes = pytest.mark.parametrize("size", SIZES, ids=["80x24", "140x45"])
+
+
+def notices(app):
+    return [notice.message for notice in app._notifications]
+
+
+async def settled(pilot):
+    await pilot.pause()
+
+
+async def until(pilot, condition):
+    """Let the application work until ``condition`` holds; fails when it never does."""
+    for _ in range(50):
+        if condition():
+            return
+        await pilot.pause()
+    raise AssertionError("this did not happen")
+
+
+@both_sizes
+async def test_overview_answers_in_one_look(size):
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=size) as pilot:
+        await settled(pilot)
+        text = screen_text(acted.app)
+    for words in (
+        "● HEALTHY",
+        "raid0 × 4",
+        "chunk 256 KiB, sunit 256 KiB, swidth 1 MiB ● aligned",
+        "/mnt/scratch",
+        "1.60 GiB/s",
+        "nvme4n1",
+        "READ, last 5 min",
+        "█",
+        "4 of 5 valid",
+        "✗ COVERAGE",
+        "▲ CPU",
+        "rand-write-4k",
+        "next in 4 h 12 min",
+        "Start smoke",
+        "Quit",
+    ):
+        assert words in text
+    lines = text.splitlines()
+    assert len(lines) == size[1]
+    assert all(len(line) <= size[0] for line in lines)
+
+
+async def test_wide_overview_shows_await_and_findings_in_words():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(140, 45)) as pilot:
+        await settled(pilot)
+        text = screen_text(acted.app)
+    assert "AWAIT, last 5 min" in text
+    assert "only 70.9 % of the bytes" in text
+
+
+async def test_paints_before_anything_was_read():
+    acted = stage(None)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert "READING" in screen_text(acted.app)
+        assert acted.feed.calls == ["start"]
+        acted.give(snapshot())
+        await settled(pilot)
+        assert "HEALTHY" in screen_text(acted.app)
+    assert acted.feed.calls[-1] == "stop"
+
+
+@both_sizes
+async def test_running_suite_shows_job_progress_and_time_left(size):
+    acted = stage(running_snapshot())
+    async with acted.app.run_test(size=size) as pilot:
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "▶ RUNNING smoke" in text
+        assert "job 2 of 5 rand-read-4k · 1 min 48 s left" in text
+        assert "45 %" in text
+        assert "▶ measuring     rand-read-4k" in text
+        assert "○ waiting       rand-write-4k" in text
+        acted.clock[0] += 10
+        acted.app.present()
+        await settled(pilot)
+        assert "1 min 38 s left" in screen_text(acted.app)
+
+
+async def test_refused_machine_says_why_and_what_to_do():
+    acted = stage(snapshot(REFUSED_STATUS, live=(), trend=()))
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "▲ REFUSED" in text
+        assert "ext4 signature at 0x438" in text
+        assert "next       save or erase" in text
+        assert "✗ no      nvme5n1" in text
+        await pilot.press("s")
+        await settled(pilot)
+        assert notices(acted.app) == [
+            "Start smoke: no volume is mounted, so smoke has nothing to measure"
+        ]
+        assert not isinstance(acted.app.screen, ConfirmScreen)
+
+
+@both_sizes
+async def test_starting_asks_first_and_cancel_has_the_focus(size):
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "Start suite smoke on scratch?" in text
+        assert "5 jobs, 2 min 30 s in all" in text
+        assert "only its own files in /mnt/scratch/.stripewright-bench" in text
+        assert acted.app.focused.id == "leave"
+        await pilot.press("enter")
+        await settled(pilot)
+        assert acted.control.calls == []
+        assert not isinstance(acted.app.screen, ConfirmScreen)
+
+
+@pytest.mark.parametrize("keys", [("right", "enter"), ("tab", "enter")])
+async def test_confirmed_start_asks_systemd_and_watches(keys):
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        await pilot.press(*keys)
+        await settled(pilot)
+        assert acted.control.calls == ["start smoke"]
+        assert acted.feed.calls[-1] == "expect smoke"
+        acted.give(snapshot(starting="smoke"))
+        await settled(pilot)
+        assert "asked systemd to start smoke" in screen_text(acted.app)
+        await pilot.press("s")
+        await settled(pilot)
+        assert "Start smoke: suite smoke is just being started" in notices(acted.app)
+
+
+async def test_start_that_is_not_allowed_is_told_as_plain_text():
+    control = FakeControl(OperatorError("not allowed to [b]start[/b]", "ask [red]root[/]"))
+    acted = stage(snapshot(), control=control)
+    async with acted.app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("s", "right", "enter")
+        await settled(pilot)
+        assert notices(acted.app) == ["not allowed to [b]start[/b]; ask [red]root[/]"]
+        await until(pilot, lambda: "not allowed to [b]start[/b]" in screen_text(acted.app))
+        assert "expect smoke" not in acted.feed.calls
+
+
+async def test_machine_that_changed_under_the_question_is_not_started():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        acted.give(running_snapshot())
+        await settled(pilot)
+        await pilot.press("right", "enter")
+        await settled(pilot)
+        assert acted.control.calls == []
+        assert "already running" in notices(acted.app)[0]
+
+
+async def test_start_that_failed_later_is_told_once():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        for _ in range(3):
+            acted.give(snapshot(start_problem="unit is failed (exit-code)"))
+            await settled(pilot)
+        assert notices(acted.app) == ["smoke did not start: unit is failed (exit-code)"]
+
+
+@both_sizes
+async def test_cancelling_asks_first_and_stops_the_unit(size):
+    acted = stage(running_snapshot())
+    async with acted.app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("x")
+        await settled(pilot)
+        assert "Stop suite smoke?" in screen_text(acted.app)
+        assert acted.app.focused.id == "leave"
+        await pilot.press("escape")
+        await settled(pilot)
+        assert acted.control.calls == []
+        await pilot.press("x", "right", "enter")
+        await settled(pilot)
+        assert acted.control.calls == ["stop smoke"]
+        assert acted.feed.calls[-1] == "hurry"
+
+
+async def test_disabled_actions_say_why():
+    acted = stage(snapshot(replace(STATUS, last_run=None, last_results=())))
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("x", "r")
+        await settled(pilot)
+        assert notices(acted.app) == [
+            "Cancel: no suite is running",
+            "Results: no suite has been run yet",
+        ]
+        acted.give(running_snapshot())
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        assert "already running" in notices(acted.app)[-1]
+
+
+async def test_a_copy_of_history_can_only_be_looked_at():
+    acted = stage(snapshot(), unable="this shows the history in /tmp/copy.db")
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await settled(pilot)
+        assert notices(acted.app) == ["Start smoke: this shows the history in /tmp/copy.db"]
+
+
+@pytest.mark.parametrize(
+    ("state", "results", "words"),
+    [
+        (RunState.COMPLETE, RESULTS, "smoke complete: 4 of 5 results valid"),
+        (RunState.ABORTED, (), "smoke aborted: 0 of 0 results valid; the power went"),
+    ],
+)
+async def test_the_end_of_a_run_is_told(state, results, words):
+    acted = stage(running_snapshot())
+    reason = "" if state is RunState.COMPLETE else "the power went"
+    ended = replace(
+        STATUS, last_run=run_record(id=42, state=state, reason=reason), last_results=results
+    )
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        acted.give(snapshot(ended))
+        await settled(pilot)
+        assert notices(acted.app) == [words]
+        assert "LAST SUITE smoke" in screen_text(acted.app)
+
+
+@both_sizes
+async def test_results_explain_every_verdict(size):
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("r")
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "Results of smoke, run 41" in text
+        assert "COVERAGE only 70.9 %" in text
+        assert "36 % of the published" in text
+        await pilot.press("pagedown", "end")
+        await settled(pilot)
+        assert "CPU fio used 97 %" in screen_text(acted.app)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert not isinstance(acted.app.screen, ReadingScreen)
+
+
+async def test_chart_toggles_between_throughput_and_iops():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("t")
+        await settled(pilot)
+        assert "IOPS READ, last 5 min" in screen_text(acted.app)
+        await pilot.press("t")
+        await settled(pilot)
+        assert "IOPS READ" not in screen_text(acted.app)
+
+
+async def test_update_hurries_the_feed():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("u")
+        await settled(pilot)
+        assert acted.feed.calls[-1] == "hurry"
+
+
+@both_sizes
+async def test_disks_say_why_each_is_used_or_not(size):
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=size) as pilot:
+        await settled(pilot)
+        await pilot.press("2")
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "4 of 6 used" in text
+        assert "● used" in text
+        assert "AWS00001EXAMPLE" in text
+        assert "the system runs from it" in text
+        await pilot.press(*["down"] * 5)
+        await settled(pilot)
+        assert "holds an ext4 signature at 0x438" in screen_text(acted.app)
+        await pilot.press("enter")
+        await settled(pilot)
+        detail = screen_text(acted.app)
+        assert isinstance(acted.app.screen, ReadingScreen)
+        assert "ext4 at 0x438 label old-data" in detail
+        assert "3750000000000 bytes" in detail
+        await pilot.press("escape", "escape")
+        await settled(pilot)
+        assert acted.app.current_mode == "overview"
+
+
+async def test_disk_cursor_stays_where_it_is_when_snapshots_come():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("2", "down", "down")
+        acted.give(snapshot(replace(STATUS, disks=(*STATUS.disks[:5],))))
+        await settled(pilot)
+        assert "/dev/nvme2n1 ──" in screen_text(acted.app)
+
+
+async def test_no_disks_at_all_is_shown_and_enter_does_nothing():
+    acted = stage(snapshot(replace(REFUSED_STATUS, disks=()), live=()))
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("2", "enter", "down")
+        await settled(pilot)
+        assert "none recorded by the boot unit" in screen_text(acted.app)
+
+
+@pytest.mark.parametrize("screen", ["1", "2"])
+async def test_help_lists_every_binding_of_the_screen(screen):
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press(screen)
+        await settled(pilot)
+        bound = [
+            entry.binding
+            for entry in acted.app.screen.active_bindings.values()
+            if entry.binding.id is not None
+        ]
+        assert len(bound) >= 9
+        await pilot.press("question_mark")
+        await settled(pilot)
+        text = screen_text(acted.app)
+        for binding in bound:
+            assert binding.description in text
+            assert binding.tooltip in text
+        assert "not now: no suite is running" in text
+        assert "Palette" in text
+
+
+async def test_palette_knows_every_action_and_runs_it():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 40)) as pilot:
+        await settled(pilot)
+        offered = {
+            command.title: command for command in acted.app.get_system_commands(acted.app.screen)
+        }
+        names = {
+            entry.binding.description
+            for entry in acted.app.screen.active_bindings.values()
+            if entry.binding.id is not None
+        }
+        assert names <= set(offered)
+        assert offered["Cancel"].help == "not now: no suite is running"
+        await pilot.press("ctrl+p")
+        await settled(pilot)
+        assert isinstance(acted.app.screen, CommandPalette)
+        await pilot.press(*"disks")
+        await acted.app.workers.wait_for_complete()
+        await settled(pilot)
+        await pilot.press("enter")
+        await acted.app.workers.wait_for_complete()
+        await settled(pilot)
+        await offered["Cancel"].callback()
+        await settled(pilot)
+        assert "Cancel: no suite is running" in notices(acted.app)
+        await offered["Chart"].callback()
+        await offered["Disks"].callback()
+        await settled(pilot)
+        assert acted.app.current_mode == "disks"
+
+
+@pytest.mark.parametrize("keys", [("2", "q"), ("r", "q")])
+async def test_q_quits_from_every_screen(keys):
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press(*keys)
+        await settled(pilot)
+        assert not acted.app.is_running
+
+
+async def test_a_resize_is_followed():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(140, 45)) as pilot:
+        await settled(pilot)
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "AWAIT, last" not in text
+        assert "rand-write-4k" in text
+        await pilot.resize_terminal(30, 8)
+        await settled(pilot)
+        assert "HEALTHY" in screen_text(acted.app)

@@ -1,0 +1,131 @@
+"""Bad input on the command line: one line that names it, a hint, the right status, no traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from appliance import cli
+from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
+
+CASES = Path(__file__).parents[1] / "cases"
+
+
+def call(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    try:
+        status = cli.main(argv)
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def complaint(err: str) -> str:
+    """The error line; there is one, and a hint after it at most."""
+    lines = err.splitlines()
+    assert lines[0].startswith("error: ")
+    assert all(line.startswith("hint: ") for line in lines[1:])
+    assert len(lines) <= 2
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("argv", "named"),
+    [
+        (["frobnicate"], "frobnicate"),
+        (["status", "--nonsense"], "--nonsense"),
+        (["bench", "run"], "SUITE"),
+        (["bench", "run", "smoke", "--time-factor", "0"], "--time-factor"),
+        (["bench", "run", "smoke", "--time-factor", "nan"], "--time-factor"),
+        (["bench", "run", "no-such-suite"], "no-such-suite"),
+        (["bench", "run", "../../etc/passwd"], "../../etc/passwd"),
+        (["bench"], "no action"),
+        (["results", "--run", "x"], "--run"),
+    ],
+)
+def test_wrong_words_are_named(
+    argv: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = call(capsys, *argv)
+    assert status == EXIT_USAGE
+    assert named in complaint(err)
+    assert out == ""
+
+
+def test_an_unknown_suite_names_the_ones_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = call(capsys, "bench", "run", "smoek")
+    assert "smoke" in err
+
+
+def test_a_history_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = call(capsys, "results", "--db", str(tmp_path / "none.db"))
+    assert status == EXIT_FAILED
+    assert "none.db" in complaint(err)
+    assert out == ""
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_history_that_is_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db = tmp_path / "bad.db"
+    db.write_bytes(b"SQLite format 3\0" + b"\xff" * 4096)
+    status, _, err = call(capsys, "results", "--db", str(db))
+    assert status == EXIT_FAILED
+    assert "bad.db" in complaint(err)
+    assert db.read_bytes().endswith(b"\xff" * 4096), "looking must not change the file"
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"[[volume]\n", "layout.toml"),
+        (b"\xff\xfe", "layout.toml"),
+        (b'[[volume]]\nname = "a"\nmount = "/mnt/a"\ncolour = "red"\n', "colour"),
+        (b'[[volume]]\nname = "a"\nmount = "/mnt/a"\nchunk = 7\n', "chunk"),
+    ],
+)
+def test_a_malformed_layout(
+    content: bytes, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layout = tmp_path / "layout.toml"
+    layout.write_bytes(content)
+    inventory = tmp_path / "inventory.json"
+    inventory.write_text(json.dumps({"machine": {}, "disks": []}))
+    status, out, err = call(
+        capsys, "plan", "--inventory", str(inventory), "--layout", str(layout), "--json"
+    )
+    assert status == EXIT_USAGE
+    assert named in complaint(err)
+    assert out == ""
+
+
+@pytest.mark.parametrize("option", ["--layout", "--inventory"])
+def test_a_named_file_that_cannot_be_read(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inventory = tmp_path / "inventory.json"
+    inventory.write_text(json.dumps({"machine": {}, "disks": []}))
+    options = ["--inventory", str(inventory)] if option == "--layout" else []
+    status, _, err = call(capsys, "plan", *options, option, str(tmp_path / "absent"))
+    assert status == EXIT_USAGE
+    assert "absent" in complaint(err)
+
+
+def test_no_disks_at_all_is_a_refusal_with_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inventory = tmp_path / "inventory.json"
+    inventory.write_text(json.dumps({"machine": {}, "disks": []}))
+    status, out, _ = call(capsys, "plan", "--inventory", str(inventory), "--json")
+    plan = json.loads(out)
+    assert plan["decision"] in {"wait", "refuse"}
+    assert status == (EXIT_REFUSED if plan["decision"] == "refuse" else EXIT_OK)
+    assert plan["steps"] == []
+    assert plan["volumes"][0]["reason"]
+
+
+def test_suites_lists_smoke(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call(capsys, "suites", "--json")
+    assert status == EXIT_OK
+    assert "smoke" in [suite["name"] for suite in json.loads(out)["suites"]]

@@ -1,0 +1,132 @@
+"""Arguments from typed fields; reports as fio 3.33 wrote them, and broken ones."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.bench import fio
+from appliance.model import Job
+
+DATA = Path(__file__).parent / "data"
+READ = (DATA / "fio-3.33-rand-read-4k.txt").read_text()
+WRITE = (DATA / "fio-3.33-seq-write-1m.txt").read_text()
+PSYNC = (DATA / "fio-3.33-psync-depth-8.txt").read_text()
+
+
+def job(**changes: object) -> Job:
+    fields: dict[str, object] = {
+        "name": "j",
+        "rw": "randread",
+        "block_size_bytes": 4096,
+        "iodepth": 8,
+        "jobs": 2,
+        "runtime_seconds": 1.5,
+    }
+    return Job(**(fields | changes))  # type: ignore[arg-type]
+
+
+def test_a_job_reads_existing_files_directly_and_for_its_time():
+    arguments = fio.job_arguments(job(), ("data.0", "data.1"), file_size_bytes=5, engine="libaio")
+    for wanted in (
+        "--direct=1",
+        "--allow_file_create=0",
+        "--time_based",
+        "--runtime=1500ms",
+        "--ioengine=libaio",
+        "--iodepth=8",
+        "--bs=4096",
+        "--filesize=5",
+        "--thread",
+        "--group_reporting",
+    ):
+        assert wanted in arguments
+    assert arguments[-4:] == ("--name=w0", "--filename=data.0", "--name=w1", "--filename=data.1")
+
+
+def test_fewer_workers_share_all_files_among_them_and_more_workers_use_them_twice():
+    files = ("data.0", "data.1", "data.2")
+    one = fio.job_arguments(job(jobs=1), files, file_size_bytes=1, engine="psync")
+    assert one[-1] == "--filename=data.0:data.1:data.2"
+    four = fio.job_arguments(job(jobs=4), files, file_size_bytes=1, engine="psync")
+    assert four[-1] == "--filename=data.0"
+    assert sum(argument.startswith("--name=") for argument in four) == 4
+
+
+def test_preparation_writes_every_file_in_full():
+    arguments = fio.prepare_arguments(("data.0", "data.1"), file_size_bytes=9, engine="io_uring")
+    assert {"--rw=write", "--bs=1048576", "--direct=1", "--end_fsync=1"} <= set(arguments)
+    assert not any("time_based" in argument for argument in arguments)
+
+
+def test_engines_in_order_of_preference():
+    assert fio.offered_engines("Available IO engines:\n\tpsync\n\tlibaio\n\tnull\n") == (
+        "libaio",
+        "psync",
+    )
+
+
+def test_a_recorded_read_report():
+    report = fio.parse_report(READ)
+    assert report.version == "fio-3.33"
+    assert report.error == 0
+    assert set(report.directions) == {"read"}
+    read = report.directions["read"]
+    assert read.iops == pytest.approx(74286.713287)
+    assert read.io_bytes == read.total_ios * 4096
+    assert sum(read.bins.values()) == read.total_ios
+    assert read.percentiles_ns["1.000000"] < read.latency_mean_ns
+    # Little's law holds for total latency, which is why clat is not used.
+    assert read.iops * read.latency_mean_ns / 1e9 == pytest.approx(16, rel=0.02)
+
+
+def test_a_recorded_write_report():
+    report = fio.parse_report(WRITE)
+    assert set(report.directions) == {"write"}
+    assert report.directions["write"].io_bytes % (1 << 20) == 0
+
+
+def test_text_around_the_report_is_passed_over():
+    assert PSYNC.startswith("note: both iodepth")
+    noisy = "fio: pid=1 {odd\n{ not json\n" + PSYNC + "\ntrailing {words}\n"
+    assert fio.parse_report(noisy) == fio.parse_report(PSYNC)
+
+
+def test_a_report_without_total_latency_histogram_uses_completion_latency():
+    swapped = READ.replace('"lat_ns"', '"x"').replace('"clat_ns"', '"lat_ns"')
+    swapped = swapped.replace('"x"', '"clat_ns"')
+    assert fio.parse_report(swapped).directions["read"].bins == (
+        fio.parse_report(READ).directions["read"].bins
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "fio: engine io_uring not loadable\n",
+        READ[: len(READ) // 2],
+        READ[:-3],
+        "[" * 100_000,
+        '{"jobs": []}',
+        '{"jobs": [3], "fio version": "x"}',
+        '{"jobs": [{}], "fio version": "x"}',
+        READ.replace('"iops":', '"iopz":'),
+        READ.replace('"error": 0', '"error": "0"'),
+        READ.replace('"bins": {', '"bins": {"x": 1,'),
+        READ.replace('"bins": {', '"bins": 5, "x": {'),
+        READ.replace('"total_ios":', '"total_ios": true, "x":'),
+    ],
+)
+def test_a_broken_report_is_one_typed_error(text):
+    with pytest.raises(fio.FioOutputError) as caught:
+        fio.parse_report(text)
+    assert caught.value.hint
+
+
+@given(st.integers(0, len(READ)), st.integers(0, 400), st.text(max_size=6))
+def test_damaged_reports_never_raise_anything_else(at, cut, instead):
+    with contextlib.suppress(fio.FioOutputError):
+        fio.parse_report(READ[:at] + instead + READ[at + cut :])

@@ -1,0 +1,529 @@
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from appliance.model import (
+    Array,
+    Decision,
+    Disk,
+    DiskKind,
+    Filesystem,
+    Inventory,
+    Layout,
+    Machine,
+    MdMember,
+    Plan,
+    Signature,
+    Volume,
+)
+from appliance.storage.planner import plan
+from tests.unit.disks import (
+    FOUR,
+    KIB,
+    LAYOUT,
+    OTHER_UUID,
+    SCRATCH,
+    XFS,
+    array,
+    disk,
+    held,
+    inventory,
+    member,
+    plain,
+)
+
+FOUR_BLANK = tuple(disk(number) for number in (1, 2, 3, 4))
+OURS = tuple(member(slot) for slot in range(4))
+RECREATE = Layout(volumes=(replace(SCRATCH, on_loss="recreate"),))
+ACCEPT = Layout(volumes=(replace(SCRATCH, on_short="accept"),))
+UNKNOWN_TYPE = Machine()
+
+
+def decide(
+    *disks: Disk,
+    layout: Layout = LAYOUT,
+    arrays: tuple[Array, ...] = (),
+    machine: Machine = FOUR,
+    waited: bool = True,
+    privileged: bool = True,
+) -> Plan:
+    seen = inventory(*disks, arrays=arrays, machine=machine, privileged=privileged)
+    return plan(seen, layout, waited=waited)
+
+
+def programs(made: Plan) -> list[str]:
+    return [step.argv[0] for step in made.steps]
+
+
+# ------------------------------------------------------------------------------ create
+
+
+def test_four_blank_disks_are_created_in_the_order_of_their_ids() -> None:
+    made = decide(*reversed(FOUR_BLANK))
+    assert made.decision is Decision.CREATE
+    assert programs(made) == ["mdadm", "mkfs.xfs", "mount", "install"]
+    assert made.steps[0].argv[-4:] == tuple(one.stable_path for one in FOUR_BLANK)
+    assert [gone.serial for gone in made.steps[0].destroys] == [one.serial for one in FOUR_BLANK]
+    assert made.volumes[0].reason == "all 4 disks of instance storage that m5d.24xlarge has, blank"
+
+
+def test_one_disk_is_plain() -> None:
+    made = decide(disk(1), machine=replace(FOUR, expected_disks=1))
+    assert made.decision is Decision.CREATE
+    assert programs(made) == ["mkfs.xfs", "mount", "install"]
+    assert made.steps[0].argv[-1] == disk(1).stable_path
+    assert made.steps[0].destroys[0].serial == disk(1).serial
+
+
+def test_an_unknown_machine_type_counts_nothing_and_says_so() -> None:
+    made = decide(*FOUR_BLANK[:3], machine=UNKNOWN_TYPE)
+    assert made.decision is Decision.CREATE
+    assert "could not be checked" in made.volumes[0].reason
+
+
+def test_a_disk_too_few_waits_and_is_then_refused_with_type_and_count() -> None:
+    waiting = decide(*FOUR_BLANK[:3], waited=False)
+    assert (waiting.decision, waiting.steps) == (Decision.WAIT, ())
+    refused = decide(*FOUR_BLANK[:3])
+    assert (refused.decision, refused.steps) == (Decision.REFUSE, ())
+    assert "found 3 disks of instance storage, m5d.24xlarge has 4" in refused.volumes[0].reason
+    assert 'on_short = "accept"' in refused.volumes[0].hint
+
+
+def test_a_short_stripe_only_by_declaration_and_after_waiting() -> None:
+    assert decide(*FOUR_BLANK[:3], layout=ACCEPT, waited=False).decision is Decision.WAIT
+    made = decide(*FOUR_BLANK[:3], layout=ACCEPT)
+    assert made.decision is Decision.CREATE
+    assert "accepted by on_short" in made.volumes[0].reason
+
+
+@pytest.mark.parametrize("layout", [LAYOUT, ACCEPT])
+def test_no_disks_at_all(layout: Layout) -> None:
+    assert decide(machine=UNKNOWN_TYPE, waited=False).decision is Decision.WAIT
+    made = decide(disk(0, holds_root=True), layout=layout, machine=UNKNOWN_TYPE)
+    assert made.decision is Decision.REFUSE
+    assert made.volumes[0].reason == "no instance storage found"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"signatures": (Signature("ext4", 0x438),), "blank": False},
+        {"partitions": ("p1",)},
+        {"mountpoints": ("/data",)},
+        {"holders": ("dm-0",)},
+        {"swap": True},
+        {"read_only": True},
+        {"busy": True},
+        {"size_bytes": 0},
+        {"blank": False, "nonzero_offset_bytes": 4096},
+        {"blank": None},
+    ],
+)
+def test_one_disk_in_the_way_refuses_the_volume_at_once(facts: dict[str, object]) -> None:
+    for waited in (False, True):
+        made = decide(*FOUR_BLANK[:3], disk(4, **facts), waited=waited)
+        assert (made.decision, made.steps) == (Decision.REFUSE, ())
+        assert made.volumes[0].disks == ("/dev/nvme4n1",)
+        assert "/dev/nvme4n1 (serial AWS00004)" in made.volumes[0].reason
+        assert made.volumes[0].hint
+
+
+def test_a_document_cannot_claim_a_disk_that_it_shows_with_a_signature() -> None:
+    seen = inventory(*FOUR_BLANK)
+    lying = replace(seen.disks[0], claimable=True, signatures=(Signature("ext4", 0x438),))
+    made = plan(replace(seen, disks=(lying, *seen.disks[1:])), LAYOUT, waited=True)
+    assert made.decision is Decision.REFUSE
+
+
+def test_two_disks_that_cannot_be_told_apart() -> None:
+    made = decide(*FOUR_BLANK[:3], disk(9, serial="AWS00001"))
+    assert made.decision is Decision.REFUSE
+    assert "cannot be told apart" in made.volumes[0].reason
+
+
+# ---------------------------------------------------------------------------- assemble
+
+
+def test_a_whole_array_is_assembled_by_uuid_in_slot_order() -> None:
+    made = decide(*reversed(OURS), waited=False)
+    assert made.decision is Decision.ASSEMBLE
+    assert programs(made) == ["mdadm", "mount", "install"]
+    assert "--uuid=8f3aff54:cb72c56c:6d0a5fe1:cbc332e8" in made.steps[0].argv
+    assert not any(step.destroys for step in made.steps)
+
+
+def test_a_mounted_array_needs_nothing() -> None:
+    members = held(*OURS)
+    made = decide(*members, arrays=(array(*members, mountpoint="/mnt/scratch"),))
+    assert (made.decision, made.steps) == (Decision.NOTHING, ())
+
+
+def test_an_assembled_array_is_mounted_by_its_node() -> None:
+    members = held(*OURS)
+    made = decide(*members, arrays=(array(*members),))
+    assert made.decision is Decision.ASSEMBLE
+    assert programs(made) == ["mount", "install"]
+    assert "/dev/md127" in made.steps[0].argv
+
+
+@pytest.mark.parametrize(
+    ("facts", "fragment"),
+    [
+        ({"state": "broken"}, "is broken"),
+        ({"mountpoint": "/elsewhere"}, "mounted at /elsewhere, not at /mnt/scratch"),
+        ({"filesystem": Filesystem("ext4", "scratch", "u")}, "holds ext4 labelled 'scratch'"),
+        ({"filesystem": replace(XFS, label="data")}, "holds xfs labelled 'data'"),
+        ({"filesystem": replace(XFS, sunit_bytes=64 * KIB)}, "sunit 65536"),
+        ({"filesystem": None, "blank": False}, "holds data, but no filesystem"),
+        (
+            {"chunk_bytes": 64 * KIB},
+            "with chunk 64KiB, the layout declares raid0 with chunk 256KiB",
+        ),
+    ],
+)
+def test_an_assembled_array_that_is_not_as_declared(
+    facts: dict[str, object], fragment: str
+) -> None:
+    members = held(*OURS)
+    made = decide(*members, arrays=(array(*members, **facts),))
+    assert (made.decision, made.steps) == (Decision.REFUSE, ())
+    assert fragment in made.volumes[0].reason
+
+
+def test_array_members_in_another_order_than_their_slots() -> None:
+    members = held(*OURS)
+    made = decide(*members, arrays=(array(*reversed(members)),))
+    assert made.decision is Decision.REFUSE
+
+
+def test_killed_between_create_and_mkfs_goes_on_with_mkfs() -> None:
+    empty = [member(slot, filesystem=None, data_zero=True) for slot in range(4)]
+    made = decide(*empty)
+    assert made.decision is Decision.ASSEMBLE
+    assert programs(made) == ["mdadm", "mkfs.xfs", "mount", "install"]
+    assert "-f" not in made.steps[1].argv
+    running = held(*empty)
+    made = decide(*running, arrays=(array(*running, filesystem=None, blank=True),))
+    assert programs(made) == ["mkfs.xfs", "mount", "install"]
+
+
+def test_killed_inside_mkfs_takes_the_unfinished_signature_away_first() -> None:
+    half = [member(slot, filesystem=replace(XFS, unfinished=True)) for slot in range(4)]
+    made = decide(*half)
+    assert programs(made) == ["mdadm", "wipefs", "mkfs.xfs", "mount", "install"]
+
+
+def test_killed_inside_mdadm_create_is_created_anew_if_nothing_was_stored() -> None:
+    begun = [member(slot, filesystem=None, data_zero=True) for slot in (0, 1)]
+    made = decide(*begun, disk(3), disk(4), waited=False)
+    assert made.decision is Decision.CREATE
+    stored = [member(slot, filesystem=None, data_zero=False) for slot in (0, 1)]
+    assert decide(*stored, disk(3), disk(4)).decision is Decision.REFUSE
+
+
+def test_an_array_that_exists_but_does_not_run_is_stopped_first() -> None:
+    members = held(*OURS)
+    made = decide(*members, arrays=(array(*members, state="inactive", filesystem=None),))
+    assert [step.argv[:2] for step in made.steps[:2]] == [
+        ("mdadm", "--stop"),
+        ("mdadm", "--assemble"),
+    ]
+
+
+def test_data_in_the_array_but_no_filesystem() -> None:
+    made = decide(*[member(slot, filesystem=None) for slot in range(4)])
+    assert made.decision is Decision.REFUSE
+
+
+# -------------------------------------------------------------------------------- loss
+
+
+def test_a_member_late_then_lost() -> None:
+    assert decide(*OURS[:3], waited=False).decision is Decision.WAIT
+    made = decide(*OURS[:3])
+    assert made.decision is Decision.REFUSE
+    assert "has 3 of 4 members; lost: slot 3" in made.volumes[0].reason
+    assert 'on_loss = "recreate"' in made.volumes[0].hint
+
+
+def test_a_member_replaced_by_a_blank_disk() -> None:
+    made = decide(OURS[0], OURS[2], OURS[3], disk(9))
+    assert made.decision is Decision.REFUSE
+    assert "lost: slot 1" in made.volumes[0].reason
+    assert "/dev/nvme9n1" in made.volumes[0].reason
+
+
+def test_recreate_is_done_only_when_declared_and_clears_the_remains_first() -> None:
+    assert decide(*OURS[:3], disk(9), layout=RECREATE, waited=False).decision is Decision.WAIT
+    made = decide(*OURS[:3], disk(9), layout=RECREATE)
+    assert made.decision is Decision.RECREATE
+    assert programs(made) == ["blkdiscard"] * 3 + ["mdadm", "mkfs.xfs", "mount", "install"]
+    cleared = [step.destroys[0].id for step in made.steps[:3]]
+    assert cleared == [one.id for one in OURS[:3]]
+    assert made.steps[0].argv[:6] == (
+        "blkdiscard", "--zeroout", "--offset", "1048576", "--length", "1048576",
+    )  # fmt: skip
+
+
+def test_recreate_is_not_done_over_a_foreign_or_missing_disk() -> None:
+    foreign = disk(9, signatures=(Signature("ext4", 0x438),), blank=False)
+    assert decide(*OURS[:3], foreign, layout=RECREATE).decision is Decision.REFUSE
+    assert decide(*OURS[:3], layout=RECREATE).decision is Decision.REFUSE
+
+
+def test_recreate_is_not_done_while_the_broken_array_still_runs() -> None:
+    members = held(*OURS[:3])
+    running = array(*members, state="broken", member_count=4, mountpoint="/mnt/scratch")
+    made = decide(*members, disk(9), arrays=(running,), layout=RECREATE)
+    assert (made.decision, made.steps) == (Decision.REFUSE, ())
+
+
+# ----------------------------------------------------------------------------- strangers
+
+
+def test_two_arrays_with_our_name() -> None:
+    made = decide(*OURS[:2], member(2, uuid=OTHER_UUID), member(3, uuid=OTHER_UUID))
+    assert made.decision is Decision.REFUSE
+    assert "2 different arrays carry the name 'scratch'" in made.volumes[0].reason
+
+
+def test_a_copy_of_a_member() -> None:
+    made = decide(*OURS, member(3, number=9))
+    assert made.decision is Decision.REFUSE
+    assert "contradict each other" in made.volumes[0].reason
+
+
+@pytest.mark.parametrize(("count", "slot"), [(0, 0), (2**32 - 1, 0), (4, 7), (4, None)])
+def test_superblocks_with_impossible_numbers(count: int, slot: int | None) -> None:
+    assert decide(member(slot, number=1, count=count)).decision is Decision.REFUSE
+
+
+def test_our_name_on_a_network_volume() -> None:
+    ebs = member(0, number=7, model="Amazon Elastic Block Store", serial="vol0abc")
+    made = decide(ebs, *FOUR_BLANK)
+    assert made.decision is Decision.REFUSE
+    assert "no instance storage" in made.volumes[0].reason
+
+
+def test_an_array_under_our_name_on_other_disks() -> None:
+    for name in ("stripewright:scratch", "host:scratch"):
+        foreign = array(path="/dev/md9", name=name, uuid=OTHER_UUID, members=("dm-3",))
+        made = decide(*FOUR_BLANK, arrays=(foreign,))
+        assert made.decision is Decision.REFUSE
+        assert "/dev/md9 runs as" in made.volumes[0].reason
+
+
+def test_an_array_of_others_on_other_disks_is_left_alone() -> None:
+    foreign = array(path="/dev/md9", name="host:home", uuid=OTHER_UUID, members=("dm-3",))
+    assert decide(*FOUR_BLANK, arrays=(foreign,)).decision is Decision.CREATE
+
+
+def test_members_of_a_volume_that_is_not_declared() -> None:
+    others = [member(slot, name="stripewright:data") for slot in range(4)]
+    made = decide(*others)
+    assert made.decision is Decision.REFUSE
+    assert "belongs to volume 'data', which is not in the layout" in made.volumes[0].reason
+
+
+# --------------------------------------------------------------------- one disk, plain
+
+
+ONE = replace(FOUR, machine_type="i4i.4xlarge", expected_disks=1)
+
+
+def test_a_plain_volume_is_mounted_or_left_mounted() -> None:
+    made = decide(plain(), machine=ONE)
+    assert (made.decision, programs(made)) == (Decision.ASSEMBLE, ["mount", "install"])
+    mounted = decide(plain(mountpoints=("/mnt/scratch",), busy=True), machine=ONE)
+    assert (mounted.decision, mounted.steps) == (Decision.NOTHING, ())
+    elsewhere = decide(plain(mountpoints=("/x",), busy=True), machine=ONE)
+    assert elsewhere.decision is Decision.REFUSE
+
+
+def test_a_plain_volume_among_more_disks() -> None:
+    assert decide(plain(), disk(2), machine=UNKNOWN_TYPE).decision is Decision.REFUSE
+    assert decide(plain(1), plain(2), machine=UNKNOWN_TYPE).decision is Decision.REFUSE
+    assert decide(plain(9), *OURS).decision is Decision.REFUSE
+
+
+def test_a_plain_volume_whose_mkfs_never_ended() -> None:
+    half = plain(filesystem=replace(XFS, unfinished=True))
+    assert programs(decide(half, machine=ONE)) == ["wipefs", "mkfs.xfs", "mount", "install"]
+
+
+# ------------------------------------------------------------------------- without root
+
+
+def test_without_root_a_preview_is_made_from_what_udev_knows() -> None:
+    unread = [replace(one, blank=None) for one in FOUR_BLANK]
+    made = decide(*unread, privileged=False)
+    assert made.decision is Decision.CREATE
+    assert "not read without root" in made.volumes[0].reason
+    labelled = Signature("linux_raid_member", None, "stripewright:scratch", "u")
+    members = [replace(one, signatures=(labelled,)) for one in unread]
+    assert decide(*members, privileged=False).decision is Decision.ASSEMBLE
+    running = held(*members)
+    mounted = array(*running, mountpoint="/mnt/scratch", filesystem=replace(XFS, sunit_bytes=None))
+    assert decide(*running, arrays=(mounted,), privileged=False).decision is Decision.NOTHING
+
+
+# ------------------------------------------------------------------------------- digest
+
+
+def test_the_digest_ignores_order_and_kernel_names() -> None:
+    first = decide(*FOUR_BLANK)
+    for order in itertools.permutations(FOUR_BLANK):
+        renamed = [replace(one, path=f"/dev/nvme{8 + at}n1") for at, one in enumerate(order)]
+        assert decide(*renamed).digest == first.digest
+
+
+def test_the_digest_sees_what_matters() -> None:
+    digests = {
+        decide(*FOUR_BLANK).digest,
+        decide(*FOUR_BLANK[:3], disk(5)).digest,
+        decide(*FOUR_BLANK[:3], replace(FOUR_BLANK[3], size_bytes=1)).digest,
+        decide(*FOUR_BLANK[:3], replace(FOUR_BLANK[3], busy=True)).digest,
+        decide(*FOUR_BLANK, layout=ACCEPT).digest,
+        decide(*OURS).digest,
+    }
+    assert len(digests) == 6
+
+
+# --------------------------------------------------------------------------- properties
+
+_text = st.sampled_from(["", "scratch", "data", "stripewright:scratch", "h:scratch", "a\x1b[31m\n"])
+_number = st.sampled_from([0, 1, 2, 4, 4096, 2**32, -1])
+_maybe = st.sampled_from([None, True, False])
+_signature = st.builds(
+    Signature,
+    kind=st.sampled_from(["linux_raid_member", "xfs", "ext4", "gpt", ""]),
+    offset_bytes=st.none() | _number,
+    label=_text,
+    uuid=_text,
+)
+_filesystem = st.builds(
+    Filesystem,
+    kind=st.sampled_from(["xfs", "ext4"]),
+    label=_text,
+    uuid=_text,
+    sunit_bytes=st.none() | _number,
+    swidth_bytes=st.none() | _number,
+    unfinished=st.booleans(),
+)
+_member = st.builds(
+    MdMember,
+    array_name=_text,
+    array_uuid=st.sampled_from(["1:1:1:1", "2:2:2:2"]),
+    member_uuid=_text,
+    level=st.sampled_from(["raid0", "raid1", ""]),
+    member_count=_number,
+    chunk_bytes=st.none() | st.sampled_from([0, 4096, 262144]),
+    slot=st.none() | st.integers(0, 4),
+    data_offset_bytes=st.none() | _number,
+    data_zero=_maybe,
+    filesystem=st.none() | _filesystem,
+)
+_names = st.sampled_from([f"/dev/nvme{number}n1" for number in range(5)])
+_disk = st.builds(
+    Disk,
+    path=_names,
+    id=st.sampled_from([f"id{number}" for number in range(6)]),
+    model=_text,
+    serial=_text,
+    size_bytes=_number,
+    kind=st.sampled_from([DiskKind.INSTANCE_STORE, DiskKind.INSTANCE_STORE, *DiskKind]),
+    claimable=st.booleans(),
+    reason=_text,
+    signatures=st.just(()) | st.lists(_signature, max_size=2).map(tuple),
+    partitions=st.just(()) | st.lists(_text, max_size=1).map(tuple),
+    holders=st.just(()) | st.just(("md127",)),
+    mountpoints=st.just(()) | st.just(("/mnt/scratch",)),
+    swap=st.just(False) | st.booleans(),
+    read_only=st.just(False) | st.booleans(),
+    busy=st.just(False) | st.booleans(),
+    holds_root=st.just(False),
+    blank=_maybe,
+    md_member=st.none() | _member,
+    filesystem=st.none() | _filesystem,
+)
+_array = st.builds(
+    Array,
+    path=st.just("/dev/md127"),
+    name=_text,
+    uuid=st.sampled_from(["1:1:1:1", "2:2:2:2", ""]),
+    level=st.sampled_from(["raid0", "raid1"]),
+    chunk_bytes=st.sampled_from([0, 262144]),
+    member_count=_number,
+    members=st.lists(st.sampled_from([f"id{n}" for n in range(6)]), max_size=4).map(tuple),
+    state=st.sampled_from(["clean", "inactive", "broken", ""]),
+    size_bytes=_number,
+    filesystem=st.none() | _filesystem,
+    mountpoint=st.sampled_from(["", "/mnt/scratch", "/x"]),
+    blank=_maybe,
+)
+_inventory = st.builds(
+    Inventory,
+    machine=st.builds(Machine, machine_type=_text, expected_disks=st.none() | st.integers(0, 5)),
+    disks=st.lists(_disk, max_size=5).map(tuple),
+    arrays=st.lists(_array, max_size=2).map(tuple),
+    privileged=st.booleans(),
+)
+_layout = st.builds(
+    Layout,
+    volumes=st.builds(
+        Volume,
+        name=st.sampled_from(["scratch", "data"]),
+        mount=st.just("/mnt/scratch"),
+        on_short=st.sampled_from(["refuse", "accept"]),
+        on_loss=st.sampled_from(["refuse", "recreate"]),
+    ).map(lambda volume: (volume,)),
+)
+_touching = {Decision.CREATE, Decision.ASSEMBLE, Decision.RECREATE}
+
+
+@settings(max_examples=150, deadline=None)
+@given(_inventory, _layout, st.booleans())
+def test_any_inventory_gives_a_plan_or_a_refusal(
+    seen: Inventory, layout: Layout, waited: bool
+) -> None:
+    made = plan(seen, layout, waited=waited)
+    (volume,) = made.volumes
+    assert volume.reason
+    assert bool(made.steps) == (made.decision in _touching)
+    if made.decision is Decision.REFUSE:
+        assert volume.hint
+    if waited:
+        assert made.decision is not Decision.WAIT
+
+
+@settings(max_examples=150, deadline=None)
+@given(_inventory, _layout, st.booleans())
+def test_no_plan_names_a_disk_that_is_not_claimable(
+    seen: Inventory, layout: Layout, waited: bool
+) -> None:
+    made = plan(seen, layout, waited=waited)
+    forbidden = {one.path for one in seen.disks if not one.claimable}
+    words = {word for step in made.steps for word in step.argv}
+    words |= {gone.path for step in made.steps for gone in step.destroys}
+    assert not words & forbidden
+    if made.decision in {Decision.CREATE, Decision.RECREATE}:
+        used = [one for one in seen.disks if one.path in made.volumes[0].disks]
+        assert not any(one.mountpoints or one.swap or one.partitions for one in used)
+        assert all(one.kind is DiskKind.INSTANCE_STORE for one in used)
+
+
+@settings(max_examples=80, deadline=None)
+@given(_inventory, _layout, st.randoms(use_true_random=False))
+def test_the_digest_does_not_depend_on_the_order_of_disks(
+    seen: Inventory, layout: Layout, random: object
+) -> None:
+    shuffled = list(seen.disks)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    again = plan(replace(seen, disks=tuple(shuffled)), layout, waited=True)
+    assert again.digest == plan(seen, layout, waited=True).digest

@@ -1,0 +1,166 @@
+"""The private directory, the byte budget and the proof of written extents."""
+
+import os
+import struct
+
+import pytest
+
+from appliance.bench import precondition as pre
+from appliance.errors import OperatorError, Refused, UsageError
+
+GIB = 1024**3
+
+
+def size(free: float, total: float, files: int = 8) -> int:
+    return pre.file_size_bytes(
+        free_bytes=int(free * GIB), total_bytes=int(total * GIB), file_count=files
+    )
+
+
+def test_five_percent_of_the_free_space_in_whole_mebibytes():
+    assert size(100, 100) * 8 == pytest.approx(5 * GIB, rel=0.01)
+    assert size(100, 100) % (1024 * 1024) == 0
+
+
+def test_never_more_than_16_gib_and_never_less_than_64_mib():
+    assert size(4000, 4000) * 8 == 16 * GIB
+    assert size(0.5, 0.5) * 8 == 64 * 1024 * 1024
+
+
+@pytest.mark.parametrize(("free", "total"), [(0, 1), (0.05, 0.06), (19, 100), (20.5, 100)])
+def test_twenty_percent_must_stay_free(free, total):
+    with pytest.raises(Refused) as caught:
+        size(free, total)
+    assert caught.value.exit_code == 3
+    assert "\n" not in caught.value.message
+    assert "--target" in caught.value.hint
+
+
+def test_the_directory_is_made_held_and_removed_with_its_files(tmp_path):
+    with pre.private_directory(tmp_path) as private:
+        assert private.path == tmp_path / ".stripewright-bench"
+        assert private.path.stat().st_mode & 0o777 == 0o700
+        (private.path / "data.0").write_text("x")
+        with pytest.raises(Refused, match="another run"), pre.private_directory(tmp_path):
+            pass
+        assert (private.path / "data.0").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_was_there_stays_and_only_our_files_go(tmp_path):
+    given = tmp_path / ".stripewright-bench"
+    given.mkdir(mode=0o750)
+    for name in ("data.0", "data.12", "probe", "keep.txt", "data.old"):
+        (given / name).write_text("x")
+    with pre.private_directory(given) as private:
+        assert private.path == given
+    assert sorted(entry.name for entry in given.iterdir()) == ["data.old", "keep.txt"]
+
+
+def test_a_link_instead_of_a_data_file_is_removed_and_not_followed(tmp_path):
+    given = tmp_path / ".stripewright-bench"
+    given.mkdir(mode=0o700)
+    victim = tmp_path / "victim"
+    victim.write_text("keep")
+    (given / "data.0").symlink_to(victim)
+    with pre.private_directory(given):
+        assert not (given / "data.0").is_symlink()
+    assert victim.read_text() == "keep"
+
+
+def test_links_are_not_followed(tmp_path):
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "link").symlink_to(real)
+    with pytest.raises(UsageError, match="symbolic link"), pre.private_directory(tmp_path / "link"):
+        pass
+    (real / ".stripewright-bench").symlink_to(tmp_path)
+    with pytest.raises(UsageError, match="symbolic link"), pre.private_directory(real):
+        pass
+
+
+def test_a_target_that_is_no_directory(tmp_path):
+    with pytest.raises(UsageError, match="does not exist"), pre.private_directory(tmp_path / "no"):
+        pass
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(UsageError, match="not a directory"),
+        pre.private_directory(tmp_path / "file"),
+    ):
+        pass
+
+
+def test_a_directory_that_others_may_write_is_refused(tmp_path):
+    given = tmp_path / ".stripewright-bench"
+    given.mkdir()
+    given.chmod(0o777)
+    with pytest.raises(Refused, match="others may write"), pre.private_directory(tmp_path):
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's directory")
+def test_another_users_directory_is_refused(tmp_path):
+    given = tmp_path / ".stripewright-bench"
+    given.mkdir(mode=0o750)
+    os.chown(given, 12345, 12345)
+    with pytest.raises(Refused, match="another user"), pre.private_directory(tmp_path):
+        pass
+
+
+def test_a_file_with_a_hole_is_told_from_one_written_in_full(tmp_path):
+    with pre.private_directory(tmp_path) as private:
+        (private.path / "data.0").write_bytes(os.urandom(256 * 1024))
+        with (private.path / "data.1").open("wb") as sparse:
+            sparse.truncate(256 * 1024)
+        full, holes = private.unwritten("data.0"), private.unwritten("data.1")
+    # On a filesystem without FIEMAP both say so; nowhere does the sparse file pass.
+    assert full == "" or "does not tell" in full
+    assert holes != ""
+
+
+def extent(logical: int, length: int, flags: int = 0) -> bytes:
+    return struct.pack("=QQQ16xI12x", logical, 1 << 30, length, flags)
+
+
+def answer(*extents: bytes) -> bytes:
+    return struct.pack("=QQIIII", 0, 0, 0, len(extents), len(extents), 0) + b"".join(extents)
+
+
+def test_a_fiemap_answer():
+    data = answer(extent(0, 4096), extent(4096, 8192, 0x1))
+    assert pre.decode_extents(data) == ((0, 4096, 0), (4096, 8192, 0x1))
+
+
+@pytest.mark.parametrize(
+    ("extents", "says"),
+    [
+        (((0, 4096, 0), (4096, 4096, 1)), ""),
+        (((0, 8192 + 4096, 1),), ""),
+        (((0, 4096, 0), (4096, 4096, 0x801)), "offset 4096 is unwritten"),
+        (((0, 8192, 0x2001),), "shared"),
+        (((0, 8192, 0x6),), "unknown"),
+        (((0, 8192, 0x204),), "delayed-allocation"),
+        (((4096, 4096, 1),), "hole of 4096 bytes at offset 0"),
+        (((0, 4096, 1),), "hole of 4096 bytes at offset 4096"),
+        ((), "hole of 8192 bytes"),
+        (None, "does not tell"),
+    ],
+)
+def test_what_extents_prove(extents, says):
+    problem = pre.extents_problem(extents, 8192)
+    assert says in problem
+    assert bool(problem) == bool(says)
+
+
+def test_direct_io_is_asked_for_once_and_a_refusal_is_clear(tmp_path, monkeypatch):
+    real_open = os.open
+
+    def no_direct(path, flags, *args, **kwargs):
+        if flags & os.O_DIRECT:
+            raise OSError(22, "Invalid argument")
+        return real_open(path, flags, *args, **kwargs)
+
+    with pre.private_directory(tmp_path) as private:
+        monkeypatch.setattr(os, "open", no_direct)
+        with pytest.raises(OperatorError, match="direct I/O"):
+            private.require_direct_io()

@@ -1,0 +1,151 @@
+"""What the first screen says, from a state file and what can be checked without privilege."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance import status as status_room
+from appliance.status import Health, read_status
+
+
+class Appliance:
+    """A state file, a mount table and a sysfs with one array, all in a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.mount = root / "mnt"
+        self.mount.mkdir()
+        self.device = root / "dev" / "md127"
+        self.device.parent.mkdir()
+        self.device.touch()
+        self.block = root / "block"
+        (self.block / "md127" / "md").mkdir(parents=True)
+        (self.block / "md127" / "dev").write_text("9:127\n")
+        self.array_state("clean")
+        self.mountinfo = root / "mountinfo"
+        self.mounted("9:127")
+        self.file = root / "state.json"
+        self.state: dict[str, Any] = {
+            "at": 1_700_000_000,
+            "outcome": "mounted",
+            "message": "scratch is mounted",
+            "volumes": [
+                {
+                    "name": "scratch",
+                    "decision": "create",
+                    "reason": "four blank disks",
+                    "hint": "",
+                    "outcome": "mounted",
+                    "device": str(self.device),
+                    "mount": str(self.mount),
+                    "members": [{"path": f"/dev/nvme{n}n1", "serial": f"S{n}"} for n in range(4)],
+                    "level": "raid0",
+                    "chunk_bytes": 262144,
+                    "sunit_bytes": 262144,
+                    "swidth_bytes": 1048576,
+                    "size_bytes": 4 << 30,
+                }
+            ],
+        }
+
+    def array_state(self, word: str) -> None:
+        (self.block / "md127" / "md" / "array_state").write_text(word + "\n")
+
+    def mounted(self, *devices: str) -> None:
+        lines = [f"36 35 {dev} / {self.mount} rw - xfs {self.device} rw\n" for dev in devices]
+        self.mountinfo.write_text("".join(lines))
+
+    def read(self) -> status_room.Status:
+        self.file.write_text(json.dumps(self.state))
+        return read_status(
+            state_file=self.file,
+            db=self.file.with_name("none.db"),
+            mountinfo=self.mountinfo,
+            sys_block=self.block,
+        )
+
+
+@pytest.fixture
+def appliance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Appliance:
+    monkeypatch.setattr(status_room.services, "systemd_is_running", lambda: False)
+    return Appliance(tmp_path)
+
+
+def test_a_mounted_volume_with_proved_geometry_is_ok(appliance: Appliance) -> None:
+    now = appliance.read()
+    assert now.health is Health.OK
+    assert now.volumes[0].mounted
+    assert now.volumes[0].geometry_proved
+    assert now.volumes[0].member_serials == ("S0", "S1", "S2", "S3")
+    assert "none.db" in now.history_problem
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("sunit_bytes", 65536), ("swidth_bytes", 786432), ("sunit_bytes", None)]
+)
+def test_other_geometry_is_not_called_proved(
+    appliance: Appliance, key: str, value: int | None
+) -> None:
+    appliance.state["volumes"][0][key] = value
+    assert not appliance.read().volumes[0].geometry_proved
+
+
+def test_a_volume_that_was_unmounted_since_is_a_failure(appliance: Appliance) -> None:
+    appliance.mounted()
+    now = appliance.read()
+    assert now.health is Health.FAILED
+    assert now.summary == f"{appliance.mount} is no longer mounted"
+
+
+def test_something_mounted_on_top_is_a_failure(appliance: Appliance) -> None:
+    appliance.mounted("9:127", "8:1")
+    now = appliance.read()
+    assert (now.health, now.summary) == (
+        Health.FAILED,
+        f"something else is mounted at {appliance.mount}",
+    )
+
+
+def test_a_broken_raid0_is_a_failure_although_it_is_still_mounted(appliance: Appliance) -> None:
+    appliance.array_state("broken")
+    now = appliance.read()
+    assert now.health is Health.FAILED
+    assert now.summary.endswith("is broken")
+
+
+@pytest.mark.parametrize("outcome", ["refused", "failed"])
+def test_a_refusal_and_a_failure_say_why_and_what_next(appliance: Appliance, outcome: str) -> None:
+    volume = appliance.state["volumes"][0]
+    volume.update(outcome=outcome, reason="nvme3n1 holds ext4", hint="move the data away")
+    appliance.state["outcome"] = outcome
+    appliance.mounted()
+    now = appliance.read()
+    assert (now.health.value, now.summary, now.hint) == (
+        outcome,
+        "nvme3n1 holds ext4",
+        "move the data away",
+    )
+
+
+def test_while_the_boot_unit_waits_that_is_said(appliance: Appliance) -> None:
+    appliance.state.update(outcome="waiting", message="3 of 4 disks", volumes=[])
+    now = appliance.read()
+    assert (now.health, now.summary) == (Health.WORKING, "3 of 4 disks")
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", "{not json"])
+def test_a_state_file_that_is_missing_or_torn_is_unknown_not_ok(
+    appliance: Appliance, content: str | None
+) -> None:
+    if content is not None:
+        appliance.file.write_text(content)
+    now = read_status(
+        state_file=appliance.file,
+        db=appliance.file.with_name("none.db"),
+        mountinfo=appliance.mountinfo,
+        sys_block=appliance.block,
+    )
+    assert now.health is Health.UNKNOWN

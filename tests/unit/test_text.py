@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from appliance import text
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("Amazon EC2 NVMe Instance Storage", "Amazon EC2 NVMe Instance Storage"),
+        ("[@click=app.quit]X", "[@click=app.quit]X"),
+        ("a\x1b[2Jb", r"a\x1b[2Jb"),
+        ("line\nbreak\r", r"line\nbreak\r"),
+        ("\u202egpj.exe", r"\u202egpj.exe"),
+        ("\udcff", r"\udcff"),
+        ("µ±日本", "µ±日本"),
+    ],
+)
+def test_printable_shows_what_could_steer_a_terminal(given: str, shown: str) -> None:
+    assert text.printable(given) == shown
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "shown"),
+    [
+        (0, "0 B"),
+        (262144, "256 KiB"),
+        (1 << 20, "1 MiB"),
+        (1900 * 10**9, "1.73 TiB"),
+        (1023 * 1024 + 512, "1024 KiB"),
+    ],
+)
+def test_size(size_bytes: int, shown: str) -> None:
+    assert text.size(size_bytes) == shown
+
+
+def test_counts_latencies_durations_and_moments() -> None:
+    assert text.count(412_279) == "412.3k"
+    assert text.count(88) == "88"
+    assert text.latency(83_400) == "83.4 µs"
+    assert text.latency(1_200_000) == "1.20 ms"
+    assert text.latency(2_500_000_000) == "2.50 s"
+    assert text.duration(42) == "42 s"
+    assert text.duration(185) == "3 min 05 s"
+    assert text.duration(7_800) == "2 h 10 min"
+    assert text.moment(0) == "1970-01-01 00:00:00Z"
+    assert text.moment(None) == "-"
+
+
+def test_a_table_aligns_and_cannot_be_broken_by_a_cell() -> None:
+    assert text.table([("A", "B"), ("x\ny", "z")]) == "A     B\nx\\ny  z"

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.errors import OperatorError
+from appliance.storage import verify
+from appliance.storage.kernel import Kernel
+from appliance.system import process
+from tests.unit.disks import SCRATCH
+
+_DATA = Path(__file__).parent / "data/storage"
+
+
+def _kernel(root: Path, mountinfo: str = "") -> Kernel:
+    (root / "self").mkdir()
+    (root / "self/mountinfo").write_text(mountinfo)
+    return Kernel(proc_root=root)
+
+
+def test_a_mount_point_may_be_missing_or_empty(tmp_path: Path) -> None:
+    kernel = _kernel(tmp_path)
+    folder = tmp_path / "mnt"
+    volume = replace(SCRATCH, mount=str(folder))
+    assert verify.mountpoint_problem(volume, kernel) == ""
+    folder.mkdir()
+    assert verify.mountpoint_problem(volume, kernel) == ""
+
+
+def test_a_mount_point_that_would_hide_something(tmp_path: Path) -> None:
+    kernel = _kernel(tmp_path)
+    full, file, link = tmp_path / "full", tmp_path / "file", tmp_path / "link"
+    full.mkdir()
+    (full / "kept").touch()
+    file.touch()
+    link.symlink_to(full)
+    for path, what in ((full, "not empty"), (file, "not a directory"), (link, "symbolic link"),
+                       (link / "below", "symbolic link")):  # fmt: skip
+        assert what in verify.mountpoint_problem(replace(SCRATCH, mount=str(path)), kernel)
+
+
+def test_a_mount_point_that_is_taken(tmp_path: Path) -> None:
+    kernel = _kernel(tmp_path, "9 1 8:1 / /mnt/scratch rw - ext4 /dev/sda1 rw\n")
+    assert verify.mountpoint_problem(SCRATCH, kernel) == (
+        "/mnt/scratch is already a mount of /dev/sda1"
+    )
+
+
+def test_geometry_is_compared_with_chunk_times_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (_DATA / "xfs_info-6.13.txt").read_text()
+    monkeypatch.setattr(
+        process, "run", lambda argv, **_: process.Completed(tuple(argv), 0, text, "")
+    )
+    verify.check_geometry(SCRATCH, "/dev/md/scratch", 4)
+    for members in (1, 3):
+        with pytest.raises(OperatorError, match="has sunit 262144 and swidth 1048576"):
+            verify.check_geometry(SCRATCH, "/dev/md/scratch", members)
+
+
+def test_a_mount_without_its_options_is_not_accepted(tmp_path: Path) -> None:
+    # /dev/null has a device number on every machine; its mount is only on paper.
+    number = Kernel().device_number("/dev/null")
+    line = f"9 1 {number} / /mnt/scratch rw,nodev,nosuid%s - xfs /dev/null rw\n"
+    kernel = _kernel(tmp_path, line % ",noatime")
+    verify.check_mount(SCRATCH, "/dev/null", kernel)
+    with pytest.raises(OperatorError, match="not /dev/zero"):
+        verify.check_mount(SCRATCH, "/dev/zero", kernel)
+    (tmp_path / "self/mountinfo").write_text(line % "")
+    with pytest.raises(OperatorError, match="with rw,nodev,nosuid, not"):
+        verify.check_mount(SCRATCH, "/dev/null", kernel)
+    (tmp_path / "self/mountinfo").write_text("")
+    with pytest.raises(OperatorError, match="nothing is mounted"):
+        verify.check_mount(SCRATCH, "/dev/null", kernel)

@@ -1,0 +1,66 @@
+"""Help, made from the bindings that work on the present screen; nothing is written twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from textual.binding import ActiveBinding, Binding
+from textual.content import Content
+
+from tui import marks
+from tui.marks import Glyphs
+
+_KEY_CELLS = 10
+_NAME_CELLS = 16
+
+
+def help_text(bindings: Iterable[tuple[str, Binding, str]], glyphs: Glyphs) -> Content:
+    """Write a line for each (key as shown, binding, why disabled or ``''``), and the legend."""
+    lines = []
+    for key, binding, why_not in bindings:
+        lines.append(
+            Content.assemble(
+                (key.ljust(_KEY_CELLS), "bold" if not why_not else marks.MUTED),
+                binding.description.capitalize().ljust(_NAME_CELLS),
+                (binding.tooltip or "", marks.MUTED),
+            )
+        )
+        if why_not:
+            note = f"{'':{_KEY_CELLS + _NAME_CELLS}}not now: {why_not}"
+            lines.append(Content.styled(note, marks.WARN))
+    lines += [Content(""), *_legend(glyphs)]
+    return Content("\n").join(lines)
+
+
+def _legend(glyphs: Glyphs) -> list[Content]:
+    """Say what the verdict marks mean."""
+    return [
+        Content.styled("verdicts of a result", marks.MUTED),
+        Content.assemble(
+            (f"{glyphs.good} valid", marks.GOOD), "          the number may be quoted and compared"
+        ),
+        Content.assemble(
+            (f"{glyphs.warn} CODE", marks.WARN), "           valid, with something to look at"
+        ),
+        Content.assemble(
+            (f"{glyphs.label} CODE", marks.BUSY), "           valid, and limited by what is named"
+        ),
+        Content.assemble(
+            (f"{glyphs.bad} CODE", marks.BAD), "           cannot be true as measured; r says why"
+        ),
+    ]
+
+
+def described(active: Mapping[str, ActiveBinding]) -> list[ActiveBinding]:
+    """Pick the bindings with a name and help text of ours, each action once, in order."""
+    seen = set()
+    found = []
+    for entry in active.values():
+        action = entry.binding.action
+        ours = entry.binding.id is not None or action.endswith("command_palette")
+        identity = entry.binding.id or action
+        if not ours or identity in seen or not entry.binding.tooltip:
+            continue
+        seen.add(identity)
+        found.append(entry)
+    return found

@@ -1,0 +1,102 @@
+"""Every state as glyph, word and style, so that none of the three is needed alone.
+
+Styles are names of theme variables; text is put together as
+:class:`textual.content.Content`, which never interprets markup.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from appliance.model import JobResult, RunState, Severity
+from appliance.status import Health
+from appliance.text import printable
+
+GOOD = "$text-success"
+WARN = "$text-warning"
+BAD = "$text-error"
+BUSY = "$text-accent"
+MUTED = "$foreground-muted"
+RULE = "$foreground 30%"
+TITLE = "bold $text-primary"
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """The characters that are drawn; one set for each kind of terminal."""
+
+    good: str
+    bad: str
+    warn: str
+    label: str
+    busy: str
+    unknown: str
+    idle: str
+    pointer: str
+    rule: str
+    dot: str
+    times: str
+    ellipsis: str
+    bar_full: str
+    bar_empty: str
+    bars: str  # from empty to full, one column of a chart
+
+
+UNICODE = Glyphs(
+    good="●", bad="✗", warn="▲", label="◆", busy="◐", unknown="?", idle="○", pointer="▶",
+    rule="─", dot="·", times="×", ellipsis="…", bar_full="━", bar_empty="─", bars=" ▁▂▃▄▅▆▇█",
+)  # fmt: skip
+ASCII = Glyphs(
+    good="+", bad="x", warn="!", label="*", busy="~", unknown="?", idle="o", pointer=">",
+    rule="-", dot="|", times="x", ellipsis="~", bar_full="#", bar_empty=".", bars=" .:#",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How one state is shown."""
+
+    glyph: str
+    word: str
+    style: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.glyph} {self.word}"
+
+
+def health(value: Health, glyphs: Glyphs) -> Mark:
+    """Mark of the machine's health."""
+    return {
+        Health.OK: Mark(glyphs.good, "HEALTHY", GOOD),
+        Health.WORKING: Mark(glyphs.busy, "WORKING", BUSY),
+        Health.REFUSED: Mark(glyphs.warn, "REFUSED", WARN),
+        Health.FAILED: Mark(glyphs.bad, "FAILED", BAD),
+        Health.UNKNOWN: Mark(glyphs.unknown, "UNKNOWN", MUTED),
+    }[value]
+
+
+def verdict(result: JobResult, glyphs: Glyphs) -> Mark:
+    """Mark of one result: its gravest findings by code, or ``valid``."""
+    for severity, glyph, style in (
+        (Severity.BLOCK, glyphs.bad, BAD),
+        (Severity.WARN, glyphs.warn, WARN),
+        (Severity.LABEL, glyphs.label, BUSY),
+    ):
+        codes = [
+            printable(finding.code) for finding in result.findings if finding.severity is severity
+        ]
+        if codes:
+            return Mark(glyph, " ".join(codes), style)
+    return Mark(glyphs.good, "valid", GOOD)
+
+
+def run_state(state: RunState, glyphs: Glyphs) -> Mark:
+    """Mark of a run as a whole."""
+    return {
+        RunState.RUNNING: Mark(glyphs.pointer, "running", BUSY),
+        RunState.COMPLETE: Mark(glyphs.good, "complete", GOOD),
+        RunState.ABORTED: Mark(glyphs.bad, "aborted", BAD),
+        RunState.FAILED: Mark(glyphs.bad, "failed", BAD),
+        RunState.SKIPPED: Mark(glyphs.idle, "skipped", WARN),
+    }[state]

@@ -1,0 +1,96 @@
+"""Is the stripe healthy: the first lines of the overview."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from appliance.status import Status, VolumeStatus
+from appliance.text import duration, size
+from tui import marks
+from tui.marks import Glyphs
+from tui.widgets.panel import Line, View, age, clean, wrapped
+
+_INDENT = 11
+_LONG_READ_SECONDS = 3.0
+
+
+def health_lines(view: View, width: int) -> list[Line]:
+    """Health with its reason and what to do, then every volume with geometry and room."""
+    snapshot, glyphs = view.snapshot, view.glyphs
+    if snapshot is None or snapshot.status is None:
+        problem = "" if snapshot is None else snapshot.status_problem
+        reading = Content.styled(f"{glyphs.busy} READING", marks.BUSY)
+        waited = view.now - view.started
+        what = "the state of this machine"
+        if waited > _LONG_READ_SECONDS:
+            what += f", for {duration(waited)} now"
+        return wrapped(clean(problem) or what, first=reading, indent=_INDENT, width=width)
+    status = snapshot.status
+    mark = marks.health(status.health, glyphs)
+    lines = wrapped(
+        clean(status.summary) or mark.word.lower(),
+        first=Content.styled(mark.text, f"bold {mark.style}"),
+        indent=_INDENT,
+        width=width,
+    )
+    if status.hint:
+        lines += _labelled("next", clean(status.hint), width)
+    if view.status_is_stale and view.status_age is not None:
+        why = f": {clean(snapshot.status_problem)}" if snapshot.status_problem else ""
+        lines += _labelled("stale", f"this is {age(view.status_age)}{why}", width, marks.WARN)
+    for volume in status.volumes:
+        lines += _volume(volume, status, width, glyphs)
+    if status.history_problem:
+        lines += _labelled("history", clean(status.history_problem), width)
+    return lines
+
+
+def _labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:
+    first = Content.styled(label, style or marks.MUTED)
+    return wrapped(text, first=first, indent=_INDENT, width=width, style=style, rows=2)
+
+
+def _volume(volume: VolumeStatus, status: Status, width: int, glyphs: Glyphs) -> list[Line]:
+    """Two lines for a volume that is there; what is wrong with it, if it is not the summary."""
+    dot = f" {glyphs.dot} "
+    name = Content.styled(clean(volume.name), "bold")
+    if not volume.mounted:
+        if volume.reason in {"", status.summary}:
+            return []
+        return wrapped(
+            f"{clean(volume.outcome)}: {clean(volume.reason)}",
+            first=name,
+            indent=_INDENT,
+            width=width,
+        )
+    count = len(volume.members)
+    shape = f"{clean(volume.level)} {glyphs.times} {count}" if volume.level else "one disk"
+    geometry = [shape]
+    for label, value in (
+        ("chunk", volume.chunk_bytes),
+        ("sunit", volume.sunit_bytes),
+        ("swidth", volume.swidth_bytes),
+    ):
+        if value:
+            geometry.append(f"{label} {size(value)}")
+    lead = name.pad_right(max(1, _INDENT - name.cell_length))
+    first = Content.assemble(lead, ", ".join(geometry))
+    if volume.level:
+        proof = (
+            (f"{glyphs.good} aligned", marks.GOOD)
+            if volume.geometry_proved
+            else (f"{glyphs.warn} not aligned", marks.WARN)
+        )
+        first = Content.assemble(first, " ", proof)
+    return [first, Content.assemble(" " * _INDENT, dot.join(_room(volume, status)))]
+
+
+def _room(volume: VolumeStatus, status: Status) -> list[str]:
+    room = [clean(volume.mount)]
+    if volume.size_bytes:
+        free = "" if volume.free_bytes is None else f", {size(volume.free_bytes)} free"
+        room.append(f"{size(volume.size_bytes)}{free}")
+    room.append(clean(volume.device))
+    if status.epoch is not None:
+        room.append(f"epoch {status.epoch.id}")
+    return room

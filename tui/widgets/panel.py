@@ -1,0 +1,139 @@
+"""What all panels share: the view they draw, and pieces of plain aligned text."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+from textual.widget import Widget
+
+from appliance.text import duration, latency, printable
+from tui import marks
+from tui.feed import Snapshot
+from tui.marks import Glyphs
+
+LIVE_IS_STALE_AFTER_SECONDS = 3.5
+STATUS_IS_STALE_AFTER_SECONDS = 15.0
+FEED_IS_SILENT_AFTER_SECONDS = 5.0
+# Longer text than this from outside is cut before it is laid out.
+_LONGEST_TEXT = 2000
+
+Line = Content
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A snapshot and the present, which goes on when the snapshots stop.
+
+    ``now`` and ``started`` (of the screens) are of the feed's monotonic clock, ``wall`` is
+    seconds since the epoch.
+    """
+
+    snapshot: Snapshot | None
+    now: float
+    wall: float
+    glyphs: Glyphs
+    host: str = ""
+    started: float = 0.0
+
+    @property
+    def live_age(self) -> float | None:
+        """Seconds since the live figures were true, ``None`` before the first."""
+        at = None if self.snapshot is None else self.snapshot.live_at
+        return None if at is None else max(0.0, self.now - at)
+
+    @property
+    def status_age(self) -> float | None:
+        """Seconds since the status was true, ``None`` before the first."""
+        at = None if self.snapshot is None else self.snapshot.status_at
+        return None if at is None else max(0.0, self.now - at)
+
+    @property
+    def live_is_stale(self) -> bool:
+        return self.live_age is not None and self.live_age > LIVE_IS_STALE_AFTER_SECONDS
+
+    @property
+    def status_is_stale(self) -> bool:
+        return self.status_age is not None and self.status_age > STATUS_IS_STALE_AFTER_SECONDS
+
+    @property
+    def silence(self) -> float:
+        """Seconds without a snapshot, as far as they are too many; else 0."""
+        if self.snapshot is None:
+            return 0.0
+        silent = self.now - self.snapshot.taken_at
+        return silent if silent > FEED_IS_SILENT_AFTER_SECONDS else 0.0
+
+
+class Panel(Widget):
+    """Shows lines that a pure function made; draws nothing by itself."""
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002  Textual's name
+        super().__init__(id=id)
+        self._lines: list[Line] = []
+
+    def show(self, lines: list[Line]) -> None:
+        """Draw ``lines``, and be as high as they are."""
+        if lines == self._lines:
+            return
+        self.styles.height = len(lines)
+        self._lines = lines
+        self.refresh()
+
+    def render(self) -> Content:
+        return Content("\n").join(self._lines)
+
+
+def clean(text: str) -> str:
+    """Text from a disk, label, file or error, made harmless and not too long."""
+    return printable(text[:_LONGEST_TEXT])
+
+
+def cell(text: str, width: int, glyphs: Glyphs, *, right: bool = False) -> str:
+    """``text`` in exactly ``width`` terminal cells, cut with an ellipsis if it is longer."""
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + glyphs.ellipsis if width > 0 else ""
+    padding = " " * (width - length)
+    return padding + text if right else text + padding
+
+
+def section(
+    title: str, note: Content, width: int, glyphs: Glyphs, *, style: str = marks.TITLE
+) -> Line:
+    """Make a heading with a rule to the right edge and a note at its end."""
+    rule = max(1, width - cell_len(title) - note.cell_length - 2)
+    return Content.assemble(
+        (title, style), " ", (glyphs.rule * rule, marks.RULE), " " if note else "", note
+    )
+
+
+def wrapped(
+    text: str, *, first: Content, indent: int, width: int, style: str = "", rows: int = 3
+) -> list[Line]:
+    """``text`` after ``first``, wrapped at words with ``indent``, in at most ``rows`` lines."""
+    room = max(20, width - indent)
+    parts = textwrap.wrap(text, room, max_lines=rows, placeholder=" ...") or [""]
+    lead = first.pad_right(max(0, indent - first.cell_length))
+    return [
+        Content.assemble(lead if number == 0 else " " * indent, (part, style))
+        for number, part in enumerate(parts)
+    ]
+
+
+def age(seconds: float) -> str:
+    """How old something is, in words."""
+    return f"{duration(seconds)} old"
+
+
+def nanoseconds(value_ns: float, glyphs: Glyphs) -> str:
+    """Write a latency, with the micro sign spelt ``u`` where only ASCII can be shown."""
+    text = latency(value_ns)
+    return text.replace("µ", "u") if glyphs is marks.ASCII else text
+
+
+def milliseconds(value_ms: float, glyphs: Glyphs) -> str:
+    """See :func:`nanoseconds`."""
+    return nanoseconds(value_ms * 1e6, glyphs)
