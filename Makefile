@@ -29,7 +29,7 @@ format: $(VENV)/ready ## Bring the sources into the house format
 	$(VENV)/bin/ruff check --fix $(SOURCES)
 
 unit: $(VENV)/ready
-	$(PYTHON) -m pytest -q tests/unit tests/cases tests/tui
+	$(PYTHON) -m pytest -q -n auto tests/unit tests/cases tests/tui
 
 fio: $(VENV)/ready ## Real fio on temporary files
 	$(PYTHON) -m pytest -q tests/fio

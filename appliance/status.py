@@ -228,7 +228,8 @@ def _judge(
                 return health, volume.reason, volume.hint
         if outcome == wanted:
             return health, str(state.get("message", outcome)), "see: journalctl -b -t stripewright"
-    return Health.OK, str(state.get("message", "")), ""
+    mounted = [f"{one.name} is mounted at {one.mount}" for one in volumes if one.mounted]
+    return Health.OK, "; ".join(mounted) or str(state.get("message", "")), ""
 
 
 def _runs(

@@ -22,9 +22,9 @@ def main(results: Path) -> None:
         raise SystemExit("this is no User Mode Linux guest: not one disk is touched here")
     load_disks()
     done: dict[str, dict[str, object]] = {}
+    lab = Lab()
     for name, scenario in SCENARIOS.items():
         began = time.monotonic()
-        lab = Lab()
         try:
             lab.set_up()
             scenario(lab)

@@ -50,6 +50,19 @@ def ext4_content(target: Path, size_bytes: int, files: dict[str, bytes]) -> Path
     return target
 
 
+def cloud_seed(target: Path, meta_data: str, user_data: str) -> Path:
+    """Make ``target`` a disk with metadata as cloud-init's NoCloud source reads it."""
+    folder = target.with_suffix(".tree")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "meta-data").write_text(meta_data)
+    (folder / "user-data").write_text(user_data)
+    target.unlink(missing_ok=True)
+    _checked(["mkfs.vfat", "-n", "CIDATA", "-C", str(target), "1440"])
+    _checked(["mcopy", "-i", str(target), *map(str, sorted(folder.iterdir())), "::"])
+    shutil.rmtree(folder)
+    return target
+
+
 class Carrier:
     """The disk that carries the drives' files; lives as long as the machine does."""
 

@@ -27,7 +27,7 @@ from tests.rig.ssh import Keys, Shell, banner
 
 OVMF = Path("/usr/share/OVMF")
 # A machine type with four instance-store disks (appliance/data has the same number).
-FOUR_DISK_TYPE = "i3.8xlarge"
+FOUR_DISK_TYPE = "i4i.16xlarge"
 # Under software emulation everything in user space is ten to thirty times slower.
 PATIENCE = "systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
 
@@ -89,7 +89,8 @@ def free_port() -> int:
 class Machine:
     """A machine that outlives its boots: root disk overlay, drives, keys, type.
 
-    ``folder`` holds its disks and logs. ``machine_type`` is what DMI says it is.
+    ``folder`` holds its disks and logs. ``machine_type`` is what DMI says it is; ``seed``
+    is a disk with cloud metadata, if there is any.
     """
 
     image: Image
@@ -97,6 +98,7 @@ class Machine:
     carrier: Carrier
     machine_type: str = FOUR_DISK_TYPE
     memory_mib: int = 2048
+    seed: Path | None = None
     keys: Keys = field(init=False)
     overlay: Path = field(init=False)
     boots: int = 0
@@ -167,7 +169,7 @@ class Guest:
         argv += ["-smp", "2", "-m", str(machine.memory_mib), "-display", "none", "-nodefaults"]
         argv += [
             "-drive", f"if=none,id=root,file={machine.overlay},format=qcow2,discard=unmap",
-            "-device", "nvme,drive=root,serial=rig-root,bootindex=0",
+            "-device", "nvme,drive=root,serial=rig-root" + (",bootindex=0" if full_path else ""),
             "-drive", f"if=none,id=carrier,file={machine.carrier.disk},format=raw",
             "-device", "virtio-blk-pci,drive=carrier,serial=rig-carrier",
             # Nothing leaves this machine; only SSH comes in, from this host.
@@ -179,6 +181,9 @@ class Guest:
             "-serial", f"file:{self.console}",
             "-qmp", f"unix:{self._qmp_path},server=on,wait=off",
         ]  # fmt: skip
+        if machine.seed is not None:
+            argv += ["-drive", f"if=none,id=seed,file={machine.seed},format=raw,readonly=on"]
+            argv += ["-device", "virtio-blk-pci,drive=seed"]
         for value in smbios:
             argv += ["-smbios", value]
         if full_path:

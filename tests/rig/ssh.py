@@ -21,6 +21,7 @@ class Keys:
 
     @classmethod
     def generate(cls, folder: Path) -> Keys:
+        folder.mkdir(parents=True, exist_ok=True)
         private = folder / "key"
         if not private.exists():
             argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rig", "-f", str(private)]

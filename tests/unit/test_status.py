@@ -76,7 +76,7 @@ def appliance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Appliance:
 
 def test_a_mounted_volume_with_proved_geometry_is_ok(appliance: Appliance) -> None:
     now = appliance.read()
-    assert now.health is Health.OK
+    assert (now.health, now.summary) == (Health.OK, f"scratch is mounted at {appliance.mount}")
     assert now.volumes[0].mounted
     assert now.volumes[0].geometry_proved
     assert now.volumes[0].member_serials == ("S0", "S1", "S2", "S3")

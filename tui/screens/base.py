@@ -59,9 +59,11 @@ class MainScreen(Screen[None]):
     def redraw(self) -> None:
         """Draw the last view again, as after a resize."""
         view, width = self._view, self.size.width - 2
-        if view is None or width <= 0 or not self.is_mounted:
+        bar = next(self.query("#topbar").results(Panel), None)
+        # A screen that is being taken down loses its parts before its timer stops.
+        if view is None or width <= 0 or not self.is_mounted or bar is None:
             return
-        self.query_one("#topbar", Panel).show(topbar_lines(view, width, screen=self.NAME))
+        bar.show(topbar_lines(view, width, screen=self.NAME))
         self.draw(view, width)
 
     def on_resize(self) -> None:

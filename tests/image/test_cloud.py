@@ -1,0 +1,58 @@
+"""A machine without local disks, with metadata from a cloud: keys and name arrive, no more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from tests.rig.drives import Drive, cloud_seed
+from tests.rig.errors import RigError
+from tests.rig.qemu import Machine
+from tests.rig.ssh import Keys, Shell
+
+NO_DISK_TYPE = "m5.large"
+
+
+def wait_for_login(shell: Shell, deadline_seconds: float) -> None:
+    began = time.monotonic()
+    while shell.run(["true"], check=False).returncode != 0:
+        if time.monotonic() - began > deadline_seconds:
+            raise RigError("the key from the metadata does not open the door", "see cloud-init.log")
+        time.sleep(5)
+
+
+def test_keys_and_host_name_come_from_the_cloud(
+    new_machine: Callable[[tuple[Drive, ...]], Machine],
+) -> None:
+    machine = new_machine(())
+    machine.machine_type = NO_DISK_TYPE
+    cloud_keys = Keys.generate(machine.folder / "cloud")
+    machine.seed = cloud_seed(
+        machine.folder / "seed.img",
+        f"instance-id: i-1\nlocal-hostname: measured\npublic-keys:\n  - {cloud_keys.public}",
+        "#cloud-config\nwrite_files:\n  - {path: /root/from-user-data, content: hello}\n",
+    )
+    with machine.boot() as guest:
+        guest.wait_for_root()
+        operator = Shell("operator", guest.ssh_port, cloud_keys, machine.folder)
+        wait_for_login(operator, 400)
+        guest.root.run(["cloud-init", "status", "--wait"], check=False)
+        assert guest.root.run(["hostname"]).stdout.strip() == "measured"
+        assert guest.root.run(["cat", "/root/from-user-data"]).stdout.strip() == "hello"
+        # No more rights than the image gave, no other host key, no disk touched.
+        assert guest.root.sh("cat /etc/sudoers /etc/sudoers.d/* 2>/dev/null || true") == ""
+        groups = set(operator.run(["id", "-nG"]).stdout.split())
+        assert groups == {"operator", "systemd-journal", "stripewright-operators"}
+        assert guest.root.sh("ls /etc/ssh/ssh_host_*_key").split() == [
+            "/etc/ssh/ssh_host_ed25519_key"
+        ]
+        assert "/mnt" not in guest.root.sh("cat /proc/mounts")
+
+        # Nothing to stripe is not a failure, and nothing to measure is said as such.
+        assert guest.wait_for_outcome()["outcome"] == "nothing"
+        refused = operator.run(["stripewright", "bench", "run", "smoke"], check=False)
+        assert refused.returncode != 0
+        assert "error: " in refused.stderr
+        assert "hint: " in refused.stderr
+        assert "Traceback" not in refused.stderr
+        guest.shutdown()
