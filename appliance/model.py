@@ -188,6 +188,11 @@ class Layout:
     volumes: tuple[Volume, ...]
     source: str = "built-in default"
 
+    @property
+    def volume_names(self) -> tuple[str, ...]:
+        """The names that make a disk with such a label ours."""
+        return tuple(volume.name for volume in self.volumes)
+
 
 class Decision(StrEnum):
     CREATE = "create"

@@ -62,8 +62,9 @@ def inventory(*, as_json: bool) -> int:
     """Print every disk with the reason why it is used or not."""
     from appliance.storage.devices import probe
     from appliance.storage.document import inventory_to_json
+    from appliance.storage.layout import load_layout
 
-    found = probe()
+    found = probe(volume_names=load_layout(paths.LAYOUT_FILE).volume_names)
     if as_json:
         print(json.dumps(inventory_to_json(found), indent=2))
         return EXIT_OK
@@ -83,9 +84,13 @@ def plan(inventory_file: Path | None, layout_file: Path | None, *, as_json: bool
     from appliance.storage.document import load_inventory, plan_to_json
     from appliance.storage.layout import load_layout
 
-    found = load_inventory(inventory_file) if inventory_file else probe()
     # A layout that was named must exist; the appliance's own may be absent (built-in default).
     layout = load_layout(layout_file or paths.LAYOUT_FILE, must_exist=layout_file is not None)
+    found = (
+        load_inventory(inventory_file)
+        if inventory_file
+        else probe(volume_names=layout.volume_names)
+    )
     made = planner.plan(found, layout, waited=False)
     print(json.dumps(plan_to_json(made), indent=2) if as_json else _plan_text(made))
     return EXIT_REFUSED if made.decision is Decision.REFUSE else EXIT_OK

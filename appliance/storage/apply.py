@@ -58,7 +58,7 @@ def run_bench_dir(volume: Volume) -> None:
 
 def _run_step(step: Step, volume: Volume, members: list[str], kernel: Kernel) -> None:
     if step.check == steps.CHECK_MOUNT:
-        Path(volume.mount).mkdir(mode=0o755, parents=True, exist_ok=True)
+        _make_mountpoint(Path(volume.mount))
     process.run(step.argv, timeout_seconds=_STEP_TIMEOUT_SECONDS)
     if step.check == steps.CHECK_ARRAY:
         # The link /dev/md/<volume> and /dev/stripewright/<volume> are udev's work.
@@ -66,6 +66,15 @@ def _run_step(step: Step, volume: Volume, members: list[str], kernel: Kernel) ->
     if step.check == steps.CHECK_GEOMETRY:
         hotplug.refresh(step.argv[-1])
     verify.check(step, volume, members, kernel)
+
+
+def _make_mountpoint(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OperatorError(
+            f"{path} cannot be made: {error.strerror}", "name another mount point in the layout"
+        ) from error
 
 
 def _explained(plan: Plan, index: int, error: OperatorError) -> OperatorError:

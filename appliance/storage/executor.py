@@ -48,21 +48,27 @@ class Places:
 def boot(layout_path: Path = paths.LAYOUT_FILE, *, places: Places | None = None) -> int:
     """Bring up every declared volume. Returns the exit code: 0, 1 failed, 3 refused.
 
-    Raises :class:`OperatorError` only for what is wrong before any disk is looked at: a
-    layout that cannot be used, the lock taken, no root.
+    Raises :class:`OperatorError` for what is wrong before there is a plan: a layout that
+    cannot be used, the lock taken, no root, no udev.
     """
     places = replace(places or Places(), layout=layout_path)
     if os.geteuid() != 0:
         raise OperatorError("only root can bring up volumes", "it is the boot unit's work")
-    with _lock(places.lock):
-        try:
-            layout = load_layout(places.layout)
-        except OperatorError as error:
-            _journal_failure(error)
-            write_state(places.state, summary.failed_early(str(places.layout), error))
-            raise
+    with _lock(places.lock), _early_failures_in_state(places):
+        layout = load_layout(places.layout)
         with Record(places.db) as record:
             return _Boot(places, layout, record).run()
+
+
+@contextlib.contextmanager
+def _early_failures_in_state(places: Places) -> Iterator[None]:
+    """Whoever looks at the state must find there what stopped the boot unit."""
+    try:
+        yield
+    except OperatorError as error:
+        _journal_failure(error)
+        write_state(places.state, summary.failed_early(str(places.layout), error))
+        raise
 
 
 @contextlib.contextmanager
@@ -110,8 +116,7 @@ class _Boot:
     # ---- deciding
 
     def _look(self, *, waited: bool) -> tuple[Inventory, Plan]:
-        names = tuple(volume.name for volume in self._layout.volumes)
-        inventory = devices.probe(volume_names=names, kernel=self._kernel)
+        inventory = devices.probe(volume_names=self._layout.volume_names, kernel=self._kernel)
         return inventory, planner.plan(inventory, self._layout, waited=waited)
 
     def _decide(self) -> tuple[Inventory, Plan, bool]:

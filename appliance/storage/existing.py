@@ -8,7 +8,7 @@ could be stored, and only when the disks themselves prove that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from appliance.model import (
     Array,
@@ -71,9 +71,13 @@ def decide_array(
     candidates: Sequence[Disk],
     members: Sequence[tuple[Disk, MdMember]],
     *,
+    against: Mapping[str, str],
     waited: bool,
 ) -> Outcome:
-    """Members of arrays with the volume's name are here, each free to be used."""
+    """Members of arrays with the volume's name are here, each free to be used.
+
+    ``against`` says of every other candidate that is not free, by id, why.
+    """
     disks = [disk for disk, _ in members]
     name = volume.name
     uuids = sorted({member.array_uuid for _, member in members})
@@ -100,7 +104,9 @@ def decide_array(
     ordered = sorted(members, key=lambda pair: pair[1].slot or 0)
     missing = sorted(set(range(size)) - {slot for slot in slots if slot is not None})
     if missing:
-        return _incomplete(volume, inventory, candidates, ordered, missing, waited=waited)
+        return _incomplete(
+            volume, inventory, candidates, ordered, missing, against=against, waited=waited
+        )
     first = ordered[0][1]
     if first.level != "raid0" or first.chunk_bytes not in {None, volume.chunk_bytes}:
         return refuse(
@@ -232,6 +238,7 @@ def _incomplete(
     ordered: Sequence[tuple[Disk, MdMember]],
     missing: Sequence[int],
     *,
+    against: Mapping[str, str],
     waited: bool,
 ) -> Outcome:
     size = ordered[0][1].member_count
@@ -252,12 +259,7 @@ def _incomplete(
             survivors,
         )
     stop = (steps.stop_step(volume, array.path),) if array else ()
-    unread = inventory.privileged
-    unusable = [
-        disk
-        for disk in others
-        if not disk.claimable or disk.blank is False or (unread and disk.blank is None)
-    ]
+    unusable = [disk for disk in others if disk.id in against]
     enough = len(candidates) >= (inventory.machine.expected_disks or size)
     if _never_written(ordered) and not unusable and len(candidates) == size and enough:
         # mdadm writes the superblocks in slot order; killed in between, it leaves this.
@@ -294,7 +296,9 @@ def _incomplete(
         " anew and lose its data"
     )
     if unusable:
-        hint += "; not usable for that: " + "; ".join(f"{call(d)}: {d.reason}" for d in unusable)
+        hint += "; not usable for that: " + "; ".join(
+            f"{call(d)}: {against[d.id]}" for d in unusable
+        )
     return refuse(reason, hint, survivors)
 
 

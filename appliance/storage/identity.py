@@ -89,11 +89,12 @@ def identify(
         )
     if kind is DiskKind.UNKNOWN:
         name = " ".join(part for part in (disk.vendor.rstrip(), disk.model.rstrip()) if part)
+        what = f"model '{name}' is not known" if name else "it names no model that is known"
         return replace(
             disk,
             kind=kind,
             claimable=False,
-            reason=f"model '{name}' is not known as any provider's instance storage",
+            reason=f"{what} as any provider's instance storage",
         )
     if kind is DiskKind.NETWORK:
         return replace(disk, kind=kind, claimable=False, reason=_network_reason(disk))

@@ -90,13 +90,16 @@ def _decide(volume: Volume, inventory: Inventory, *, waited: bool) -> Outcome:
             named,
         )
     if plain:
-        against = _against(plain[0], volume, inventory)
-        return existing.decide_plain(volume, candidates, plain[0], against)
-    against_named = _refuse_against(named, volume, inventory)
-    if against_named:
-        return against_named
+        return existing.decide_plain(
+            volume, candidates, plain[0], _against(plain[0], volume, inventory)
+        )
+    if refusal := _refuse_against(named, volume, inventory):
+        return refusal
     if members:
-        return existing.decide_array(volume, inventory, candidates, members, waited=waited)
+        against = {d.id: why for d in candidates if (why := _against(d, volume, inventory))}
+        return existing.decide_array(
+            volume, inventory, candidates, members, against=against, waited=waited
+        )
     if named:
         return _seen_without_root(volume, inventory, named)
     return _fresh(volume, inventory, candidates, waited=waited)

@@ -7,7 +7,6 @@ disks are erased between scenarios.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 import traceback
@@ -17,17 +16,18 @@ from tests.lab.scenarios import SCENARIOS
 from tests.lab.workbench import Lab, load_disks
 
 
-def main(results: Path) -> None:
-    if "um" not in os.uname().machine and not Path("/proc/exitcode").exists():
+def main(results: Path, names: list[str]) -> None:
+    # Only User Mode Linux has this file (arch/um/kernel/exitcode.c).
+    if not Path("/proc/exitcode").exists():
         raise SystemExit("this is no User Mode Linux guest: not one disk is touched here")
     load_disks()
     done: dict[str, dict[str, object]] = {}
     lab = Lab()
-    for name, scenario in SCENARIOS.items():
+    for name in names:
         began = time.monotonic()
         try:
             lab.set_up()
-            scenario(lab)
+            SCENARIOS[name](lab)
             verdict: dict[str, object] = {"ok": True}
         except BaseException as error:  # the next scenario must still run
             verdict = {"ok": False, "error": repr(error), "trace": traceback.format_exc()}
@@ -41,4 +41,4 @@ def main(results: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -1,11 +1,12 @@
 #!/bin/sh
 # First program of the lab guest. Started by tests/lab/uml.py as
-#   sh /mnt/checkout/tests/lab/guest_init.sh MODULES RESULTS
+#   sh /mnt/checkout/tests/lab/guest_init.sh MODULES RESULTS SCENARIO...
 # with /proc and the checkout (hostfs, at /mnt/checkout) mounted. Runs the scenarios and
 # powers off; whatever happens the guest ends, so that the host never waits in vain.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 modules=$1
 results=$2
+shift 2
 
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
@@ -28,9 +29,9 @@ modprobe -a raid0 sd_mod
 
 cd /mnt/checkout || exit 1
 # The checkout's code, the image's locked dependencies.
-PYTHONPATH=/mnt/checkout:/usr/lib/stripewright/site-packages${LAB_PYTHONPATH:+:$LAB_PYTHONPATH} \
+PYTHONPATH=/mnt/checkout:/usr/lib/stripewright/site-packages \
 PYTHONDONTWRITEBYTECODE=1 \
-    python3 -m tests.lab.guest /run/results/results.json
+    python3 -m tests.lab.guest /run/results/results.json "$@"
 
 sync
 echo o > /proc/sysrq-trigger

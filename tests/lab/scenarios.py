@@ -23,7 +23,9 @@ def scenario(function: Callable[[Lab], None]) -> Callable[[Lab], None]:
 
 
 def _array_uuid() -> str:
-    found = re.search(r"^MD_UUID=(.*)$", sh("mdadm", "--detail", "--export", "/dev/md/scratch"), re.M)
+    found = re.search(
+        r"^MD_UUID=(.*)$", sh("mdadm", "--detail", "--export", "/dev/md/scratch"), re.M
+    )
     assert found
     return found.group(1)
 

@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ CHECKOUT = Path(__file__).parents[2]
 MODULES = Path("/usr/lib/uml/modules")
 PROGRAM = Path("/usr/bin/linux.uml")
 _MEMORY = "2G"
+_ROOT_PARTITION = 2  # as mkosi.repart numbers them: the ESP, then the root
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +42,12 @@ def missing() -> str:
 
 
 def run_guest(
-    image: Path, folder: Path, *, partition: int = 2, timeout_seconds: float = 300
+    image: Path, folder: Path, scenarios: Sequence[str], *, timeout_seconds: float = 600
 ) -> LabRun:
-    """Boot ``image``'s root partition, run every scenario, power off.
+    """Boot ``image``'s root partition, run ``scenarios`` one after the other, power off.
 
     ``folder`` receives the copy-on-write file, the console log and ``results.json``.
     """
-    root = [f"ubd0={folder / 'root.cow'},{image}", f"root=/dev/ubda{partition}", "rw"]
-    return _run(root, folder, timeout_seconds)
-
-
-def _run(root: list[str], folder: Path, timeout_seconds: float) -> LabRun:
     folder.mkdir(parents=True, exist_ok=True)
     console = folder / "console.log"
     # The kernel hands what follows -- to init, quotes taken off as a shell would.
@@ -60,11 +56,14 @@ def _run(root: list[str], folder: Path, timeout_seconds: float) -> LabRun:
         " mkdir -p /mnt/checkout;"
         f" mount -t hostfs none /mnt/checkout -o {CHECKOUT};"
         f" exec /bin/sh /mnt/checkout/tests/lab/guest_init.sh {MODULES} {folder}"
+        f" {' '.join(scenarios)}"
     )
     argv = [
         str(PROGRAM),
         f"mem={_MEMORY}",
-        *root,
+        f"ubd0={folder / 'root.cow'},{image}",
+        f"root=/dev/ubda{_ROOT_PARTITION}",
+        "rw",
         "con0=fd:0,fd:1",
         "con=null",
         "quiet",

@@ -26,7 +26,7 @@ from tests.rig.errors import RigError
 TREE = Path(__file__).resolve().parents[2]
 # What goes into the image; the hash of these names the build.
 INPUTS = ("mkosi.conf", "mkosi.*", "units", "appliance", "tui", "requirements/image.txt")
-KEEP_IMAGES = 2
+KEEP_IMAGES = 3
 
 
 @dataclass(frozen=True, slots=True)

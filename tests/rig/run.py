@@ -43,7 +43,7 @@ def _run() -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     how = "KVM" if kvm_works() else "software emulation (slow: some minutes)"
-    say(f"starting a {FOUR_DISK_TYPE} with four blank drives in QEMU, {how}")
+    say(f"starting QEMU as {FOUR_DISK_TYPE} with four blank drives; {how}")
     carrier = Carrier(folder / "carrier.raw", blank_drives(MEMBERS))
     machine = Machine(image, folder, carrier)
     with machine.boot() as guest:

@@ -12,7 +12,6 @@ import pytest
 from appliance.errors import CommandFailed, OperatorError, UsageError
 from appliance.model import EpochRecord, Inventory, Signature
 from appliance.storage import apply, devices, executor, hotplug, verify
-from appliance.storage import record as record_module
 from appliance.storage.executor import Places, boot
 from appliance.system import journal, process
 from tests.unit.disks import XFS, array, disk, held, inventory, member
@@ -77,7 +76,7 @@ class FakeMachine:
         monkeypatch.setattr(verify, "check", lambda *_: None)
         monkeypatch.setattr(apply, "run_bench_dir", lambda _: None)
         monkeypatch.setattr(journal, "event", self._event)
-        monkeypatch.setattr(record_module.History, "open_writable", lambda _: self.history)
+        monkeypatch.setattr("appliance.history.store.History.open_writable", lambda _: self.history)
 
     def layout(self, more: str = "") -> None:
         text = f'[[volume]]\nname = "scratch"\nmount = "/mnt/scratch"\nwait = "5s"\n{more}\n'
@@ -234,7 +233,7 @@ def test_a_broken_history_never_stops_the_stripe(
         def refuse(_: Path) -> None:
             raise OSError("read-only")
 
-        monkeypatch.setattr(record_module.History, "open_writable", refuse)
+        monkeypatch.setattr("appliance.history.store.History.open_writable", refuse)
     code, state = machine.boot()
     assert (code, state["outcome"]) == (0, "mounted")
     assert "history is not written" in state["message"]
