@@ -7,6 +7,7 @@ line does not pay for Textual, nor the TUI for the planner.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -30,6 +31,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (0 ok, 1 failed, 2 usage, 3 refused, 4 stale)."""
+    _survive_odd_streams()
     arguments = _parser().parse_args(argv)
     handler: Handler = arguments.handler
     try:
@@ -52,6 +54,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _survive_odd_streams() -> None:
+    """A closed stream (``>&-``) or one in ASCII must not end a command in a traceback."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _complain(message: str, hint: str) -> None:
     print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
     if hint:
@@ -65,7 +78,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Without a command: the TUI on a terminal, 'status' otherwise.",
     )
     parser.add_argument("--version", action="version", version=f"stripewright {__version__}")
-    parser.set_defaults(handler=_default, json=False, db=paths.HISTORY_DB)
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(handler=_default, db=paths.HISTORY_DB)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
 
     def command(
@@ -74,7 +88,13 @@ def _parser() -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=summary, description=summary)
         sub.set_defaults(handler=handler)
         if options.get("json") != "no":
-            sub.add_argument("--json", action="store_true", help="print one JSON document")
+            # Before or after the command's name: without the default it would be forgotten.
+            sub.add_argument(
+                "--json",
+                action="store_true",
+                default=argparse.SUPPRESS,
+                help="print one JSON document",
+            )
         return sub
 
     _add_db(command("status", "health, volumes, last suite", _status))
@@ -86,12 +106,14 @@ def _parser() -> argparse.ArgumentParser:
     _add_bench(command("bench", "measure", _bench_without_action, json="no"))
     results = command("results", "what was measured, with verdicts", _results)
     _add_db(results)
-    results.add_argument("--run", type=int, metavar="ID", help="this run (default: the last five)")
+    results.add_argument(
+        "--run", type=_run_id, metavar="ID", help="this run (default: the last five)"
+    )
     command("doctor", "is everything there that the appliance needs", _doctor)
-    _add_db(command("tui", "the screens", _tui, json="no"))
+    _add_db(command("tui", "the screens (with --json: what they start from)", _tui))
 
     # What units run. They are commands so that they can be run by hand, too.
-    command("assemble", "what the boot unit runs: create or assemble, and mount (root)", _assemble)
+    command("assemble", "what the boot unit runs: create or assemble, mount", _assemble, json="no")
     notice = command("notice", "what a failed unit runs: journal it", _notice, json="no")
     notice.add_argument("unit")
     return parser
@@ -108,7 +130,9 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--time-factor", type=_positive, default=1.0, metavar="F", help="scale every run time by F"
     )
-    run.add_argument("--json", action="store_true", help="print one JSON document")
+    run.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON document"
+    )
     _add_db(run)
     reap = actions.add_parser(
         "reap", help="mark runs whose process is gone as aborted (after a crash)"
@@ -125,6 +149,13 @@ def _add_db(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"history database (default: {paths.HISTORY_DB})",
     )
+
+
+def _run_id(text: str) -> int:
+    # SQLite's integers have 63 bits; an id is never that large.
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of a run")
+    return int(text)
 
 
 def _positive(text: str) -> float:
@@ -203,6 +234,8 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 
 def _tui(arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        return _status(arguments)
     from tui.app import run
     from tui.terminal import TerminalUnusable
 

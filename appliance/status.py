@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import time
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,7 +24,7 @@ from appliance.model import Disk, EpochRecord, JobResult, Machine, RunRecord, Ru
 from appliance.storage.document import inventory_from_json
 from appliance.system import services
 
-_ARRAY_OK = {"clean", "active", "active-idle", "write-pending", "read-auto"}
+_ARRAY_OK = {"clean", "active", "active-idle", "write-pending", "read-auto", "readonly"}
 
 
 class Health(StrEnum):
@@ -97,7 +98,13 @@ def read_status(
     mounts = _mounts(mountinfo)
     volumes = tuple(_volume(entry, mounts, sys_block) for entry in (state or {}).get("volumes", []))
     machine, disks = _inventory(state)
-    health, summary, hint = _judge(state, state_problem, volumes)
+    health, summary, hint = _judge(
+        state,
+        state_problem,
+        volumes,
+        at_work=_boot_unit_is_at_work(state),
+        expected_disks=None if machine is None else machine.expected_disks,
+    )
     epoch = running = last = None
     results: tuple[JobResult, ...] = ()
     history_problem = ""
@@ -107,7 +114,7 @@ def read_status(
             running, last, results = _runs(reader)
     except OperatorError as error:
         # Before the first boot has written it, its absence is no news.
-        if db.exists() or db != paths.HISTORY_DB:
+        if db != paths.HISTORY_DB or db.exists():
             history_problem = f"{error.message}; {error.hint}"
     return Status(
         health=health,
@@ -150,11 +157,15 @@ def _inventory(state: dict[str, Any] | None) -> tuple[Machine | None, tuple[Disk
 
 def _mounts(mountinfo: Path) -> dict[str, str]:
     """Mount point -> ``major:minor`` of what is mounted on top there (proc_pid_mountinfo(5))."""
-    mounts: dict[str, str] = {}
-    for line in mountinfo.read_text(errors="surrogateescape").splitlines():
-        fields = line.split()
-        mounts[fields[4].encode().decode("unicode_escape")] = fields[2]
-    return mounts
+    # Undecodable bytes become surrogates, as in every other path that Python makes.
+    lines = mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    fields = [line.split(" ") for line in lines]
+    return {_unescape(one[4]): one[2] for one in fields if len(one) > 4}
+
+
+def _unescape(text: str) -> str:
+    r"""The kernel writes blank, tab, line break and backslash as ``\ooo``, and nothing else."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
 
 
 def _volume(entry: dict[str, Any], mounts: dict[str, str], sys_block: Path) -> VolumeStatus:
@@ -212,13 +223,22 @@ def _live_problem(
 
 
 def _judge(
-    state: dict[str, Any] | None, state_problem: str, volumes: tuple[VolumeStatus, ...]
+    state: dict[str, Any] | None,
+    state_problem: str,
+    volumes: tuple[VolumeStatus, ...],
+    *,
+    at_work: bool,
+    expected_disks: int | None,
 ) -> tuple[Health, str, str]:
     if state is None:
         return Health.UNKNOWN, state_problem, f"see: systemctl status {services.ASSEMBLE_UNIT}"
     outcome = str(state.get("outcome", ""))
     if outcome in {"waiting", "applying"}:
-        return Health.WORKING, str(state.get("message", outcome)), ""
+        if at_work:
+            return Health.WORKING, str(state.get("message", outcome)), ""
+        # Killed, timed out, or stuck in a dying kernel: nobody will ever finish this line.
+        said = f"the boot unit ended in the middle of its work ({state.get('message', outcome)})"
+        return Health.FAILED, said, f"see: journalctl -b -u {services.ASSEMBLE_UNIT}"
     for volume in volumes:
         if volume.problem:
             return Health.FAILED, volume.problem, f"see: journalctl -b -u {services.ASSEMBLE_UNIT}"
@@ -228,8 +248,14 @@ def _judge(
                 return health, volume.reason, volume.hint
         if outcome == wanted:
             return health, str(state.get("message", outcome)), "see: journalctl -b -t stripewright"
-    mounted = [f"{one.name} is mounted at {one.mount}" for one in volumes if one.mounted]
+    mounted = [_mounted_words(one, expected_disks) for one in volumes if one.mounted]
     return Health.OK, "; ".join(mounted) or str(state.get("message", "")), ""
+
+
+def _mounted_words(volume: VolumeStatus, expected_disks: int | None) -> str:
+    found = len(volume.members)
+    of_all = f" of {expected_disks}" if expected_disks is not None else ""
+    return f"{volume.name} is mounted at {volume.mount}, {found}{of_all} disks"
 
 
 def _runs(
@@ -242,6 +268,18 @@ def _runs(
         elif last is None:
             last = run
     return running, last, () if last is None else reader.results(last.id)
+
+
+def _boot_unit_is_at_work(state: dict[str, Any] | None) -> bool:
+    """Whether whoever wrote ``waiting`` or ``applying`` can still finish it."""
+    if state is None or state.get("outcome") not in {"waiting", "applying"}:
+        return False
+    if not services.systemd_is_running():
+        return True
+    try:
+        return services.unit_state(services.ASSEMBLE_UNIT).active == "activating"
+    except OperatorError:
+        return True
 
 
 def _next_run() -> float | None:

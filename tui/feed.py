@@ -150,7 +150,7 @@ class Feed:
         now = self.clock()
         if self._status_is_due(now):
             self._read_status(now)
-        live, live_at, live_problem = self._read_live(now)
+        live, live_at, live_problem = self._read_live()
         with self._lock:
             starting = "" if self._expected is None else self._expected.suite
             start_problem = self._start_problem
@@ -228,9 +228,12 @@ class Feed:
             self._expected = None
             self._start_problem = problem
 
-    def _read_live(self, now: float) -> tuple[tuple[LiveDevice, ...], float | None, str]:
+    def _read_live(self) -> tuple[tuple[LiveDevice, ...], float | None, str]:
         live: list[LiveDevice] = []
         counters: dict[str, tuple[float, Counters]] = {}
+        # Now, not when the turn began: the status before this may have taken seconds, and
+        # rates are wrong by as much as their time is.
+        now = self.clock()
         at_ns = int(now * 1e9)
         try:
             for label, device, member in self._devices():

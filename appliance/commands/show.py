@@ -12,9 +12,9 @@ from appliance.model import Decision, Disk, Plan
 from appliance.status import Health, Status, VolumeStatus, read_status
 
 _MARKS = {
-    Health.OK: "✓ OK",
-    Health.WORKING: "… WORKING",
-    Health.REFUSED: "■ REFUSED",
+    Health.OK: "● HEALTHY",
+    Health.WORKING: "◐ WORKING",
+    Health.REFUSED: "▲ REFUSED",
     Health.FAILED: "✗ FAILED",
     Health.UNKNOWN: "? UNKNOWN",
 }

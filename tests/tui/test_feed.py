@@ -91,6 +91,20 @@ def test_rates_are_over_the_time_that_really_passed(bench):
     assert snapshot.trend[-1].read_iops == 500
 
 
+def test_a_slow_status_does_not_falsify_the_rates(bench):
+    """The clock runs and 1000 IOPS go on while the status is being read."""
+
+    def slow_status():
+        bench.clock[0] += 1.5
+        bench.sources.ios += 1500
+        return STATUS
+
+    bench.sources.status = slow_status
+    bench.feed.step()
+    rates = [bench.after(1.0, ios=1000).live[0].sample.read_iops for _ in range(12)]
+    assert rates == pytest.approx([1000] * 12)
+
+
 def test_the_trend_keeps_the_last_minutes_only(bench):
     for _ in range(TREND_SECONDS + 20):
         snapshot = bench.after(1.0, ios=1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from appliance import cli
+from appliance import cli, doctor
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
 
 CASES = Path(__file__).parents[1] / "cases"
@@ -43,6 +45,7 @@ def complaint(err: str) -> str:
         (["bench", "run", "../../etc/passwd"], "../../etc/passwd"),
         (["bench"], "no action"),
         (["results", "--run", "x"], "--run"),
+        (["results", "--run", "9" * 30], "--run"),
     ],
 )
 def test_wrong_words_are_named(
@@ -129,3 +132,26 @@ def test_suites_lists_smoke(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = call(capsys, "suites", "--json")
     assert status == EXIT_OK
     assert "smoke" in [suite["name"] for suite in json.loads(out)["suites"]]
+
+
+@pytest.mark.parametrize("argv", [["--json", "suites"], ["suites", "--json"]])
+def test_json_may_be_asked_for_before_or_after_the_command(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = call(capsys, *argv)
+    assert status == EXIT_OK
+    assert json.loads(out)
+
+
+def test_closed_streams_are_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    assert cli.main(["suites"]) == EXIT_OK
+
+
+def test_a_terminal_that_knows_only_ascii_gets_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    monkeypatch.setattr(doctor, "examine", lambda: [doctor.Check("x", doctor.Verdict.OK, "µ")])
+    assert cli.main(["doctor"]) == EXIT_OK
+    assert written.getvalue().splitlines()[1] == rb"\u2713 ok  x      \xb5"

@@ -10,6 +10,7 @@ import pytest
 
 from appliance import status as status_room
 from appliance.status import Health, read_status
+from appliance.system.services import UnitState
 
 
 class Appliance:
@@ -76,11 +77,17 @@ def appliance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Appliance:
 
 def test_a_mounted_volume_with_proved_geometry_is_ok(appliance: Appliance) -> None:
     now = appliance.read()
-    assert (now.health, now.summary) == (Health.OK, f"scratch is mounted at {appliance.mount}")
+    words = f"scratch is mounted at {appliance.mount}, 4 disks"
+    assert (now.health, now.summary) == (Health.OK, words)
     assert now.volumes[0].mounted
     assert now.volumes[0].geometry_proved
     assert now.volumes[0].member_serials == ("S0", "S1", "S2", "S3")
     assert "none.db" in now.history_problem
+
+
+def test_the_number_of_disks_stands_beside_what_the_type_has(appliance: Appliance) -> None:
+    appliance.state["inventory"] = {"machine": {"expected_disks": 6}, "disks": []}
+    assert appliance.read().summary.endswith("4 of 6 disks")
 
 
 @pytest.mark.parametrize(
@@ -134,6 +141,32 @@ def test_while_the_boot_unit_waits_that_is_said(appliance: Appliance) -> None:
     appliance.state.update(outcome="waiting", message="3 of 4 disks", volumes=[])
     now = appliance.read()
     assert (now.health, now.summary) == (Health.WORKING, "3 of 4 disks")
+
+
+def test_a_boot_unit_that_was_killed_at_work_is_a_failure(
+    appliance: Appliance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appliance.state.update(outcome="applying", message="step 2 of 4", volumes=[])
+    monkeypatch.setattr(status_room.services, "systemd_is_running", lambda: True)
+    monkeypatch.setattr(status_room.services, "next_elapse", lambda _: None)
+    for active, health in (("activating", Health.WORKING), ("failed", Health.FAILED)):
+        state = UnitState("x", active, "", "")
+        monkeypatch.setattr(status_room.services, "unit_state", lambda _, state=state: state)
+        now = appliance.read()
+        assert now.health is health
+        assert "step 2 of 4" in now.summary
+
+
+@pytest.mark.parametrize("name", ["données", "with blank", "back\\slash", "\udcff"])
+def test_a_mount_point_with_odd_letters_is_found(appliance: Appliance, name: str) -> None:
+    odd = appliance.mount / name
+    odd.mkdir()
+    text = str(odd).replace("\\", "\\134").replace(" ", "\\040")
+    appliance.mountinfo.write_text(
+        f"36 35 9:127 / {text} rw - xfs x rw\n", errors="surrogateescape"
+    )
+    appliance.state["volumes"][0]["mount"] = str(odd)
+    assert appliance.read().health is Health.OK
 
 
 @pytest.mark.parametrize("content", [None, "", "[]", "{not json"])
