@@ -124,9 +124,7 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
     run = actions.add_parser("run", help="run a suite", description="Run a suite.")
     run.set_defaults(handler=_bench_run)
     run.add_argument("suite", metavar="SUITE")
-    run.add_argument(
-        "--target", type=Path, metavar="DIR", help="measure here (default: the mounted volume)"
-    )
+    run.add_argument("--target", metavar="DIR", help="measure here (default: the mounted volume)")
     run.add_argument(
         "--time-factor", type=_positive, default=1.0, metavar="F", help="scale every run time by F"
     )

@@ -230,11 +230,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class VolumePlan:
+    """``settles``: it waits only until no new disk has come for a while, because nobody
+    knows how many there should be.
+    """
+
     name: str
     decision: Decision
     reason: str
     disks: tuple[str, ...] = ()
     hint: str = ""
+    settles: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +334,9 @@ class JobResult:
     bin in ns -> count), which can be added up over runs, as percentiles cannot.
     ``device_bytes`` is the sum over the members for this direction, ``None`` when the
     devices are not known. ``published_iops`` is the machine type's limit, if one is known.
+    ``rw`` is the access pattern asked for (``randread``), empty where it was not recorded.
+    ``host_cpu_percent`` is the busy share of all processors of the machine during the job,
+    waiting for I/O not counted; ``None`` where it was not measured.
     """
 
     job: str
@@ -352,6 +360,8 @@ class JobResult:
     device_deltas: tuple[Counters, ...]
     findings: tuple[Finding, ...] = ()
     published_iops: float | None = None
+    rw: str = ""
+    host_cpu_percent: float | None = None
 
     @property
     def valid(self) -> bool:

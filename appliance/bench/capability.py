@@ -6,11 +6,24 @@ figure is the total divided by the number of disks (appliance/data says where ea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from appliance.data import InstanceType, instance_type
+from appliance.model import DiskKind, JobResult
+
+# What the published figures are for: random I/O of this size, with the queues full.
+PUBLISHED_BLOCK_BYTES = 4096
+MIN_PUBLISHED_DEPTH = 32
 
 
-def instance_limits(machine_type: str) -> InstanceType | None:
-    """The row of the provider's table for this type, or ``None`` if there is none."""
+def instance_limits(machine_type: str, members: Sequence[DiskKind]) -> InstanceType | None:
+    """The row of the provider's table for this type, ``None`` if there is none.
+
+    Also ``None`` unless every member is instance storage: the row says nothing about a
+    network volume on the same machine.
+    """
+    if any(kind is not DiskKind.INSTANCE_STORE for kind in members):
+        return None
     return instance_type(machine_type)
 
 
@@ -19,8 +32,8 @@ def published_iops(
 ) -> float | None:
     """The published IOPS of ``member_count`` of the machine's disks in one direction.
 
-    ``None`` where nothing is published, or where more members were used than the type has
-    instance-storage disks: then the members are other disks.
+    It is an upper bound for any job. ``None`` where nothing is published, or where more
+    members were used than the type has instance-storage disks.
     """
     if limits is None or not 1 <= member_count <= limits.disk_count:
         return None
@@ -28,6 +41,17 @@ def published_iops(
     return None if per_disk is None else float(per_disk * member_count)
 
 
-def percent_of_published(iops: float, published: float | None) -> float | None:
-    """IOPS as a percentage of the published limit, ``None`` if that is not known."""
-    return None if not published else 100 * iops / published
+def percent_of_published(result: JobResult) -> float | None:
+    """IOPS as a percentage of the published limit, where the limit was within reach.
+
+    ``None`` if it is not known, and for jobs that ask for something else than it is
+    published for: larger blocks, sequential I/O, or too few I/Os in flight to fill a drive.
+    """
+    if (
+        not result.published_iops
+        or not result.rw.startswith("rand")
+        or result.block_size_bytes != PUBLISHED_BLOCK_BYTES
+        or result.jobs * result.iodepth < MIN_PUBLISHED_DEPTH
+    ):
+        return None
+    return 100 * result.iops / result.published_iops

@@ -33,10 +33,10 @@ def result_to_json(result: JobResult, run: RunRecord | None = None) -> dict[str,
     The keys are those of ``bench import --json``, so that a diary and a run can be set
     side by side.
     """
-    percent = capability.percent_of_published(result.iops, result.published_iops)
     document: dict[str, object] = {
         "job": result.job,
         "direction": result.direction,
+        "rw": result.rw,
         "engine": result.engine,
         "block_size_bytes": result.block_size_bytes,
         "iops": result.iops,
@@ -50,12 +50,13 @@ def result_to_json(result: JobResult, run: RunRecord | None = None) -> dict[str,
         "queue_depth_asked": result.jobs * result.iodepth,
         "queue_depth_seen": result.queue_depth_seen,
         "cpu_percent": result.cpu_percent,
+        "host_cpu_percent": result.host_cpu_percent,
         "errors": result.errors,
         "device_bytes": result.device_bytes,
         "coverage": result.coverage,
         "corrected_iops": validity.corrected_iops(result),
         "published_iops": result.published_iops,
-        "percent_of_published": percent,
+        "percent_of_published": capability.percent_of_published(result),
         "valid": result.valid,
         "findings": [
             {

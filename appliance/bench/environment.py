@@ -51,12 +51,23 @@ def default_target(state_file: Path = paths.STATE_FILE) -> Path:
 
 
 def declared_epoch(target: Path, state_file: Path = paths.STATE_FILE) -> int | None:
-    """The epoch of the volume that ``target`` is in, ``None`` outside of all volumes."""
+    """The epoch of the volume that ``target`` is in, ``None`` outside of all volumes.
+
+    The path is not enough: another filesystem may be mounted below the volume, and the
+    volume itself may have been unmounted since.
+    """
     real = Path(os.path.realpath(target))
     for volume in mounted_volumes(state_file):
-        if real.is_relative_to(volume.mount):
+        if real.is_relative_to(volume.mount) and _same_filesystem(real, volume.mount):
             return volume.epoch_id
     return None
+
+
+def _same_filesystem(one: Path, other: Path) -> bool:
+    try:
+        return one.stat().st_dev == other.stat().st_dev
+    except OSError:
+        return False
 
 
 def fingerprint(

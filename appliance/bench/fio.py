@@ -55,7 +55,6 @@ class DirectionReport:
 class FioReport:
     """One fio run. ``cpu_percent`` is the mean share of a core that a worker used."""
 
-    version: str
     error: int
     cpu_percent: float
     directions: dict[str, DirectionReport]
@@ -162,7 +161,6 @@ def parse_report(text: str) -> FioReport:
         raise FioOutputError(f"{len(jobs)} job groups where one was asked for")
     job: dict[str, Any] = jobs[0]
     return FioReport(
-        version=_get(document, "fio version", str),
         error=_get(job, "error", int),
         cpu_percent=_number(job, "usr_cpu") + _number(job, "sys_cpu"),
         directions={

@@ -67,6 +67,29 @@ def file_size_bytes(*, free_bytes: int, total_bytes: int, file_count: int) -> in
     return size
 
 
+def absolute_target(target: Path | str) -> Path:
+    """``target`` as it is kept with the run, independent of the working directory.
+
+    :class:`UsageError` for nothing, and for bytes that are no UTF-8, which neither the
+    history nor a terminal can show as they are.
+    """
+    if not str(target):
+        raise UsageError("the target is empty", "give an existing directory with --target")
+    try:
+        path = Path(target).absolute()
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"target {str(target)!a} is not UTF-8", "give a directory with another name"
+        ) from error
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"target {target} is in a working directory that was removed",
+            "give the whole path of a directory with --target",
+        ) from error
+    return path
+
+
 class PrivateDirectory:
     """The one directory in which a run may write; one run at a time holds it."""
 
@@ -120,8 +143,15 @@ class PrivateDirectory:
         """Remove the files that a run makes, also those that a killed one left."""
         for name in os.listdir(self.descriptor):  # noqa: PTH208 - pathlib has no dir_fd
             if _DATA_FILE.fullmatch(name):
-                with contextlib.suppress(FileNotFoundError):
+                try:
                     os.unlink(name, dir_fd=self.descriptor)
+                except FileNotFoundError:
+                    pass
+                except OSError as error:
+                    raise OperatorError(
+                        f"cannot remove {self.path / name}: {os.strerror(error.errno or 0)}",
+                        "it stands where a test file goes: look at it, and move it away",
+                    ) from error
 
 
 @contextlib.contextmanager

@@ -19,9 +19,11 @@ def to_result(
     changes: tuple[Counters, ...],
     published_iops: float | None,
     ended: str,
+    host_cpu_percent: float | None,
 ) -> JobResult:
     """One direction of one job. ``changes`` are the counters of the device and its members
-    between fio's start and end; ``ended`` is as in :func:`validity.judge`.
+    between fio's start and end; ``ended`` is as in :func:`validity.judge`,
+    ``host_cpu_percent`` as in :func:`host.busy_percent`.
     """
     did = report.directions.get(direction)
     members = [change for change in changes if change.device in devices.members]
@@ -46,9 +48,12 @@ def to_result(
         iodepth=job.iodepth,
         errors=report.error,
         cpu_percent=report.cpu_percent,
-        # Without every member the sum would be too small, and would look like a cache.
+        # Without every member (one vanished, or came back and counts anew) the sum would be
+        # too small, and would look like a cache.
         device_bytes=device_bytes if members and len(members) == len(devices.members) else None,
         device_deltas=changes,
         published_iops=published_iops,
+        rw=job.rw,
+        host_cpu_percent=host_cpu_percent,
     )
     return dataclasses.replace(result, findings=validity.judge(result, ended=ended))

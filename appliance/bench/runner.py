@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance.bench import capability, environment, execution, fio, quiet, sampler
-from appliance.bench.precondition import PrivateDirectory, private_directory
+from appliance.bench import capability, environment, execution, fio, host, leftovers, quiet, sampler
+from appliance.bench.precondition import PrivateDirectory, absolute_target, private_directory
 from appliance.bench.progress import Progress
 from appliance.bench.result import to_result
 from appliance.bench.signals import Stopped, StopSignals
 from appliance.bench.suite import ACCESS_PATTERNS, scaled
-from appliance.bench.target import devices_of
+from appliance.bench.target import devices_of, disk_kinds
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.history.format import HistoryBusyError
 from appliance.history.store import History
@@ -42,7 +42,7 @@ _SLOWEST_WRITE_BYTES_PER_S = 4e6
 def run_suite(
     suite: Suite,
     *,
-    target: Path,
+    target: Path | str,
     db: Path,
     time_factor: float = 1.0,
     on_progress: Callable[[Progress], None] = lambda _: None,
@@ -61,12 +61,14 @@ def run_suite(
         raise UsageError(
             f"time factor {time_factor:g} is not usable", "give a number above 0, up to 1000"
         )
+    where = absolute_target(target)
     version = execution.find_fio()
     with (
-        private_directory(target) as private,
+        private_directory(where) as private,
         History.open_writable(db) as history,
         StopSignals() as signals,
     ):
+        leftovers.clean(history, held=private)
         private.require_direct_io()
         run = _Run(
             suite,
@@ -84,15 +86,12 @@ def run_suite(
 
 
 def reap(db: Path) -> int:
-    """Mark the runs whose process is gone as aborted and remove their files; how many it were."""
+    """Mark the runs whose process is gone as aborted; how many it were.
+
+    The files of these, and of those that another opening marked before, are removed.
+    """
     with History.open_writable(db) as history:
-        for run in history.reaped:
-            try:
-                with private_directory(Path(run.target)):
-                    pass  # entering it removes what a killed run left
-            except OperatorError:
-                # The target may be gone with its stripe; the row is what matters.
-                continue
+        leftovers.clean(history)
         return len(history.reaped)
 
 
@@ -164,9 +163,16 @@ class _Run:
 
     def _close(self, state: RunState, reason: str) -> None:
         self._pending += self._sampler.drain()
-        with contextlib.suppress(HistoryBusyError):
+        # The last samples are worth less than the end of the run: a full disk may refuse
+        # the one and still take the other.
+        with contextlib.suppress(OperatorError):
             self._history.add_samples(self.id, self._pending)
-        self._history.finish_run(self.id, state, reason)
+        try:
+            self._history.finish_run(self.id, state, reason)
+        finally:
+            self._tell_end(state, reason)
+
+    def _tell_end(self, state: RunState, reason: str) -> None:
         event = {
             RunState.SKIPPED: journal.Event.RUN_SKIPPED,
             RunState.ABORTED: journal.Event.RUN_ABORTED,
@@ -258,7 +264,7 @@ class _Run:
             self._history.update_run(self.id, notes=self._notes)
 
     def _measure(self, job: Job, size_bytes: int, engine: str) -> list[JobResult]:
-        before = sampler.read_all(self._devices.all)
+        before, cpu_before = sampler.read_all(self._devices.all), host.cpu_times()
         ended = execution.run_fio(
             fio.job_arguments(job, self._files, file_size_bytes=size_bytes, engine=engine),
             self._private,
@@ -266,6 +272,7 @@ class _Run:
             on_tick=self._tick,
         )
         changes = sampler.deltas(before, sampler.read_all(self._devices.all))
+        host_cpu_percent = host.busy_percent(cpu_before, host.cpu_times())
         # The service manager signals fio and this process together: then it is a stop.
         self._signals.check()
         try:
@@ -274,7 +281,7 @@ class _Run:
             if ended.in_words:
                 raise OperatorError(f"job {job.name}: {ended.in_words}", error.hint) from error
             raise
-        limits = capability.instance_limits(self._machine_type)
+        limits = capability.instance_limits(self._machine_type, disk_kinds(self._devices.members))
         results = []
         for direction in ACCESS_PATTERNS[job.rw]:
             result = to_result(
@@ -288,6 +295,7 @@ class _Run:
                     limits, direction=direction, member_count=len(self._devices.members)
                 ),
                 ended=ended.in_words,
+                host_cpu_percent=host_cpu_percent,
             )
             self._history.add_result(self.id, result, raw_report=ended.output)
             results.append(result)
@@ -361,5 +369,6 @@ class _Run:
         """To the history and to the journal, with the same fields."""
         fields = {"run": self.id, "suite": self._suite.name, **fields}
         text = f"run {self.id} of suite {self._suite.name}: {message}"
-        self._history.event(event.name, text, fields)
+        # The journal first: it takes this also when the history's disk is full.
         journal.event(event, text, priority=priority, **fields)
+        self._history.event(event.name, text, fields)

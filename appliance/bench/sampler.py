@@ -18,6 +18,11 @@ from appliance.model import Counters, Sample
 SECTOR_BYTES = 512
 _SYS_BLOCK = Path("/sys/class/block")
 _FIELDS = 11
+# The kernel prints milliseconds as 32-bit numbers (block/genhd.c: unsigned int), which
+# begin again after 49.7 days of I/O time; a busy drive reaches that in hours. I/Os and
+# sectors are 64-bit numbers.
+_MS_WRAP = 1 << 32
+_COUNTS = ("read_ios", "read_bytes", "write_ios", "write_bytes")
 
 
 def parse_counters(device: str, text: str) -> Counters | None:
@@ -58,30 +63,43 @@ def read_all(devices: Sequence[str], *, sys_block: Path = _SYS_BLOCK) -> dict[st
 def delta(before: Counters, after: Counters) -> Counters:
     """What happened between two readings of one device.
 
-    ``in_flight`` is the later value. A counter that went backwards (the device was removed
-    and came back under its name) counts from zero.
+    ``in_flight`` is the later value. After a :func:`is_reset` all of it counts from zero.
     """
+    if is_reset(before, after):
+        return after
 
-    def since(then: int, now: int) -> int:
-        return now - then if now >= then else now
+    def ms_since(then: int, now: int) -> int:
+        passed = (now - then) % _MS_WRAP
+        # A small step back (the sum over processors is not read at one moment) is no wrap.
+        return passed if passed < _MS_WRAP // 2 else 0
 
     return Counters(
         device=after.device,
-        read_ios=since(before.read_ios, after.read_ios),
-        read_bytes=since(before.read_bytes, after.read_bytes),
-        read_ms=since(before.read_ms, after.read_ms),
-        write_ios=since(before.write_ios, after.write_ios),
-        write_bytes=since(before.write_bytes, after.write_bytes),
-        write_ms=since(before.write_ms, after.write_ms),
+        read_ios=after.read_ios - before.read_ios,
+        read_bytes=after.read_bytes - before.read_bytes,
+        read_ms=ms_since(before.read_ms, after.read_ms),
+        write_ios=after.write_ios - before.write_ios,
+        write_bytes=after.write_bytes - before.write_bytes,
+        write_ms=ms_since(before.write_ms, after.write_ms),
         in_flight=after.in_flight,
-        io_ms=since(before.io_ms, after.io_ms),
+        io_ms=ms_since(before.io_ms, after.io_ms),
     )
 
 
+def is_reset(before: Counters, after: Counters) -> bool:
+    """Whether the device was removed and came back under its name: I/Os became fewer."""
+    return any(getattr(after, name) < getattr(before, name) for name in _COUNTS)
+
+
 def deltas(before: dict[str, Counters], after: dict[str, Counters]) -> tuple[Counters, ...]:
-    """:func:`delta` of each device that is in both readings, in the later one's order."""
+    """:func:`delta` of each device that is in both readings, in the later one's order.
+
+    A device that was reset between them is left out: what it did before that is lost.
+    """
     return tuple(
-        delta(before[device], counters) for device, counters in after.items() if device in before
+        delta(before[device], counters)
+        for device, counters in after.items()
+        if device in before and not is_reset(before[device], counters)
     )
 
 
@@ -115,6 +133,8 @@ class Sampler:
     """A thread that samples ``devices`` once a second until it is stopped.
 
     The samples wait in memory for :meth:`drain`, so that one thread alone writes history.
+    After a late wake-up (a machine that was stopped) there is one sample over the longer
+    time, and the rhythm goes on from there; none is over less than half the interval.
     """
 
     def __init__(
@@ -153,6 +173,11 @@ class Sampler:
         due = last.at_monotonic + self._interval_seconds
         while not self._ended.wait(max(0.0, due - time.monotonic())):
             now = self._reading()
+            due += self._interval_seconds
+            if due <= now.at_monotonic:
+                due = now.at_monotonic + self._interval_seconds
+            if now.at_monotonic - last.at_monotonic < self._interval_seconds / 2:
+                continue  # its I/Os are in the next one
             at_ns, seconds = time.time_ns(), now.at_monotonic - last.at_monotonic
             fresh = [
                 rates(last.counters[device], counters, seconds=seconds, at_ns=at_ns)
@@ -162,8 +187,6 @@ class Sampler:
             with self._lock:
                 self._waiting += fresh
             last = now
-            # A late wake-up (a machine that was stopped) is not made up for by a burst.
-            due = max(due + self._interval_seconds, now.at_monotonic)
 
     def _reading(self) -> _Reading:
         return _Reading(time.monotonic(), self._read(self._devices))

@@ -6,6 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from appliance.data import disk_rule
+from appliance.model import DiskKind
+
 
 @dataclass(frozen=True, slots=True)
 class Devices:
@@ -42,6 +45,31 @@ def devices_of(device_number: int, *, sys_root: Path = Path("/sys")) -> Devices:
     except OSError:
         return Devices(problem=f"block device {major}:{minor} of the target is not in /sys")
     return Devices(device=top.name, members=tuple(dict.fromkeys(_leaves(top))))
+
+
+def disk_kinds(
+    members: tuple[str, ...], *, sys_block: Path = Path("/sys/class/block")
+) -> tuple[DiskKind, ...]:
+    """What each member is by its exact model, as the boot unit tells disks apart."""
+    return tuple(_kind(sys_block / member) for member in members)
+
+
+def _kind(device: Path) -> DiskKind:
+    if (device / "partition").exists():
+        device = device.resolve().parent
+    behind = device / "device"
+    transport = "nvme" if device.name.startswith("nvme") else (behind / "subsystem").resolve().name
+    # NVMe and virtio have a PCI vendor number there, which is no name.
+    vendor = _read(behind / "vendor") if transport == "scsi" else ""
+    rule = disk_rule(transport=transport, vendor=vendor, model=_read(behind / "model"))
+    return DiskKind.UNKNOWN if rule is None else rule.kind
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace").rstrip("\n")
+    except OSError:
+        return ""
 
 
 def _leaves(device: Path) -> list[str]:

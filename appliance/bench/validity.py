@@ -16,8 +16,6 @@ MAX_OF_PUBLISHED = 1.15
 MIN_READ_P1_NS = 10_000
 # fio rounds to its clock and stops workers one by one; an interrupted run is far below.
 MIN_RUNTIME = 0.98
-# What the published limits are for; larger blocks are limited by bandwidth before that.
-PUBLISHED_BLOCK_BYTES = 4096
 
 
 def judge(result: JobResult, *, ended: str = "") -> tuple[Finding, ...]:
@@ -67,6 +65,8 @@ def depth(result: JobResult) -> Finding | None:
             f"the workers spent {(1 - seen / asked) * 100:.0f} % of the time between two I/Os, "
             "not waiting for the disk; IOPS is what this machine could ask for, latency stands"
         )
+        if result.host_cpu_percent is not None:
+            why += f" (its processors were {result.host_cpu_percent:.0f} % busy)"
     elif result.engine in SYNCHRONOUS_ENGINES and seen < asked:
         why = f"{result.engine} does one I/O at a time and ignores iodepth"
     elif seen < asked:
@@ -89,7 +89,7 @@ def _depth_tolerance(result: JobResult) -> float:
     The law holds for means over a long time. I/Os that are in flight when the run begins
     and ends are cut; together they are at most about one slow I/O's share of the run.
     """
-    slow_ns = percentile(result, 99.0)
+    slow_ns = percentile_ns(result, 99.0)
     cut = slow_ns / (result.runtime_ms * 1e6) if slow_ns and result.runtime_ms else 0.0
     return min(MAX_DEPTH_TOLERANCE, DEPTH_TOLERANCE + cut)
 
@@ -97,11 +97,8 @@ def _depth_tolerance(result: JobResult) -> float:
 def impossible(result: JobResult) -> Finding | None:
     """Faster than the machine is sold as, or than any drive can be."""
     published = result.published_iops
-    if (
-        published
-        and result.block_size_bytes >= PUBLISHED_BLOCK_BYTES
-        and result.iops > published * MAX_OF_PUBLISHED
-    ):
+    # Published for 4 KiB; no larger block can be more frequent than that.
+    if published and result.iops > published * MAX_OF_PUBLISHED:
         return Finding(
             code="IMPOSSIBLE",
             severity=Severity.BLOCK,
@@ -111,7 +108,7 @@ def impossible(result: JobResult) -> Finding | None:
             limit=published * MAX_OF_PUBLISHED,
             unit="iops",
         )
-    fastest_ns = percentile(result, 1.0)
+    fastest_ns = percentile_ns(result, 1.0)
     if result.direction == "read" and fastest_ns is not None and fastest_ns < MIN_READ_P1_NS:
         return Finding(
             code="IMPOSSIBLE",
@@ -150,7 +147,7 @@ def short(result: JobResult, ended: str = "") -> Finding | None:
     )
 
 
-def percentile(result: JobResult, percent: float) -> int | None:
+def percentile_ns(result: JobResult, percent: float) -> int | None:
     """A latency percentile in ns, by number: fio's keys are texts like ``"1.000000"``."""
     return next(
         (ns for key, ns in result.percentiles_ns.items() if abs(float(key) - percent) < 1e-9), None

@@ -10,6 +10,7 @@ from pathlib import Path
 from appliance import text
 from appliance.bench.document import result_to_json, run_to_json
 from appliance.bench.progress import Progress, progress_line
+from appliance.bench.validity import percentile_ns
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED
 from appliance.model import JobResult, RunRecord, RunState, Severity
 
@@ -47,9 +48,7 @@ def suites(*, as_json: bool) -> int:
     return EXIT_OK
 
 
-def run(
-    suite_name: str, *, target: Path | None, db: Path, time_factor: float, as_json: bool
-) -> int:
+def run(suite_name: str, *, target: str | None, db: Path, time_factor: float, as_json: bool) -> int:
     """Run a suite to its end, showing progress on stderr, and print its results."""
     from appliance.bench.runner import default_target, run_suite
     from appliance.bench.suite import load_suite
@@ -59,7 +58,7 @@ def run(
     show = _Progress()
     run_id = run_suite(
         suite,
-        target=target or default_target(),
+        target=default_target() if target is None else target,
         db=db,
         time_factor=time_factor,
         on_progress=show,
@@ -127,7 +126,7 @@ def run_text(record: RunRecord, found: tuple[JobResult, ...]) -> str:
 
 
 def _result_row(result: JobResult) -> tuple[str, ...]:
-    p99 = next((ns for key, ns in result.percentiles_ns.items() if float(key) == 99.0), None)
+    p99 = percentile_ns(result, 99.0)
     coverage = "-" if result.coverage is None else f"{result.coverage * 100:.1f} %"
     return (
         result.job,

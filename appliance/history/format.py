@@ -10,14 +10,26 @@ import sqlite3
 import zlib
 from collections.abc import Mapping
 
-from appliance.errors import OperatorError
+from appliance.errors import OperatorError, UsageError
 
 APPLICATION_ID = 0x53775274  # "SwRt" in the file's header, so that file(1) can tell
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+HEADER_BYTES = 100  # https://sqlite.org/fileformat.html, 1.3
+_MAGIC = b"SQLite format 3\0"
+_APPLICATION_ID_OFFSET = 68
+# For every connection. The file may be a stranger's copy, or lie where others can write:
+# what it defines itself is not run with our rights, and odd pages are looked at closely.
+CAUTION = ("PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON")
 
 
 class HistoryBusyError(OperatorError):
     """Another process held the file for longer than one waits."""
+
+
+def is_ours(header: bytes) -> bool:
+    """Whether these first bytes of a file prove that this program made it."""
+    at = _APPLICATION_ID_OFFSET
+    return header.startswith(_MAGIC) and header[at : at + 4] == APPLICATION_ID.to_bytes(4, "big")
 
 
 def pack_bins(bins: Mapping[int, int]) -> bytes:
@@ -66,16 +78,21 @@ def damaged(path: object, error: Exception) -> OperatorError:
     """The file's content is broken; a reader can only say so."""
     return OperatorError(
         f"history {path} is damaged: {error}",
-        "the next run or boot sets it aside and begins a new one; keep a copy if you need it",
+        "the next run or boot that writes it sets it aside and begins a new one; "
+        "keep a copy if you need it",
     )
 
 
-def foreign(path: object) -> OperatorError:
-    """The file is a database of some other program."""
-    return OperatorError(
-        f"{path} is an SQLite database, but not a Stripewright history",
-        "give another file with --db FILE",
+def foreign(path: object) -> UsageError:
+    """The file is something else: another program's database, a text. It is left alone."""
+    return UsageError(
+        f"{path} is not a Stripewright history",
+        "give another file with --db FILE; this one is left as it is",
     )
+
+
+def directory(path: object) -> UsageError:
+    return UsageError(f"history {path} is a directory, not a file", "name a file with --db FILE")
 
 
 def too_new(path: object, version: int) -> OperatorError:

@@ -1,13 +1,21 @@
-"""Opening history.db for writing: make, check, migrate, or set aside what is damaged."""
+"""Opening history.db for writing: make, check, migrate, or set aside what is damaged.
+
+Only a file that is provably ours is ever renamed or replaced: its header says so, or it
+lies in the appliance's own place. A mistyped ``--db`` costs nobody a file.
+"""
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
 import sqlite3
+import stat
 import time
 from pathlib import Path
 
-from appliance.errors import OperatorError
+from appliance import paths
+from appliance.errors import OperatorError, UsageError
 from appliance.history import format as file_format
 
 _WAIT_SECONDS = 20.0
@@ -20,12 +28,17 @@ class DamagedError(Exception):
 def open_checked(path: Path) -> sqlite3.Connection:
     """A connection to ``path``, made if it is not there, whole, ours and migrated.
 
-    :class:`DamagedError` if its content is broken, :class:`OperatorError` otherwise.
+    :class:`DamagedError` if its content is broken and it may be set aside,
+    :class:`UsageError` if it is not ours to touch, :class:`OperatorError` otherwise.
     """
+    _require_own_directory(path)
     _make(path)
     connection = None
     try:
-        connection = sqlite3.connect(path, timeout=_WAIT_SECONDS)
+        connection = _connect(path)
+        for pragma in file_format.CAUTION:
+            connection.execute(pragma)
+        _require_plain_schema(connection)
         # The first look also undoes what a killed writer left.
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
@@ -50,10 +63,89 @@ def open_checked(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection to the very file that was looked at and is ours to touch.
+
+    The look comes before SQLite's, which would undo a journal it finds beside the file, and
+    no link is followed.
+    """
+    looked_at = _look(path)
+    try:
+        connection = sqlite3.connect(path, timeout=_WAIT_SECONDS)
+        try:
+            _require_same(looked_at, path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+    finally:
+        # SQLite has locked nothing yet: closing a second descriptor later would drop its
+        # locks (https://sqlite.org/howtocorrupt.html, 2.2), closing it earlier would let
+        # another file get the same inode number.
+        os.close(looked_at)
+
+
+def _look(path: Path) -> int:
+    """A descriptor of a regular file that is ours, empty, or in the appliance's own place."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise UsageError(
+                f"history {path} is a symbolic link", "name the file it leads to with --db FILE"
+            ) from error
+        raise OperatorError(
+            f"cannot open history {path}: {os.strerror(error.errno or 0)}",
+            "name a file that you may read and write with --db FILE",
+        ) from error
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise file_format.directory(path)
+        if not stat.S_ISREG(mode):
+            raise UsageError(f"history {path} is not a regular file", "name a file with --db FILE")
+        header = os.read(descriptor, file_format.HEADER_BYTES)
+        if header and not file_format.is_ours(header) and not _in_own_place(path):
+            raise file_format.foreign(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _in_own_place(path: Path) -> bool:
+    """Whether this is the appliance's own history, whatever it holds by now."""
+    return path.absolute() == paths.HISTORY_DB
+
+
+def _require_same(looked_at: int, path: Path) -> None:
+    """What the name leads to now, without following a link, is what was looked at."""
+    try:
+        same = os.path.samestat(os.fstat(looked_at), os.lstat(path))
+    except OSError:
+        same = False
+    if not same:
+        raise OperatorError(
+            f"history {path} was replaced while it was being opened",
+            "try again; if it stays so, see who else writes in that directory",
+        )
+
+
+def _require_plain_schema(connection: sqlite3.Connection) -> None:
+    """Our schema is tables and indexes. A trigger or view would act with the writer's rights."""
+    found = connection.execute(
+        "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index') OR rootpage = 0"
+    ).fetchone()[0]
+    if found:
+        raise DamagedError(f"it holds {found} triggers, views or virtual tables, none of them ours")
+
+
 def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
     """Never write into a database of another program or of a later version."""
     if _pragma(connection, "application_id") != file_format.APPLICATION_ID:
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            if _in_own_place(path):
+                raise DamagedError("it is another program's database")
             raise file_format.foreign(path)
     elif (version := _pragma(connection, "user_version")) > file_format.SCHEMA_VERSION:
         raise file_format.too_new(path, version)
@@ -63,12 +155,26 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-def _make(path: Path) -> None:
-    """Make the file if it is not there, readable by all.
+def _require_own_directory(path: Path) -> None:
+    """Root writes no history in a directory that somebody else may change.
 
-    The boot unit (root) may be the first to write; the file then gets the owner of its
-    directory, so that the unprivileged bench unit can write it too.
+    Whoever may write there can lay a journal beside the database that names any file; SQLite
+    would delete that file with root's rights when it rolls back.
     """
+    try:
+        owner = path.parent.stat().st_uid
+    except OSError:
+        return  # making the file tells what is wrong
+    if os.geteuid() == 0 and owner != 0:
+        raise UsageError(
+            f"history {path} is in a directory of another user, and you are root",
+            f"run this as that user: setpriv --reuid {owner} --clear-groups stripewright ...;"
+            " on the appliance: systemctl start stripewright-bench@smoke.service",
+        )
+
+
+def _make(path: Path) -> None:
+    """Make the file if it is not there, readable by all."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     except FileExistsError:
@@ -80,23 +186,25 @@ def _make(path: Path) -> None:
         ) from error
     try:
         os.fchmod(descriptor, 0o644)
-        owner = path.parent.stat()
-        if os.geteuid() == 0 and owner.st_uid != 0:
-            os.fchown(descriptor, owner.st_uid, owner.st_gid)
     finally:
         os.close(descriptor)
 
 
 def set_aside(path: Path) -> Path:
-    """Rename the file and return its new name.
+    """Rename the file and return its new name, which is never that of an earlier one.
 
     Its journal goes with it: one without the other would be lost for good.
     """
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    aside = path.with_name(f"{path.name}.damaged-{stamp}")
+    names = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
+    aside = next(
+        free
+        for suffix in names
+        if not os.path.lexists(free := path.with_name(f"{path.name}.damaged-{stamp}{suffix}"))
+    )
     try:
         left_over = path.with_name(f"{path.name}-journal")
-        if left_over.exists():
+        if os.path.lexists(left_over):
             left_over.rename(aside.with_name(f"{aside.name}-journal"))
         path.rename(aside)
     except OSError as error:

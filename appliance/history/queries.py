@@ -6,50 +6,39 @@ short, because a reader keeps a writer waiting for as long as it reads.
 
 from __future__ import annotations
 
-import json
+import dataclasses
+import os
 import sqlite3
+import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from appliance import paths
 from appliance.errors import OperatorError
 from appliance.history import format as file_format
-from appliance.history import rows
-from appliance.model import EpochRecord, JobResult, RunRecord, Sample
+from appliance.history import liveness, rows
+from appliance.model import EpochRecord, JobResult, RunRecord, RunState
 
 _WAIT_SECONDS = 5.0
 # The epochs that the boot unit opens; runs in other directories keep their own.
 APPLIANCE = "appliance"
-
-
-@dataclass(frozen=True, slots=True)
-class AuditRecord:
-    """One line of the audit trail: a step of a plan that began, was done, or failed."""
-
-    at: float
-    boot_id: str
-    plan_digest: str
-    step_index: int
-    argv: tuple[str, ...]
-    state: str
-    detail: str
+# SQLite's integers; a larger number is in no row.
+_MAX_ID = (1 << 63) - 1
 
 
 def open_readonly(path: Path) -> Reader:
     """Open ``path``; :class:`OperatorError` says what is wrong if it cannot be read."""
-    if not path.exists():
-        raise OperatorError(
-            f"there is no history at {path} yet",
-            "start a run: stripewright bench run smoke; or name another file with --db FILE",
-        )
+    _require_file(path)
     try:
         connection = sqlite3.connect(
-            f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, timeout=_WAIT_SECONDS
+            f"file:{quote(os.fsencode(path.absolute()))}?mode=ro", uri=True, timeout=_WAIT_SECONDS
         )
+        for pragma in file_format.CAUTION:
+            connection.execute(pragma)
     except sqlite3.Error as error:
         raise file_format.operator_error(path, error) from error
     reader = Reader(connection, path)
@@ -59,6 +48,24 @@ def open_readonly(path: Path) -> Reader:
         reader.close()
         raise
     return reader
+
+
+def _require_file(path: Path) -> None:
+    """Not opened here: closing a second descriptor would drop SQLite's locks on the file."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise OperatorError(
+            f"there is no history at {path} yet",
+            "start a run: stripewright bench run smoke; or name another file with --db FILE",
+        ) from error
+    except OSError as error:
+        raise OperatorError(
+            f"cannot read history {path}: {os.strerror(error.errno or 0)}",
+            "name a file that you may read with --db FILE",
+        ) from error
+    if stat.S_ISDIR(mode):
+        raise file_format.directory(path)
 
 
 class Reader:
@@ -98,30 +105,21 @@ class Reader:
         with self._understood():
             return rows.to_epoch(found[0]) if found else None
 
-    def epoch(self, epoch_id: int) -> EpochRecord | None:
-        found = self._all("SELECT * FROM epoch WHERE id = ?", epoch_id)
-        with self._understood():
-            return rows.to_epoch(found[0]) if found else None
-
-    def latest_run(self) -> RunRecord | None:
-        found = self.runs(limit=1)
-        return found[0] if found else None
-
     def runs(self, limit: int) -> tuple[RunRecord, ...]:
-        """The last ``limit`` runs, latest first."""
+        """The last ``limit`` runs, latest first; a run without its process is aborted."""
         found = self._all("SELECT * FROM run ORDER BY id DESC LIMIT ?", limit)
         with self._understood():
-            return tuple(rows.to_run(row) for row in found)
+            return tuple(self._as_it_is(row) for row in found)
 
     def run(self, run_id: int) -> RunRecord:
-        """Run ``run_id``; :class:`OperatorError` if there is none."""
-        found = self._all("SELECT * FROM run WHERE id = ?", run_id)
+        """Run ``run_id`` as :meth:`runs` has it; :class:`OperatorError` if there is none."""
+        found = self._find_run(run_id) if abs(run_id) <= _MAX_ID else []
         if not found:
             raise OperatorError(
                 f"there is no run {run_id} in {self._path}", "list them: stripewright results"
             )
         with self._understood():
-            return rows.to_run(found[0])
+            return self._as_it_is(found[0])
 
     def results(self, run_id: int) -> tuple[JobResult, ...]:
         """Every result of a run in the order of its jobs, with bins, deltas and findings."""
@@ -138,32 +136,25 @@ class Reader:
                 for row in self._all("SELECT * FROM result WHERE run_id = ? ORDER BY id", run_id)
             )
 
-    def samples(self, run_id: int, since_ns: int = 0) -> tuple[Sample, ...]:
-        """The samples of a run after ``since_ns``, oldest first."""
-        found = self._all(
-            "SELECT * FROM sample WHERE run_id = ? AND at_ns > ? ORDER BY at_ns, id",
-            run_id,
-            since_ns,
-        )
-        with self._understood():
-            return tuple(rows.to_sample(row) for row in found)
+    def _find_run(self, run_id: int) -> list[Any]:
+        return self._all("SELECT * FROM run WHERE id = ?", run_id)
 
-    def audit(self, limit: int) -> tuple[AuditRecord, ...]:
-        """The last ``limit`` lines of the audit trail, latest first."""
-        found = self._all("SELECT * FROM audit_step ORDER BY id DESC LIMIT ?", limit)
-        with self._understood():
-            return tuple(
-                AuditRecord(
-                    at=row["at"],
-                    boot_id=row["boot_id"] or "",
-                    plan_digest=row["plan_digest"],
-                    step_index=row["step_index"],
-                    argv=tuple(json.loads(row["argv"])),
-                    state=row["state"],
-                    detail=row["detail"] or "",
-                )
-                for row in found
-            )
+    def _as_it_is(self, row: Mapping[str, Any]) -> RunRecord:
+        """The run of ``row``. A reader cannot close the row of a killed run, but tells of it."""
+        if row["state"] == RunState.RUNNING.value and not _is_alive(row):
+            # It may have ended in order since the row was read; its last write came before.
+            row = next(iter(self._find_run(row["id"])), row)
+        run = rows.to_run(row)
+        if run.state is not RunState.RUNNING or _is_alive(row):
+            return run
+        return dataclasses.replace(
+            run,
+            state=RunState.ABORTED,
+            ended_at=row["seen_at"],
+            reason="its process is gone; the next run or 'stripewright bench reap' records it"
+            if row["boot_id"] == liveness.boot_id()
+            else "its process is gone: the machine was restarted, or this is a copy of its history",
+        )
 
     def _bins(self, result_id: int) -> dict[int, int]:
         found = self._all("SELECT bins FROM histogram WHERE result_id = ?", result_id)
@@ -190,7 +181,22 @@ class Reader:
         try:
             return self._connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
+            if file_format.is_damage(error) and not self._is_provably_ours():
+                raise file_format.foreign(self._path) from error
             raise file_format.operator_error(self._path, error) from error
+
+    def _is_provably_ours(self) -> bool:
+        """As the writing side sees it: only then is a damaged file set aside."""
+        try:
+            with self._path.open("rb") as file:
+                header = file.read(file_format.HEADER_BYTES)
+        except OSError:
+            return True
+        return file_format.is_ours(header) or self._path.absolute() == paths.HISTORY_DB
 
     def _number(self, sql: str) -> int:
         return int(self._all(sql)[0][0])
+
+
+def _is_alive(row: Mapping[str, Any]) -> bool:
+    return liveness.is_alive(row["pid"], row["pid_start_ticks"], row["boot_id"] or "")

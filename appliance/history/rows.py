@@ -44,6 +44,8 @@ _RESULT_FIELDS = (
     "device_bytes",
     "published_iops",
 )
+# The same, of later versions: a file that no writer has opened since does not have them.
+_LATER_RESULT_FIELDS = ("rw", "host_cpu_percent")
 
 
 def to_json(value: object) -> str:
@@ -54,7 +56,7 @@ def to_json(value: object) -> str:
 def result_row(run_id: int, result: JobResult) -> Row:
     return {
         "run_id": run_id,
-        **{name: getattr(result, name) for name in _RESULT_FIELDS},
+        **{name: getattr(result, name) for name in _RESULT_FIELDS + _LATER_RESULT_FIELDS},
         "percentiles_ns": to_json(result.percentiles_ns),
         "valid": int(result.valid),
     }
@@ -91,8 +93,10 @@ def to_result(
     deltas: Iterable[Mapping[str, Any]],
     findings: Iterable[Mapping[str, Any]],
 ) -> JobResult:
+    later = {name: row[name] for name in _LATER_RESULT_FIELDS if name in row.keys()}  # noqa: SIM118
     return JobResult(
         **{name: row[name] for name in _RESULT_FIELDS},
+        **{name: value for name, value in later.items() if value is not None},
         percentiles_ns=json.loads(row["percentiles_ns"]),
         bins=bins,
         device_deltas=tuple(
@@ -112,10 +116,6 @@ def to_result(
             for finding in findings
         ),
     )
-
-
-def to_sample(row: Mapping[str, Any]) -> Sample:
-    return Sample(**{field.name: row[field.name] for field in dataclasses.fields(Sample)})
 
 
 def to_run(row: Mapping[str, Any]) -> RunRecord:

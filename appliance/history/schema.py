@@ -33,6 +33,16 @@ def m001_first(db: Database) -> None:
     _log(db)
 
 
+@MIGRATIONS()
+def m002_host_cpu_access_and_left_files(db: Database) -> None:
+    """The host's processors beside each job, what it asked for, and what a killed run left."""
+    table(db, "result").add_column("host_cpu_percent", float)
+    table(db, "result").add_column("rw", str)
+    table(db, "run").add_column("files_left", int)
+    # Which killed run was cleaned up after was not written down: look once more.
+    db.execute("UPDATE run SET files_left = 1 WHERE state = 'aborted'")
+
+
 def _host_and_epoch(db: Database) -> None:
     table(db, "host").create(
         {"id": int, "name": str, "machine_type": str, "first_seen_at": float},

@@ -7,17 +7,18 @@ write leaves a journal behind, and the next writer's first look at the file undo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import sqlite3
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from appliance.errors import OperatorError
 from appliance.history import format as file_format
 from appliance.history import liveness, opening, rows
 from appliance.history.queries import APPLIANCE
@@ -38,6 +39,10 @@ _KILLED = (
     "the process that ran it is gone: it was killed, or the machine lost power; "
     "the end is its last sign of life"
 )
+_DAY_SECONDS = 86_400
+# Results, histograms and findings stay; these are large, and looked at while they are fresh.
+KEEP_SAMPLES_SECONDS = 14 * _DAY_SECONDS
+KEEP_REPORTS_SECONDS = 90 * _DAY_SECONDS
 
 
 class History:
@@ -58,8 +63,9 @@ class History:
     def open_writable(cls, path: Path) -> History:
         """Open or make ``path``, check it, migrate it, and reap dead runs.
 
-        A damaged file is renamed to ``NAME.damaged-TIME`` and a new one begun: what can
-        still be read from it stays. :class:`OperatorError` for everything else.
+        A damaged file of ours is renamed to ``NAME.damaged-TIME`` and a new one begun: what
+        can still be read from it stays. :class:`UsageError` for a file that is something
+        else, which is left alone; :class:`OperatorError` for everything else.
         """
         set_aside = None
         try:
@@ -269,9 +275,30 @@ class History:
             )
 
     def finish_run(self, run_id: int, state: RunState, reason: str = "") -> None:
-        """The run has ended; ``reason`` says why if it is not complete."""
+        """The run has ended; ``reason`` says why if it is not complete. Then what is too old
+        goes: a failure of that is left to the next run.
+        """
         now = time.time()
         self._update_run(run_id, {"state": state.value, "reason": reason, "ended_at": now})
+        with contextlib.suppress(OperatorError), self._transaction():
+            self._connection.execute(
+                "DELETE FROM sample WHERE at_ns < ?", (int((now - KEEP_SAMPLES_SECONDS) * 1e9),)
+            )
+            self._connection.execute(
+                "DELETE FROM raw_report WHERE at < ?", (now - KEEP_REPORTS_SECONDS,)
+            )
+
+    def left_behind(self) -> tuple[str, ...]:
+        """The targets of killed runs whose files may still be there."""
+        found = self._all("SELECT DISTINCT target FROM run WHERE files_left = 1")
+        return tuple(row["target"] for row in found)
+
+    def mark_cleaned(self, target: str) -> None:
+        """Nothing of a killed run is left in ``target``."""
+        with self._transaction():
+            self._connection.execute(
+                "UPDATE run SET files_left = 0 WHERE files_left = 1 AND target = ?", (target,)
+            )
 
     def _reap(self) -> tuple[RunRecord, ...]:
         dead = [
@@ -287,6 +314,7 @@ class History:
                         "state": RunState.ABORTED.value,
                         "reason": _KILLED,
                         "ended_at": row["seen_at"],
+                        "files_left": 1,
                     },
                 )
             journal.event(
@@ -333,7 +361,7 @@ class History:
         except sqlite3.Error as error:
             raise file_format.operator_error(self.path, error) from error
 
-    @contextmanager
+    @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         """Everything in it or nothing. The write lock is taken first: a lock that is taken
         after reading can fail at once, without the wait, when two processes do it.

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from appliance.errors import CommandFailed, OperatorError
-from appliance.model import Inventory, Layout, Plan, Step, Volume
-from appliance.storage import hotplug, steps, verify
+from appliance.errors import CommandFailed, OperatorError, Refused
+from appliance.model import Disk, Inventory, Layout, Plan, Step, Volume
+from appliance.storage import blockdev, devices, filesystem, hotplug, steps, verify
 from appliance.storage.kernel import Kernel
 from appliance.storage.record import Record
 from appliance.system import journal, process
 
 # Log recovery of a big filesystem is the slowest thing here, and it must not be cut off.
 _STEP_TIMEOUT_SECONDS = 1800
+
+
+class StepFailed(OperatorError):
+    """A step failed; audit and journal have it already."""
 
 
 def refusals(plan: Plan, layout: Layout, kernel: Kernel) -> dict[str, str]:
@@ -31,15 +36,24 @@ def run_plan(
 ) -> None:
     """Run every step of ``plan`` in order.
 
-    Raises :class:`OperatorError` at the first step that fails or cannot be verified; it
-    says what was done, what was not, and how to go on.
+    Raises :class:`StepFailed` at the first step that fails or cannot be verified; it
+    says what was done, what was not, and how to go on. :class:`Refused` if a disk that is
+    to be overwritten is, right before that, not what the plan was made for.
     """
     volumes = {volume.name: volume for volume in layout.volumes}
-    stable = {disk.path: steps.stable(disk) for disk in inventory.disks}
+    disks = {disk.path: disk for disk in inventory.disks}
+    stable = {path: steps.stable(disk) for path, disk in disks.items()}
     members = {one.name: [stable[path] for path in one.disks] for one in plan.volumes}
     for index, step in enumerate(plan.steps):
         note = _Note(plan, index, step, record)
         note.started()
+        if problem := _changed(step, disks, kernel):
+            note.refused(problem)
+            raise Refused(
+                f"{problem} since it was decided to overwrite it; done before:"
+                f" {_names(plan.steps[:index])}; nothing was written to it",
+                "look at that disk; then run 'stripewright assemble' again",
+            )
         try:
             _run_step(step, volumes[step.volume], members[step.volume], kernel)
         except OperatorError as error:
@@ -48,12 +62,19 @@ def run_plan(
         note.done()
 
 
-def run_bench_dir(volume: Volume) -> None:
-    """Make the benchmark directory where a killed boot left it out."""
-    if not verify.bench_dir(volume).exists():
-        step = steps.bench_dir_step(volume)
-        process.run(step.argv, timeout_seconds=_STEP_TIMEOUT_SECONDS)
-        verify.check_bench_dir(volume)
+def _changed(step: Step, disks: Mapping[str, Disk], kernel: Kernel) -> str:
+    """What ``step`` would overwrite and is not as it was seen; the last look before the write."""
+    for lost in step.destroys:
+        if problem := devices.look_again(disks[lost.path], kernel):
+            return f"{steps.call(disks[lost.path])} {problem}"
+    if step.check == steps.CHECK_GEOMETRY and filesystem.is_forced(step.argv):
+        try:
+            found = blockdev.read_xfs(step.argv[-1])
+        except OSError as error:
+            return f"{step.argv[-1]} cannot be read ({error.strerror})"
+        if found is None or not found.unfinished:
+            return f"{step.argv[-1]} no longer holds the XFS that was never finished"
+    return ""
 
 
 def _run_step(step: Step, volume: Volume, members: list[str], kernel: Kernel) -> None:
@@ -77,15 +98,16 @@ def _make_mountpoint(path: Path) -> None:
         ) from error
 
 
-def _explained(plan: Plan, index: int, error: OperatorError) -> OperatorError:
-    def names(part: tuple[Step, ...]) -> str:
-        return ", ".join(step.argv[0] for step in part) or "nothing"
+def _names(part: tuple[Step, ...]) -> str:
+    return ", ".join(step.argv[0] for step in part) or "nothing"
 
+
+def _explained(plan: Plan, index: int, error: OperatorError) -> StepFailed:
     output = f"; it said: {error.output.strip()[-400:]}" if isinstance(error, CommandFailed) else ""
-    return OperatorError(
+    return StepFailed(
         f"step {index + 1} of {len(plan.steps)} failed: {error.message}"
-        f" (done before: {names(plan.steps[:index])};"
-        f" not done: {names(plan.steps[index + 1 :])}){output}",
+        f" (done before: {_names(plan.steps[:index])};"
+        f" not done: {_names(plan.steps[index + 1 :])}){output}",
         f"{error.hint}; when the cause is gone, run 'stripewright assemble' again: it goes on"
         " from what is on the disks",
     )
@@ -105,6 +127,10 @@ class _Note:
 
     def failed(self, error: OperatorError) -> None:
         self._write("failed", journal.Event.STEP_FAILED, error.message, journal.Priority.ERROR)
+
+    def refused(self, problem: str) -> None:
+        """Only for the audit: the refusal itself is journalled with its volume."""
+        self._record.audit(self._plan.digest, self._index, self._step.argv, "failed", problem)
 
     def _write(
         self, state: str, event: journal.Event, detail: str, priority: journal.Priority

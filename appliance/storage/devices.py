@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pyudev
 
@@ -55,6 +56,31 @@ def probe(
         arrays=arrays,
         privileged=seen.privileged,
     )
+
+
+def look_again(disk: Disk, kernel: Kernel, *, properties: Properties | None = None) -> str:
+    """What is no longer as ``disk`` was seen, or an empty string: the last look before a write.
+
+    Held by nobody, still the same disk, and still blank or a member of the same array.
+    ``disk.path`` is read again in full, and opened exclusively.
+    """
+    seen = _Probe(kernel=kernel, properties=properties or udev_properties(), privileged=True)
+    now = seen.read(seen.disk(Path(disk.path).name))
+    if (now.id, now.serial, now.size_bytes) != (disk.id, disk.serial, disk.size_bytes):
+        return f"is now another disk ({now.id})"
+    if now.stable_path != disk.stable_path:
+        return f"is no longer what {disk.stable_path or 'its link'} leads to"
+    if now.busy or now.mountpoints or now.holders or now.partitions or now.swap:
+        return "is now in use"
+    if disk.md_member is None:
+        return "" if now.blank else "is no longer blank"
+    identity_then = (disk.md_member.array_uuid, disk.md_member.member_uuid, disk.md_member.slot)
+    found = now.md_member
+    if found is None or (found.array_uuid, found.member_uuid, found.slot) != identity_then:
+        return "no longer has the superblock that it had"
+    if {one.kind for one in now.signatures} - {one.kind for one in disk.signatures}:
+        return "has a signature that it had not"
+    return ""
 
 
 def udev_properties() -> Properties:
@@ -120,8 +146,14 @@ class _Probe:
             swap=name in kernel.swap_disks(),
             read_only=kernel.attribute(name, "ro") == "1",
             holds_root=name in kernel.root_disks(),
-            stable_path=link,
+            stable_path=link if self._leads_to(link, name) else "",
         )
+
+    def _leads_to(self, link: str, name: str) -> bool:
+        """Whether the link is there and leads to this disk: udev's database may be behind it."""
+        dev = self.kernel.dev_root
+        there = (dev / link.removeprefix("/dev/")).resolve()
+        return bool(link) and there == (dev / name).resolve()
 
     def read(self, disk: Disk) -> Disk:
         """``disk`` with what only root can see, if it is one that could be used."""

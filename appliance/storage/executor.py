@@ -3,6 +3,8 @@
 The order is the design: one lock, so that two executors never meet; a plan made from the
 disks alone; a second look right before the first write, and the same digest or nothing;
 every step verified; and at the end the planner asked again, which must find nothing to do.
+The benchmark directory is made last and by descriptor (:mod:`appliance.storage.benchdir`):
+it is no step of the plan, and a volume is not refused for the want of it.
 """
 
 from __future__ import annotations
@@ -26,12 +28,16 @@ from appliance.errors import (
     StalePlan,
 )
 from appliance.model import Decision, EpochRecord, Inventory, Layout, Plan
-from appliance.storage import apply, devices, document, hotplug, planner, summary
+from appliance.storage import apply, benchdir, devices, document, hotplug, planner, summary
 from appliance.storage.kernel import Kernel
 from appliance.storage.layout import load_layout
 from appliance.storage.record import Record, write_state
 from appliance.system import journal, process
 
+# Where nobody knows how many disks there are: so long after the last one came, that was all.
+_SETTLE_SECONDS = 10.0
+# Disks that change between decision and first step are decided about again, not for ever.
+_LOOKS = 3
 _AGAIN = "run 'stripewright assemble' again"
 
 
@@ -74,7 +80,10 @@ def _early_failures_in_state(places: Places) -> Iterator[None]:
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    with path.open("w") as file:
+    # Only root's: whoever can open it could hold the lock, and with it the boot.
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        os.fchmod(file.fileno(), 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -93,6 +102,19 @@ class _Boot:
         self._kernel = Kernel()
 
     def run(self) -> int:
+        write_state(self._places.state, summary.looking(self._layout))
+        for _ in range(_LOOKS - 1):
+            try:
+                return self._once()
+            except StalePlan as error:
+                journal.event(
+                    journal.Event.BOOT_DECISION,
+                    f"{error.message}; deciding again",
+                    priority=journal.Priority.NOTICE,
+                )
+        return self._once(last=True)
+
+    def _once(self, *, last: bool = False) -> int:
         inventory, plan, waited = self._decide()
         for volume in plan.volumes:
             self._journal_decision(plan, volume.name)
@@ -103,13 +125,14 @@ class _Boot:
             if plan.steps:
                 self._state(inventory, plan, outcome="applying", message=story)
                 self._apply(plan, inventory, waited=waited)
-            for declared in self._layout.volumes:
-                apply.run_bench_dir(declared)
             return self._mounted(plan, story)
         except Refused as error:
+            if isinstance(error, StalePlan) and not last:
+                raise
             return self._refused(inventory, summary.refused_plan(plan, error))
         except OperatorError as error:
-            _journal_failure(error)
+            if not isinstance(error, apply.StepFailed):
+                _journal_failure(error)
             self._state(inventory, plan, outcome="failed", message=error.message, hint=error.hint)
             return EXIT_FAILED
 
@@ -117,7 +140,7 @@ class _Boot:
 
     def _look(self, *, waited: bool) -> tuple[Inventory, Plan]:
         inventory = devices.probe(volume_names=self._layout.volume_names, kernel=self._kernel)
-        return inventory, planner.plan(inventory, self._layout, waited=waited)
+        return inventory, planner.plan(inventory, self._layout, waited=waited, settled=False)
 
     def _decide(self) -> tuple[Inventory, Plan, bool]:
         """Look until there is a decision that waiting cannot better, or the time is over."""
@@ -133,6 +156,8 @@ class _Boot:
                 message="; ".join(volume.reason for volume in plan.volumes),
             )
             left_seconds = deadline - time.monotonic()
+            if all(one.settles for one in plan.volumes if one.decision is Decision.WAIT):
+                left_seconds = min(left_seconds, _SETTLE_SECONDS)
             happened = left_seconds > 0 and events.wait(left_seconds)
             inventory, plan = self._look(waited=not happened)
             if not happened:
@@ -183,6 +208,8 @@ class _Boot:
                 f"see 'stripewright plan', then {_AGAIN}",
             )
         facts = summary.volume_facts(inventory, self._layout, self._kernel)
+        for fact in facts:
+            story += self._bench_dir(fact)
         before = self._record.current_epoch()
         epoch = self._record.ensure_epoch(
             summary.fingerprint(inventory, facts, fio_version=_fio_version())
@@ -211,6 +238,22 @@ class _Boot:
             mounted_at=time.clock_gettime(time.CLOCK_MONOTONIC),
         )
         return EXIT_OK
+
+    def _bench_dir(self, fact: Mapping[str, Any]) -> str:
+        """Make the volume's benchmark directory; without it the volume is still good."""
+        number = self._kernel.device_number(fact["device"])
+        try:
+            benchdir.ensure(fact["mount"], number)
+        except OperatorError as error:
+            journal.event(
+                journal.Event.STEP_FAILED,
+                f"{error.message}. {error.hint}",
+                priority=journal.Priority.WARNING,
+                volume=fact["name"],
+                hint=error.hint,
+            )
+            return f"; no benchmarks: {error.message}"
+        return ""
 
     def _refused(self, inventory: Inventory, plan: Plan) -> int:
         for volume in plan.volumes:

@@ -43,7 +43,7 @@ def decide_plain(volume: Volume, candidates: Sequence[Disk], disk: Disk, against
         )
     if against:
         return refuse(f"{call(disk)}: {against}", "free the disk from that use", [disk])
-    if disk.mountpoints == (volume.mount,):
+    if volume.mount in disk.mountpoints:
         return Outcome(Decision.NOTHING, f"{call(disk)} is mounted at {volume.mount}", (disk,))
     if disk.mountpoints:
         return refuse(
@@ -53,12 +53,12 @@ def decide_plain(volume: Volume, candidates: Sequence[Disk], disk: Disk, against
         )
     unfinished = disk.filesystem is not None and disk.filesystem.unfinished
     device = steps.stable(disk)
-    remake = steps.mkfs_steps(volume, device, members=1, unfinished=True) if unfinished else ()
+    remake = (steps.mkfs_step(volume, device, members=1, unfinished=True),) if unfinished else ()
     return Outcome(
         Decision.ASSEMBLE,
         f"{call(disk)} carries volume '{volume.name}'" + (_UNFINISHED if unfinished else ""),
         (disk,),
-        steps=(*remake, *steps.mount_steps(volume, device)),
+        steps=(*remake, steps.mount_step(volume, device)),
     )
 
 
@@ -82,6 +82,10 @@ def decide_array(
     name = volume.name
     uuids = sorted({member.array_uuid for _, member in members})
     if len(uuids) > 1:
+        if volume.on_loss == "recreate" and _all_incomplete(members):
+            return _several_lost(
+                volume, inventory, candidates, members, against=against, waited=waited
+            )
         return refuse(
             f"{len(uuids)} different arrays carry the name '{name}' ({', '.join(uuids)}):"
             f" {list_disks(disks)}",
@@ -207,13 +211,13 @@ def _finish(
     never_made = found is None and inventory.privileged
     remake: tuple[Step, ...] = ()
     if never_made or unfinished:
-        remake = steps.mkfs_steps(volume, device, members=len(disks), unfinished=unfinished)
+        remake = (steps.mkfs_step(volume, device, members=len(disks), unfinished=unfinished),)
         reason += _UNFINISHED if unfinished else "; it never got its filesystem, nothing was stored"
     return Outcome(
         Decision.ASSEMBLE,
         reason,
         tuple(disks),
-        steps=(*before, *remake, *steps.mount_steps(volume, device)),
+        steps=(*before, *remake, steps.mount_step(volume, device)),
     )
 
 
@@ -275,21 +279,7 @@ def _incomplete(
     if others:
         reason += f"; other disks: {list_disks(others)}"
     if volume.on_loss == "recreate" and not unusable and enough and len(candidates) > 1:
-        zero = tuple(
-            steps.zero_start_step(volume, disk, member.data_offset_bytes)
-            for disk, member in ordered
-            if member.data_offset_bytes is not None
-        )
-        return Outcome(
-            Decision.RECREATE,
-            f"{reason}; the data is gone, and on_loss declares to make the volume anew",
-            tuple(candidates),
-            steps=(
-                *stop,
-                *zero,
-                *_build(volume, candidates, "a member of the lost stripe, or blank"),
-            ),
-        )
+        return _recreate(volume, candidates, ordered, reason, stop)
     hint = (
         "a RAID0 cannot be rebuilt: bring the lost disk back, or stop and start the machine"
         ' (new blank disks), or declare on_loss = "recreate" in the layout to make the volume'
@@ -300,6 +290,79 @@ def _incomplete(
             f"{call(d)}: {against[d.id]}" for d in unusable
         )
     return refuse(reason, hint, survivors)
+
+
+def _all_incomplete(members: Sequence[tuple[Disk, MdMember]]) -> bool:
+    """Whether each array that the members belong to lacks at least one of its slots."""
+    return all(
+        len({one.slot for _, one in members if one.array_uuid == member.array_uuid})
+        < member.member_count
+        for _, member in members
+    )
+
+
+def _several_lost(
+    volume: Volume,
+    inventory: Inventory,
+    candidates: Sequence[Disk],
+    members: Sequence[tuple[Disk, MdMember]],
+    *,
+    against: Mapping[str, str],
+    waited: bool,
+) -> Outcome:
+    """Parts of several arrays with the volume's name, none whole; on_loss is ``recreate``.
+
+    This is what a recreation leaves that was killed while mdadm wrote the new superblocks
+    over the old: it is finished by beginning it again.
+    """
+    disks = [disk for disk, _ in members]
+    reason = f"parts of lost arrays carry the name '{volume.name}': {list_disks(disks)}"
+    if not waited:
+        return Outcome(Decision.WAIT, f"{reason}; waiting for the rest", tuple(disks))
+    ids = {disk.id for disk in disks}
+    held = [array for array in inventory.arrays if ids & set(array.members)]
+    unusable = [disk for disk in candidates if disk.id in against]
+    wanted = inventory.machine.expected_disks or max(one.member_count for _, one in members)
+    running = [array.path for array in held if array.state not in _NOT_RUNNING]
+    if running or unusable or len(candidates) < max(wanted, 2):
+        return refuse(
+            f"{reason}; they cannot be made anew: "
+            + (
+                f"{', '.join(running)} still runs"
+                if running
+                else "; ".join(f"{call(disk)}: {against[disk.id]}" for disk in unusable)
+                or f"{len(candidates)} of {wanted} disks are here"
+            ),
+            "bring the missing disks back, or free those that are in use, and run"
+            " 'stripewright assemble' again",
+            disks,
+        )
+    stop = tuple(steps.stop_step(volume, array.path) for array in held)
+    return _recreate(volume, candidates, members, reason, stop)
+
+
+def _recreate(
+    volume: Volume,
+    candidates: Sequence[Disk],
+    members: Sequence[tuple[Disk, MdMember]],
+    reason: str,
+    stop: tuple[Step, ...],
+) -> Outcome:
+    zero = tuple(
+        steps.zero_start_step(volume, disk, member.data_offset_bytes)
+        for disk, member in members
+        if member.data_offset_bytes is not None
+    )
+    return Outcome(
+        Decision.RECREATE,
+        f"{reason}; the data is gone, and on_loss declares to make the volume anew",
+        tuple(candidates),
+        steps=(
+            *stop,
+            *zero,
+            *_build(volume, candidates, "a member of the lost stripe, or blank"),
+        ),
+    )
 
 
 def _array_of(inventory: Inventory, uuid: str, disks: Sequence[Disk]) -> Array | None:
@@ -313,8 +376,8 @@ def _build(volume: Volume, candidates: Sequence[Disk], holds: str) -> tuple[Step
     destroys = tuple(steps.destruction(disk, holds) for disk in candidates)
     return (
         steps.create_step(volume, candidates, destroys),
-        *steps.mkfs_steps(volume, device, members=len(candidates)),
-        *steps.mount_steps(volume, device),
+        steps.mkfs_step(volume, device, members=len(candidates)),
+        steps.mount_step(volume, device),
     )
 
 

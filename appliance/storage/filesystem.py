@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from uuid import UUID
 
 from appliance.errors import OperatorError
@@ -17,23 +18,30 @@ from appliance.model import Filesystem
 # An XFS label holds 12 bytes; the volume name pattern keeps to it.
 LABEL_BYTES = 12
 SUPERBLOCK_SIZE_BYTES = 512
+_FORCE = "-f"
 # No setuid programs or device nodes from a scratch disk; no write for each read.
 MOUNT_OPTIONS = ("nodev", "nosuid", "noatime")
 
 
-def mkfs_argv(label: str, device: str, *, chunk_bytes: int, members: int) -> tuple[str, ...]:
+def mkfs_argv(
+    label: str, device: str, *, chunk_bytes: int, members: int, over_unfinished: bool = False
+) -> tuple[str, ...]:
     """Make XFS aligned to the stripe; on one disk there is no stripe to align to.
 
     ``-K``: instance storage is blank and trimmed by the provider, a discard of terabytes
-    only delays boot. Never ``-f``: mkfs itself is the last one to refuse a signature.
+    only delays boot. No ``-f``: mkfs itself is the last one to refuse a signature. The one
+    exception, ``over_unfinished``, is a superblock that still says "in progress": its removal
+    and the new mkfs have to be one program, because whatever is killed between two
+    leaves remains that nobody can tell from data.
     """
     alignment = ("-d", f"su={chunk_bytes},sw={members}") if members > 1 else ()
-    return ("mkfs.xfs", "-K", "-L", label, *alignment, device)
+    force = (_FORCE,) if over_unfinished else ()
+    return ("mkfs.xfs", *force, "-K", "-L", label, *alignment, device)
 
 
-def clear_argv(device: str) -> tuple[str, ...]:
-    """Take away the signature of an XFS whose making never ended."""
-    return ("wipefs", "--all", "--types", "xfs", device)
+def is_forced(argv: Sequence[str]) -> bool:
+    """Whether a command of :func:`mkfs_argv` writes over an unfinished XFS."""
+    return _FORCE in argv
 
 
 def mount_argv(device: str, mount: str) -> tuple[str, ...]:
@@ -42,10 +50,6 @@ def mount_argv(device: str, mount: str) -> tuple[str, ...]:
 
 def xfs_info_argv(device: str) -> tuple[str, ...]:
     return ("xfs_info", device)
-
-
-def bench_dir_argv(path: str, user: str) -> tuple[str, ...]:
-    return ("install", "-d", "-m", "0750", "-o", user, "-g", user, path)
 
 
 def parse_xfs_superblock(block: bytes) -> Filesystem | None:

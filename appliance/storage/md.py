@@ -40,13 +40,19 @@ def volume_of(name: str) -> str:
     return volume if separator and host == HOMEHOST else ""
 
 
-def create_argv(volume: str, chunk_bytes: int, members: Sequence[str]) -> tuple[str, ...]:
-    """Create a RAID0; ``--run`` only keeps mdadm from asking on a terminal."""
+def create_argv(
+    volume: str, chunk_bytes: int, members: Sequence[str], *, over_members: bool = False
+) -> tuple[str, ...]:
+    """Create a RAID0. mdadm itself is the last one to refuse what is not blank.
+
+    It then asks, and without a terminal that is a no. ``over_members`` tells it not to ask
+    (``--run``): members of the volume's own lost or half-made array are to be made anew.
+    """
     return (
         "mdadm",
         "--create",
         array_path(volume),
-        "--run",
+        *(("--run",) if over_members else ()),
         "--metadata=1.2",
         f"--homehost={HOMEHOST}",
         f"--name={volume}",

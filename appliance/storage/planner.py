@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from appliance.model import (
     Decision,
@@ -22,6 +22,7 @@ from appliance.model import (
     Inventory,
     Layout,
     Plan,
+    Step,
     Volume,
     VolumePlan,
 )
@@ -44,13 +45,18 @@ _CLEAR_HINT = (
 )
 
 
-def plan(inventory: Inventory, layout: Layout, *, waited: bool) -> Plan:
+def plan(inventory: Inventory, layout: Layout, *, waited: bool, settled: bool = True) -> Plan:
     """Decide every volume of ``layout`` from what ``inventory`` shows.
 
     ``waited`` says that the time a late disk is given has passed: what would be
-    ``wait`` is then decided. Never raises, whatever the inventory holds.
+    ``wait`` is then decided. ``settled`` says that no disk has come for a while, which is
+    all that can be waited for where the machine type does not tell their number; a preview
+    takes it for granted, boot does not. Never raises, whatever the inventory holds.
     """
-    outcomes = [_decide(volume, inventory, waited=waited) for volume in layout.volumes]
+    outcomes = [
+        _decide(volume, inventory, waited=waited, settled=settled or waited)
+        for volume in layout.volumes
+    ]
     volumes = tuple(
         VolumePlan(
             name=volume.name,
@@ -58,6 +64,7 @@ def plan(inventory: Inventory, layout: Layout, *, waited: bool) -> Plan:
             reason=outcome.reason,
             disks=tuple(disk.path for disk in outcome.disks),
             hint=outcome.hint,
+            settles=outcome.settles,
         )
         for volume, outcome in zip(layout.volumes, outcomes, strict=True)
     )
@@ -70,7 +77,7 @@ def plan(inventory: Inventory, layout: Layout, *, waited: bool) -> Plan:
     )
 
 
-def _decide(volume: Volume, inventory: Inventory, *, waited: bool) -> Outcome:
+def _decide(volume: Volume, inventory: Inventory, *, waited: bool, settled: bool) -> Outcome:
     candidates = sorted(
         (disk for disk in inventory.disks if disk.kind is volume.select_kind),
         key=lambda disk: (disk.id, disk.path),
@@ -97,12 +104,25 @@ def _decide(volume: Volume, inventory: Inventory, *, waited: bool) -> Outcome:
         return refusal
     if members:
         against = {d.id: why for d in candidates if (why := _against(d, volume, inventory))}
-        return existing.decide_array(
-            volume, inventory, candidates, members, against=against, waited=waited
+        return _with_unused(
+            existing.decide_array(
+                volume, inventory, candidates, members, against=against, waited=waited
+            ),
+            candidates,
         )
     if named:
         return _seen_without_root(volume, inventory, named)
-    return _fresh(volume, inventory, candidates, waited=waited)
+    return _fresh(volume, inventory, candidates, waited=waited, settled=settled)
+
+
+def _with_unused(outcome: Outcome, candidates: Sequence[Disk]) -> Outcome:
+    """Blank disks beside a whole volume are no part of it, and somebody pays for them."""
+    used = {disk.id for disk in outcome.disks}
+    unused = [disk for disk in candidates if disk.blank and disk.id not in used]
+    if not unused or outcome.decision not in {Decision.NOTHING, Decision.ASSEMBLE}:
+        return outcome
+    more = f"; blank and not used: {list_disks(unused)}"
+    return replace(outcome, reason=outcome.reason + more)
 
 
 def _twins(candidates: Sequence[Disk]) -> Outcome | None:
@@ -202,7 +222,7 @@ def _seen_without_root(volume: Volume, inventory: Inventory, named: Sequence[Dis
             tuple(disks),
             steps=(
                 steps.assemble_step(volume, next(iter(uuids), ""), disks),
-                *steps.mount_steps(volume, device),
+                steps.mount_step(volume, device),
             ),
         )
     by_id = {disk.id: disk for disk in named}
@@ -211,7 +231,12 @@ def _seen_without_root(volume: Volume, inventory: Inventory, named: Sequence[Dis
 
 
 def _fresh(
-    volume: Volume, inventory: Inventory, candidates: Sequence[Disk], *, waited: bool
+    volume: Volume,
+    inventory: Inventory,
+    candidates: Sequence[Disk],
+    *,
+    waited: bool,
+    settled: bool,
 ) -> Outcome:
     """Nothing of ours on any disk: all blank and all there, or not at all."""
     if against := _refuse_against(candidates, volume, inventory):
@@ -237,6 +262,15 @@ def _fresh(
                 candidates,
             )
         return _create(volume, candidates, f"{reason}; accepted by on_short")
+    if expected is None and not settled:
+        return Outcome(
+            Decision.WAIT,
+            f"found {count_disks(found)} of instance storage; the machine type"
+            f" {machine.machine_type or '(unknown)'} does not tell how many there are, so waiting"
+            " until no more come",
+            tuple(candidates),
+            settles=True,
+        )
     if expected is None:
         reason = f"{count_disks(found)} of instance storage; the machine type is not in the data,"
         reason += " so their number could not be checked"
@@ -253,18 +287,18 @@ def _create(volume: Volume, disks: Sequence[Disk], reason: str) -> Outcome:
     destroys = tuple(steps.destruction(disk, "blank") for disk in disks)
     if len(disks) == 1:
         device = steps.stable(disks[0])
-        made = steps.mkfs_steps(volume, device, members=1, destroys=destroys)
+        made: tuple[Step, ...] = (steps.mkfs_step(volume, device, members=1, destroys=destroys),)
     else:
         device = md.array_path(volume.name)
         made = (
             steps.create_step(volume, disks, destroys),
-            *steps.mkfs_steps(volume, device, members=len(disks)),
+            steps.mkfs_step(volume, device, members=len(disks)),
         )
     return Outcome(
         Decision.CREATE,
         reason,
         tuple(disks),
-        steps=(*made, *steps.mount_steps(volume, device)),
+        steps=(*made, steps.mount_step(volume, device)),
     )
 
 

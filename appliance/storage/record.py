@@ -1,30 +1,45 @@
 """What the boot unit leaves behind: state.json, audit rows and the epoch.
 
 The stripe is more important than its record. A history that cannot be opened or
-written is reported once and then left alone; no error of it gets past this file.
+written is reported once and then left alone; no error of it gets past this file. Root
+never opens the history: a clerk without privileges does, and its answers are checked here.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
+import math
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeGuard
 
-from appliance.errors import OperatorError
-from appliance.history.store import History
 from appliance.model import EpochRecord
+from appliance.storage.clerk import Clerk, ClerkError
 from appliance.system import journal
 
-_T = TypeVar("_T")
+# Bounds of what a clerk may say: an id as SQLite has them, texts as 24 disks need them.
+_MAX_ID = 2**63 - 1
+_MAX_KEYS = 32
+_MAX_TEXT = 8192
 
 
 def write_state(path: Path, document: Mapping[str, Any]) -> None:
-    """Replace ``path`` in one step; everybody may read it."""
+    """Replace ``path`` in one step; everybody may read it. A full /run stops no stripe."""
+    try:
+        _replace(path, document)
+    except OSError as error:
+        journal.event(
+            journal.Event.HISTORY_UNAVAILABLE,
+            f"the state {path} is not written: {error.strerror}",
+            priority=journal.Priority.WARNING,
+            db=str(path),
+        )
+
+
+def _replace(path: Path, document: Mapping[str, Any]) -> None:
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -44,18 +59,16 @@ class Record:
     def __init__(self, db: Path) -> None:
         self.problem = ""
         self._db = db
-        self._history: History | None = None
+        self._clerk: Clerk | None = None
 
     def __enter__(self) -> Self:
-        def open_it() -> History:
-            history = History.open_writable(self._db)
-            return history.__enter__()
-
-        self._history = self._try(open_it, always=True)
-        if self._history is not None:
-            self._try(self._hand_over)
-            if self._history.set_aside is not None:
-                self.problem = f"history was damaged and set aside as {self._history.set_aside}"
+        try:
+            self._clerk = Clerk(self._db)
+        except (OSError, ImportError) as error:  # no process to be had, or a broken installation
+            self._give_up(str(error))
+        set_aside = self._ask("open")
+        if isinstance(set_aside, str):
+            self.problem = f"history was damaged and set aside as {set_aside[:_MAX_TEXT]}"
         return self
 
     def __exit__(
@@ -64,48 +77,83 @@ class Record:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        history, self._history = self._history, None
-        if history is not None:
-            with contextlib.suppress(Exception):
-                history.__exit__(kind, error, trace)
+        clerk, self._clerk = self._clerk, None
+        if clerk is not None:
+            clerk.dismiss()
 
     def audit(self, digest: str, index: int, argv: Sequence[str], state: str, detail: str) -> None:
         """Note a step as ``started``, ``done`` or ``failed``."""
-        if history := self._history:
-            self._try(
-                lambda: history.audit(
-                    plan_digest=digest, step_index=index, argv=argv, state=state, detail=detail
-                )
-            )
+        self._ask(
+            "audit",
+            plan_digest=digest,
+            step_index=index,
+            argv=list(argv),
+            state=state,
+            detail=detail,
+        )
 
     def current_epoch(self) -> EpochRecord | None:
-        history = self._history
-        return self._try(history.current_epoch) if history else None
+        return self._epoch(self._ask("current_epoch"))
 
     def ensure_epoch(self, fingerprint: Mapping[str, str]) -> EpochRecord | None:
-        history = self._history
-        return self._try(lambda: history.ensure_epoch(fingerprint)) if history else None
+        return self._epoch(self._ask("ensure_epoch", fingerprint=dict(fingerprint)))
 
-    def _hand_over(self) -> None:
-        # Made by root at boot, written by the bench unit's user: it belongs to whom its
-        # directory belongs to.
-        owner = self._db.parent.stat()
-        if self._db.stat().st_uid != owner.st_uid:
-            os.chown(self._db, owner.st_uid, owner.st_gid)
-
-    def _try(self, work: Callable[[], _T], *, always: bool = False) -> _T | None:
-        if self._history is None and not always:
+    def _epoch(self, answer: object) -> EpochRecord | None:
+        if answer is None:
             return None
         try:
-            return work()
-        except Exception as error:  # whatever is wrong with history, the stripe comes first
-            said = error.message if isinstance(error, OperatorError) else str(error)
-            self.problem = f"history is not written: {said}"
-            journal.event(
-                journal.Event.HISTORY_UNAVAILABLE,
-                self.problem,
-                priority=journal.Priority.WARNING,
-                db=str(self._db),
-            )
-            self._history = None
+            return parse_epoch(answer)
+        except ValueError as error:
+            self._give_up(f"{error}")
             return None
+
+    def _ask(self, call: str, **values: object) -> object:
+        if self._clerk is None:
+            return None
+        try:
+            return self._clerk.ask(call, **values)
+        except ClerkError as error:
+            self._give_up(str(error))
+            return None
+
+    def _give_up(self, why: str) -> None:
+        self.problem = f"history is not written: {why}"
+        journal.event(
+            journal.Event.HISTORY_UNAVAILABLE,
+            self.problem,
+            priority=journal.Priority.WARNING,
+            db=str(self._db),
+        )
+        clerk, self._clerk = self._clerk, None
+        if clerk is not None:
+            clerk.dismiss(kill=True)
+
+
+def parse_epoch(answer: object) -> EpochRecord:
+    """An epoch as the clerk sends it. :class:`ValueError` if it is anything else."""
+    fields: dict[str, Any] = answer if isinstance(answer, dict) else {}
+    number, opened_at = fields.get("id"), fields.get("opened_at")
+    fingerprint, changed = fields.get("fingerprint"), fields.get("changed")
+    if type(number) is not int or not 0 < number <= _MAX_ID:
+        raise ValueError("an epoch without a number")
+    if not isinstance(opened_at, float) or not math.isfinite(opened_at):
+        raise ValueError("an epoch without a time")
+    if not _is_small_table(fingerprint) or not all(map(_is_text, fingerprint.values())):
+        raise ValueError("an epoch without a fingerprint")
+    if not _is_small_table(changed) or not all(map(_is_pair, changed.values())):
+        raise ValueError("an epoch with changes that are none")
+    return EpochRecord(
+        number, opened_at, fingerprint, {key: (pair[0], pair[1]) for key, pair in changed.items()}
+    )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= _MAX_TEXT
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
+
+
+def _is_small_table(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict) and len(value) <= _MAX_KEYS and all(map(_is_text, value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appliance import paths, text
+from appliance import text
 from appliance.model import Decision, Destruction, Disk, Step, Volume
 from appliance.storage import filesystem, md
 
@@ -13,7 +13,6 @@ from appliance.storage import filesystem, md
 CHECK_ARRAY = "array"
 CHECK_GEOMETRY = "geometry"
 CHECK_MOUNT = "mount"
-CHECK_BENCH_DIR = "bench-dir"
 
 # Enough to hold every superblock that could be found at the start of an old stripe.
 _START_BYTES = 1024 * 1024
@@ -21,13 +20,17 @@ _START_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was decided for one volume; ``disks`` are those the decision is about."""
+    """What was decided for one volume; ``disks`` are those the decision is about.
+
+    ``settles`` is as for :class:`appliance.model.VolumePlan`.
+    """
 
     decision: Decision
     reason: str
     disks: tuple[Disk, ...] = ()
     hint: str = ""
     steps: tuple[Step, ...] = ()
+    settles: bool = False
 
 
 def refuse(reason: str, hint: str, disks: Sequence[Disk] = ()) -> Outcome:
@@ -65,8 +68,14 @@ def destruction(disk: Disk, holds: str) -> Destruction:
 
 
 def create_step(volume: Volume, disks: Sequence[Disk], destroys: tuple[Destruction, ...]) -> Step:
+    """Make the array. mdadm has to be told not to ask only where it finds what is ours."""
     return Step(
-        argv=md.create_argv(volume.name, volume.chunk_bytes, [stable(disk) for disk in disks]),
+        argv=md.create_argv(
+            volume.name,
+            volume.chunk_bytes,
+            [stable(disk) for disk in disks],
+            over_members=any(disk.md_member for disk in disks),
+        ),
         why=f"stripe {count_disks(len(disks))} with {text.size(volume.chunk_bytes)} chunks",
         destroys=destroys,
         check=CHECK_ARRAY,
@@ -108,55 +117,42 @@ def zero_start_step(volume: Volume, disk: Disk, offset_bytes: int) -> Step:
     )
 
 
-def mkfs_steps(
+def mkfs_step(
     volume: Volume,
     device: str,
     *,
     members: int,
     destroys: tuple[Destruction, ...] = (),
     unfinished: bool = False,
-) -> tuple[Step, ...]:
-    """Make the filesystem; ``unfinished`` first takes away what an interrupted mkfs left."""
+) -> Step:
+    """Make the filesystem; ``unfinished``: over what an interrupted mkfs of ours left."""
     width = text.size(volume.chunk_bytes * members)
-    make = Step(
-        argv=filesystem.mkfs_argv(
-            volume.name, device, chunk_bytes=volume.chunk_bytes, members=members
-        ),
-        why=f"XFS aligned to {text.size(volume.chunk_bytes)} chunks and {width} stripes"
+    why = (
+        f"XFS aligned to {text.size(volume.chunk_bytes)} chunks and {width} stripes"
         if members > 1
-        else "XFS on the whole disk",
+        else "XFS on the whole disk"
+    )
+    if unfinished:
+        why += "; over one whose superblock says that mkfs never ended, so nothing was stored"
+    return Step(
+        argv=filesystem.mkfs_argv(
+            volume.name,
+            device,
+            chunk_bytes=volume.chunk_bytes,
+            members=members,
+            over_unfinished=unfinished,
+        ),
+        why=why,
         destroys=destroys,
         check=CHECK_GEOMETRY,
         volume=volume.name,
     )
-    if not unfinished:
-        return (make,)
-    clear = Step(
-        argv=filesystem.clear_argv(device),
-        why="the superblock says that mkfs never ended, so nothing was ever stored",
-        volume=volume.name,
-    )
-    return (clear, make)
 
 
-def mount_steps(volume: Volume, device: str) -> tuple[Step, ...]:
-    return (
-        Step(
-            argv=filesystem.mount_argv(device, volume.mount),
-            why=f"mount volume '{volume.name}'",
-            check=CHECK_MOUNT,
-            volume=volume.name,
-        ),
-        bench_dir_step(volume),
-    )
-
-
-def bench_dir_step(volume: Volume) -> Step:
+def mount_step(volume: Volume, device: str) -> Step:
     return Step(
-        argv=filesystem.bench_dir_argv(
-            f"{volume.mount}/{paths.BENCH_DIR_NAME}", paths.SERVICE_USER
-        ),
-        why="the one directory in which benchmarks may write",
-        check=CHECK_BENCH_DIR,
+        argv=filesystem.mount_argv(device, volume.mount),
+        why=f"mount volume '{volume.name}'",
+        check=CHECK_MOUNT,
         volume=volume.name,
     )

@@ -146,6 +146,19 @@ def state_document(
     }
 
 
+def looking(layout: Layout) -> dict[str, Any]:
+    """The state before the first look at a disk: it takes seconds, and longer on a sick one."""
+    return {
+        "at": time.time(),
+        "boot_id": "",
+        "layout_source": layout.source,
+        "outcome": "waiting",
+        "message": "looking at the disks",
+        "volumes": [],
+        "mounted_at_monotonic_s": None,
+    }
+
+
 def failed_early(layout_source: str, error: OperatorError) -> dict[str, Any]:
     """The state when not even the layout could be used."""
     return {

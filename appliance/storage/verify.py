@@ -10,7 +10,6 @@ import os
 import stat
 from pathlib import Path
 
-from appliance import paths
 from appliance.errors import OperatorError
 from appliance.model import Step, Volume
 from appliance.storage import filesystem, md, steps
@@ -32,8 +31,6 @@ def check(step: Step, volume: Volume, members: list[str], kernel: Kernel) -> Non
         check_geometry(volume, step.argv[-1], len(members))
     elif step.check == steps.CHECK_MOUNT:
         check_mount(volume, step.argv[-2], kernel)
-    elif step.check == steps.CHECK_BENCH_DIR:
-        check_bench_dir(volume)
 
 
 def check_array(volume: Volume, members: list[str], kernel: Kernel) -> None:
@@ -101,17 +98,6 @@ def check_mount(volume: Volume, device: str, kernel: Kernel) -> None:
         )
 
 
-def check_bench_dir(volume: Volume) -> None:
-    path = bench_dir(volume)
-    status = path.lstat() if path.exists() else None
-    if status is None or not stat.S_ISDIR(status.st_mode) or stat.S_IMODE(status.st_mode) != 0o750:
-        raise OperatorError(f"{path} is not a private directory", "remove what is there and retry")
-
-
-def bench_dir(volume: Volume) -> Path:
-    return Path(volume.mount) / paths.BENCH_DIR_NAME
-
-
 def mountpoint_problem(volume: Volume, kernel: Kernel) -> str:
     """Why the volume must not be mounted where it should be, or an empty string.
 
@@ -123,10 +109,26 @@ def mountpoint_problem(volume: Volume, kernel: Kernel) -> str:
     real = Path(os.path.realpath(path))
     if real != path:
         return f"{path} is or is below a symbolic link (to {real})"
+    for folder in (path, *path.parents):
+        if problem := _not_only_roots(folder):
+            return f"{folder} {problem}: whoever that is could put something else at {path}"
     if not path.exists():
         return ""
     if not path.is_dir():
         return f"{path} is not a directory"
     if any(path.iterdir()):
         return f"{path} is not empty; mounting over it would hide what is there"
+    return ""
+
+
+def _not_only_roots(folder: Path) -> str:
+    """Who but root can change what is in ``folder``, or an empty string."""
+    try:
+        status = folder.lstat()
+    except FileNotFoundError:
+        return ""
+    if status.st_uid != 0:
+        return f"belongs to user {status.st_uid}"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"can be written by others (mode {stat.S_IMODE(status.st_mode):04o})"
     return ""

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,10 +65,18 @@ def measure(suite: Suite, place: Path, **changes: object) -> int:
 
 def the_run(place: Path) -> RunRecord:
     with queries.open_readonly(place / "history.db") as reader:
-        run = reader.latest_run()
-    if run is None:
+        runs = reader.runs(limit=1)
+    if not runs:
         raise NoRunYetError
-    return run
+    return runs[0]
+
+
+def rows(place: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(f"file:{place}/history.db?mode=ro", uri=True)
+    try:
+        return connection.execute(sql, values).fetchall()
+    finally:
+        connection.close()
 
 
 class NoRunYetError(Exception):
@@ -86,8 +95,8 @@ def test_smoke_is_measured_judged_and_kept(place):
     run_id = measure(load_suite("smoke"), place, time_factor=0.01, on_progress=seen.append)
     with queries.open_readonly(place / "history.db") as reader:
         run, results = reader.run(run_id), reader.results(run_id)
-        samples = reader.samples(run_id)
-        assert reader.epoch(run.epoch_id or 0) is not None
+    samples = rows(place, "SELECT device, read_iops FROM sample WHERE run_id = ?", run_id)
+    assert rows(place, "SELECT count(*) FROM epoch WHERE id = ?", run.epoch_id) == [(1,)]
     assert run.state is RunState.COMPLETE
     assert run.engine in fio_module.ENGINES
     assert [result.job for result in results] == [job.name for job in load_suite("smoke").jobs]
@@ -96,12 +105,14 @@ def test_smoke_is_measured_judged_and_kept(place):
         assert result.runtime_ms >= 980
         assert sum(result.bins.values()) == result.total_ios
         assert result.io_bytes == result.total_ios * result.block_size_bytes
+        assert result.host_cpu_percent is not None
+        assert 0 < result.host_cpu_percent <= 100
         assert "SHORT" not in {finding.code for finding in result.findings}
     if run.members:
         # Files written in full and read directly: every byte comes from the disks.
         assert all(result.coverage >= 0.98 for result in results if result.direction == "read")
-        assert {sample.device for sample in samples} == {run.device, *run.members}
-        assert max(sample.read_iops for sample in samples) > 100
+        assert {device for device, _ in samples} == {run.device, *run.members}
+        assert max(read_iops for _, read_iops in samples) > 100
     assert {progress.phase for progress in seen} >= {"prepare", "seq-read-1m", "rand-write-4k"}
     assert not (place / ".stripewright-bench").exists()
 
@@ -196,7 +207,9 @@ def test_a_killed_run_is_found_and_the_next_one_works(place):
         assert left_over(place)
         child.kill()
         child.wait()
-    assert the_run(place).state is RunState.RUNNING
+    assert rows(place, "SELECT state FROM run") == [("running",)]
+    seen = the_run(place)
+    assert (seen.state, "bench reap" in seen.reason) == (RunState.ABORTED, True)
     assert gone(place), "fio must die with the process that started it"
     assert runner.reap(place / "history.db") == 1
     assert left_over(place) == []
@@ -226,8 +239,48 @@ def test_foreign_load_is_a_row_with_the_reason(place):
     assert left_over(place) == []
 
 
+def test_the_next_run_removes_what_a_killed_one_left_elsewhere(place):
+    with running_smoke(place) as child:
+        child.kill()
+        child.wait()
+    assert gone(place)
+    assert left_over(place)
+    with History.open_writable(place / "history.db"):
+        pass  # marks the run, as the boot unit does, and removes nothing
+    (place / "elsewhere").mkdir()
+    measure(one_job(), place, target=place / "elsewhere")
+    assert left_over(place) == []
+
+
+def test_the_row_is_closed_though_the_last_samples_cannot_be_written(place, monkeypatch):
+    def full(*_: object) -> None:
+        raise OperatorError("history: database or disk is full", "make room")
+
+    monkeypatch.setattr(History, "add_samples", full)
+    monkeypatch.setattr(runner, "_WRITE_SECONDS", 3600.0)
+    measure(one_job(), place)
+    assert rows(place, "SELECT state FROM run") == [("complete",)]
+
+
+def test_a_relative_target_is_kept_as_an_absolute_one(place, monkeypatch):
+    monkeypatch.chdir(place)
+    measure(one_job(), place, target=Path())
+    assert the_run(place).target == str(place / ".stripewright-bench")
+
+
+def test_a_file_that_is_no_history_is_left_alone_and_nothing_is_measured(place):
+    (place / "history.db").write_bytes(b"thesis" * 1000)
+    with pytest.raises(UsageError, match="not a Stripewright history"):
+        measure(one_job(), place)
+    assert (place / "history.db").read_bytes() == b"thesis" * 1000
+    assert [entry.name for entry in place.iterdir()] == ["history.db"]
+
+
 def test_a_damaged_history_is_set_aside_and_the_run_goes_on(place):
-    (place / "history.db").write_bytes(b"\0not a database" * 1000)
+    measure(one_job(), place)
+    with (place / "history.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\0not a database" * 4096)
     measure(one_job(), place)
     assert the_run(place).state is RunState.COMPLETE
     assert len(list(place.glob("history.db.damaged-*"))) == 1

@@ -16,6 +16,8 @@ mount -t tmpfs state /var/lib/stripewright 2>/dev/null || {
     mkdir -p /var/lib/stripewright
     mount -t tmpfs state /var/lib/stripewright
 }
+# As on the machine: it belongs to the user that root becomes before it opens the history.
+chown stripewright:stripewright /var/lib/stripewright
 mkdir -p /run/lock /run/results
 mount -t hostfs none /run/results -o "$results"
 mkdir -p /usr/lib/modules

@@ -6,10 +6,12 @@ Every refusal compares the checksum of every byte of every disk (``Lab.refused``
 from __future__ import annotations
 
 import re
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from appliance.storage.md import create_argv
 from tests.lab.workbench import DB, DISK_MIB, ELSEWHERE, MIB, MOUNT, Lab, sh
 
 KIB = 1024
@@ -62,7 +64,19 @@ def assemble(lab: Lab) -> None:
     assert _array_uuid() == uuid
     assert (MOUNT / "kept").read_text() == "still here"
     assert second["volumes"][0]["epoch_id"] == first["volumes"][0]["epoch_id"]
-    assert [step["argv"][0] for step in second["plan"]["steps"]] == ["mdadm", "mount", "install"]
+    assert [step["argv"][0] for step in second["plan"]["steps"]] == ["mdadm", "mount"]
+
+
+@scenario
+def benchmark_directory_is_a_link(lab: Lab) -> None:
+    """Whoever owns the top of the volume cannot have another directory given away."""
+    lab.mounted("create")
+    (MOUNT / ".stripewright-bench").rmdir()
+    (MOUNT / "theirs").mkdir()
+    (MOUNT / ".stripewright-bench").symlink_to("theirs")
+    state = lab.expect("nothing", "nothing", 0)
+    assert "no benchmarks" in state["message"], state["message"]
+    assert (MOUNT / "theirs").stat().st_uid == 0
 
 
 @scenario
@@ -70,10 +84,28 @@ def history_damaged(lab: Lab) -> None:
     """A damaged history is set aside, and the stripe comes up all the same."""
     lab.mounted("create")
     lab.release()
-    DB.write_bytes(b"this is no database" * 1000)
+    with DB.open("r+b") as file:
+        file.seek(100)  # behind SQLite's header
+        file.write(b"\xff" * 8000)
     state = lab.mounted("assemble")
     assert "set aside" in state["message"], state["message"]
     assert list(DB.parent.glob("history.db.damaged-*"))
+
+
+@scenario
+def history_is_a_link(lab: Lab) -> None:
+    """Root does not follow what the service user put in the history's place."""
+    target = Path("/etc/owned-by-root")
+    target.write_text("")
+    DB.symlink_to(target)
+    try:
+        state = lab.mounted("create")
+        assert "history is not written" in state["message"], state["message"]
+        status = target.stat()
+        assert (status.st_uid, status.st_size) == (0, 0)
+    finally:
+        DB.unlink()
+        target.unlink()
 
 
 @scenario
@@ -183,14 +215,33 @@ def killed_inside_create(lab: Lab) -> None:
 
 @scenario
 def killed_inside_mkfs(lab: Lab) -> None:
-    """A superblock that still says "in progress" was never mounted: it is made again."""
+    """A superblock that still says "in progress" was never mounted: it is made again.
+
+    Killed before that mkfs, and then in the middle of it, the next boot still goes on.
+    """
     lab.mounted("create")
     lab.release()
     data_offset = 1 * MIB
     # sb_inprogress of the superblock that slot 0 holds.
     lab.write(lab.disks[0], data_offset + 126, b"\x01")
+    lab.killed("mkfs.xfs", after=False)
+    lab.release()
+    # What a second mkfs leaves when it is killed in the middle.
+    lab.write(lab.disks[0], data_offset + 126, b"\x01")
     state = lab.mounted("assemble")
-    assert [step["argv"][0] for step in state["plan"]["steps"]][1:3] == ["wipefs", "mkfs.xfs"]
+    (mkfs,) = (step["argv"] for step in state["plan"]["steps"] if step["argv"][0] == "mkfs.xfs")
+    assert "-f" in mkfs
+
+
+@scenario
+def mdadm_is_the_last_to_refuse(lab: Lab) -> None:
+    """Our own command line on disks of which one is not blank: mdadm itself refuses."""
+    sh("mkfs.ext4", "-q", "-L", "pgdata", lab.disks[2])
+    before = lab.checksums()
+    argv = create_argv("scratch", 256 * KIB, lab.disks)
+    said = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert said.returncode, "mdadm wrote over an ext4 without being told to"
+    assert lab.checksums() == before
 
 
 @scenario
@@ -254,6 +305,6 @@ def a_step_that_fails(lab: Lab) -> None:
     stand_in.chmod(0o755)
     state = lab.expect("failed", "create", 1)
     assert "out of luck" in state["message"]
-    assert "done before: mdadm; not done: mount, install" in state["message"]
+    assert "done before: mdadm; not done: mount" in state["message"]
     stand_in.unlink()
     lab.mounted("assemble")

@@ -42,7 +42,7 @@ def missing() -> str:
 
 
 def run_guest(
-    image: Path, folder: Path, scenarios: Sequence[str], *, timeout_seconds: float = 600
+    image: Path, folder: Path, scenarios: Sequence[str], *, timeout_seconds: float = 900
 ) -> LabRun:
     """Boot ``image``'s root partition, run ``scenarios`` one after the other, power off.
 

@@ -34,8 +34,12 @@ class Drive:
 
 
 def blank_drives(count: int = 4, prefix: str = "AWS", size_bytes: int = GIB) -> tuple[Drive, ...]:
-    """``count`` blank drives with serials as Amazon's look."""
-    return tuple(Drive(f"{prefix}{n:017d}", size_bytes) for n in range(1, count + 1))
+    """``count`` blank drives with serials as Amazon's look: three letters, 17 hex digits."""
+    serials = [
+        prefix + hashlib.sha256(f"{prefix}{number}".encode()).hexdigest()[:17].upper()
+        for number in range(count)
+    ]
+    return tuple(Drive(serial, size_bytes) for serial in serials)
 
 
 def ext4_content(target: Path, size_bytes: int, files: dict[str, bytes]) -> Path:

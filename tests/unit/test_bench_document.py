@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -30,7 +31,7 @@ def report(**changes: object) -> FioReport:
         percentiles_ns={"1.000000": 90_000, "99.000000": 4_000_000},
         bins={90_000: 1000},
     )
-    return FioReport("fio-3.33", 0, 50.0, {"read": dataclasses.replace(read, **changes)})
+    return FioReport(0, 50.0, {"read": dataclasses.replace(read, **changes)})
 
 
 def change(device: str, read_bytes: int) -> Counters:
@@ -38,8 +39,14 @@ def change(device: str, read_bytes: int) -> Counters:
 
 
 def judged(report: FioReport, *changes: Counters, **more: object):
-    asked = {"devices": STRIPE, "published_iops": 825_000.0, "ended": ""} | more
-    return to_result(JOB, report, "read", engine="io_uring", changes=changes, **asked)
+    asked = {
+        "direction": "read",
+        "devices": STRIPE,
+        "published_iops": 825_000.0,
+        "ended": "",
+        "host_cpu_percent": 12.5,
+    } | more
+    return to_result(JOB, report, engine="io_uring", changes=changes, **asked)
 
 
 BOTH = (change("md0", 4096 * 1000), change("nvme0n1", 4096 * 500), change("nvme1n1", 4096 * 500))
@@ -52,6 +59,15 @@ def test_coverage_is_over_the_members_and_not_over_the_stripe_as_well():
     assert result.valid
 
 
+def test_a_write_job_counts_the_bytes_that_were_written():
+    written = FioReport(0, 50.0, {"write": report().directions["read"]})
+    changes = [
+        dataclasses.replace(counted, read_bytes=7, write_bytes=counted.read_bytes)
+        for counted in BOTH
+    ]
+    assert judged(written, *changes, direction="write").device_bytes == 4096 * 1000
+
+
 def test_a_member_that_vanished_leaves_coverage_unknown():
     assert judged(report(), *BOTH[:2]).device_bytes is None
 
@@ -61,7 +77,7 @@ def test_no_devices_leave_coverage_unknown():
 
 
 def test_a_job_that_did_nothing_is_short():
-    result = judged(FioReport("fio-3.33", 5, 0.0, {}), *BOTH, ended="fio exited with status 1")
+    result = judged(FioReport(5, 0.0, {}), *BOTH, ended="fio exited with status 1")
     assert [finding.code for finding in result.findings] == ["SHORT"]
     assert result.iops == 0
 
@@ -95,6 +111,8 @@ def test_the_keys_of_a_result_are_those_of_the_import():
     assert document["valid"] is False
     assert document["percent_of_published"] == pytest.approx(12.12, abs=0.01)
     assert document["members"] == ["nvme0n1", "nvme1n1"]
+    assert document["host_cpu_percent"] == 12.5
+    assert document["rw"] == "randread"
     assert set(document["findings"][0]) >= {"code", "severity", "message"}
     assert document["findings"][0]["code"] == "COVERAGE"
 
@@ -129,6 +147,7 @@ def test_a_run_says_what_it_was_and_why_it_ended():
     assert document["state"] == "skipped"
     assert document["reason"] == "foreign load"
     assert document["epoch"] == 2
+    assert document["time_factor"] == 1.0
 
 
 # ------------------------------------------------------------------------------ progress
@@ -198,11 +217,18 @@ def test_a_target_in_a_volume_has_that_volumes_epoch(tmp_path):
     file = state(
         tmp_path, {"name": "b", "outcome": "mounted", "mount": str(tmp_path / "b"), "epoch_id": 4}
     )
-    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "x").mkdir(parents=True)
     (tmp_path / "bee").mkdir()
     assert environment.declared_epoch(tmp_path / "b" / "x", file) == 4
     assert environment.declared_epoch(tmp_path / "bee", file) is None
     assert environment.declared_epoch(tmp_path, tmp_path / "none") is None
+
+
+def test_another_filesystem_below_a_volume_is_not_in_it(tmp_path):
+    file = state(tmp_path, {"name": "b", "outcome": "mounted", "mount": "/", "epoch_id": 4})
+    assert environment.declared_epoch(Path("/etc"), file) == 4
+    assert environment.declared_epoch(Path("/proc"), file) is None
+    assert environment.declared_epoch(Path("/no-such-directory"), file) is None
 
 
 def test_a_fingerprint_from_sysfs_and_mountinfo(tmp_path):

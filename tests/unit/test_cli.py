@@ -11,6 +11,7 @@ import pytest
 
 from appliance import cli, doctor
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
+from appliance.history.format import APPLICATION_ID
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -44,6 +45,7 @@ def complaint(err: str) -> str:
         (["bench", "run", "no-such-suite"], "no-such-suite"),
         (["bench", "run", "../../etc/passwd"], "../../etc/passwd"),
         (["bench"], "no action"),
+        (["bench", "run", "smoke", "--target", ""], "target"),
         (["results", "--run", "x"], "--run"),
         (["results", "--run", "9" * 30], "--run"),
     ],
@@ -72,11 +74,25 @@ def test_a_history_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_history_that_is_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     db = tmp_path / "bad.db"
-    db.write_bytes(b"SQLite format 3\0" + b"\xff" * 4096)
+    ours = b"SQLite format 3\0" + b"\0" * 52 + APPLICATION_ID.to_bytes(4, "big")
+    db.write_bytes(ours + b"\xff" * 4096)
     status, _, err = call(capsys, "results", "--db", str(db))
     assert status == EXIT_FAILED
     assert "bad.db" in complaint(err)
-    assert db.read_bytes().endswith(b"\xff" * 4096), "looking must not change the file"
+    assert db.read_bytes() == ours + b"\xff" * 4096, "looking must not change the file"
+
+
+@pytest.mark.parametrize("action", [("results",), ("bench", "reap")])
+def test_a_file_that_is_no_history_is_left_alone(
+    action: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "passwd"
+    other.write_text("root:x:0:0::/root:/bin/sh\n")
+    status, _, err = call(capsys, *action, "--db", str(other))
+    assert status == EXIT_USAGE
+    assert "passwd" in complaint(err)
+    assert other.read_text() == "root:x:0:0::/root:/bin/sh\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["passwd"]
 
 
 @pytest.mark.parametrize(

@@ -190,5 +190,41 @@ def test_the_link_that_says_most_is_the_id(sysfs: FakeSysfs) -> None:
     sysfs.udev["nvme1n1"] = {"DEVLINKS": " ".join(links)}
     found = {one.path.rpartition("/")[2]: one for one in sysfs.probe().disks}
     assert found["nvme1n1"].id == "nvme-Amazon_EC2_AWS1"
-    assert found["nvme1n1"].stable_path == f"{by_id}nvme-Amazon_EC2_AWS1"
     assert found["nvme2n1"].id == "Amazon EC2 NVMe Instance Storage_AWS2"
+
+
+def test_a_link_that_leads_elsewhere_is_not_used(sysfs: FakeSysfs) -> None:
+    link = "/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS1"
+    sysfs.udev["nvme1n1"] = {"DEVLINKS": link}
+    place = sysfs.root / link.removeprefix("/")
+    place.parent.mkdir(parents=True)
+
+    def stable_path() -> str:
+        return next(one for one in sysfs.probe().disks if one.serial == "AWS1").stable_path
+
+    assert stable_path() == ""
+    place.symlink_to(sysfs.root / "dev/nvme2n1")
+    assert stable_path() == ""
+    place.unlink()
+    place.symlink_to("../../nvme1n1")
+    assert stable_path() == link
+
+
+def test_the_last_look_sees_what_changed(sysfs: FakeSysfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = blockdev.Contents((), None)
+    monkeypatch.setattr(blockdev, "read_contents", lambda *_: contents)
+    monkeypatch.setattr(blockdev, "is_busy", lambda _: False)
+    (before,) = (one for one in sysfs.probe(privileged=True).disks if one.serial == "AWS1")
+    assert before.blank
+
+    def look() -> str:
+        return devices.look_again(before, sysfs.kernel, properties=lambda _: {})
+
+    assert look() == ""
+    contents = blockdev.Contents((), 4096)
+    assert look() == "is no longer blank"
+    contents = blockdev.Contents((), None)
+    monkeypatch.setattr(blockdev, "is_busy", lambda _: True)
+    assert look() == "is now in use"
+    sysfs.put("block/nvme1n1/device/serial", "AWS7")
+    assert "is now another disk" in look()

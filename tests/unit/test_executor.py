@@ -11,7 +11,7 @@ import pytest
 
 from appliance.errors import CommandFailed, OperatorError, UsageError
 from appliance.model import EpochRecord, Inventory, Signature
-from appliance.storage import apply, devices, executor, hotplug, verify
+from appliance.storage import apply, benchdir, clerk, devices, executor, hotplug, record, verify
 from appliance.storage.executor import Places, boot
 from appliance.system import journal, process
 from tests.unit.disks import XFS, array, disk, held, inventory, member
@@ -24,18 +24,16 @@ _MEMBERS = held(*(member(slot) for slot in range(4)))
 class FakeHistory:
     """What the executor needs of history, in memory; ``broken`` makes every write fail."""
 
-    broken = False
+    broken = opens_not = False
     rows: list[tuple[int, str, str]]
     epoch: EpochRecord | None
-    set_aside = None
 
     def __init__(self) -> None:
         self.rows, self.epoch = [], None
 
-    def __enter__(self) -> FakeHistory:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
+    def open(self) -> None:
+        if self.opens_not:
+            raise RuntimeError("read-only")
 
     def audit(self, *, step_index: int, argv: Sequence[str], state: str, **_: object) -> None:
         if self.broken:
@@ -60,11 +58,13 @@ class FakeMachine:
         self.places = Places(
             root / "layout.toml", root / "history.db", root / "run/state.json", root / "run/lock"
         )
-        self.places.db.touch()
+        self.dismissed: list[bool] = []
         self.looks: list[Inventory] = []
         self.after: Inventory | None = None
         self.ran: list[str] = []
-        self.fails = ""
+        self.fails = self.changed = ""
+        self.first_state: dict[str, Any] = {}
+        self.waits: list[float] = []
         self.events: list[bool] = []
         self.journal: list[tuple[str, str]] = []
         self.history = FakeHistory()
@@ -74,15 +74,29 @@ class FakeMachine:
         monkeypatch.setattr(process, "run", self._run)
         monkeypatch.setattr(hotplug, "BlockEvents", lambda: self)
         monkeypatch.setattr(verify, "check", lambda *_: None)
-        monkeypatch.setattr(apply, "run_bench_dir", lambda _: None)
+        monkeypatch.setattr(devices, "look_again", lambda *_: self.changed)
+        monkeypatch.setattr(benchdir, "ensure", lambda *_: None)
         monkeypatch.setattr(journal, "event", self._event)
-        monkeypatch.setattr("appliance.history.store.History.open_writable", lambda _: self.history)
+        monkeypatch.setattr(record, "Clerk", lambda _: self)
+
+    def ask(self, call: str, **values: object) -> Any:
+        """The clerk, without a process of its own."""
+        try:
+            if call == "open":
+                return self.history.open()
+            return clerk.answer_with(self.history, {"call": call, **values})  # type: ignore[arg-type]
+        except RuntimeError as error:
+            raise clerk.ClerkError(str(error)) from error
+
+    def dismiss(self, *, kill: bool = False) -> None:
+        self.dismissed.append(kill)
 
     def layout(self, more: str = "") -> None:
-        text = f'[[volume]]\nname = "scratch"\nmount = "/mnt/scratch"\nwait = "5s"\n{more}\n'
+        text = f'[[volume]]\nname = "scratch"\nmount = "/mnt/scratch"\nwait = "60s"\n{more}\n'
         self.places.layout.write_text(text)
 
     def wait(self, timeout_seconds: float) -> bool:
+        self.waits.append(timeout_seconds)
         return self.events.pop(0) if self.events else False
 
     def boot(self) -> tuple[int, dict[str, Any]]:
@@ -90,6 +104,7 @@ class FakeMachine:
         return code, json.loads(self.places.state.read_text())
 
     def _probe(self, **_: object) -> Inventory:
+        self.first_state = self.first_state or json.loads(self.places.state.read_text())
         mounted = any(name == "mount" for name in self.ran)
         if mounted and self.after and not self.fails:
             return self.after
@@ -135,7 +150,7 @@ def test_blank_disks_are_created_audited_and_recorded(machine: FakeMachine) -> N
     machine.looks, machine.after = [BLANK], mounted_inventory()
     code, state = machine.boot()
     assert (code, state["outcome"]) == (0, "mounted")
-    assert machine.ran == ["mdadm", "mkfs.xfs", "mount", "install"]
+    assert machine.ran == ["mdadm", "mkfs.xfs", "mount"]
     assert machine.history.rows[:3] == [
         (0, "mdadm", "started"), (0, "mdadm", "done"), (1, "mkfs.xfs", "started"),
     ]  # fmt: skip
@@ -191,21 +206,60 @@ def test_a_disk_that_never_comes_is_a_refusal_after_the_wait(machine: FakeMachin
     assert "found 3 disks of instance storage, m5d.24xlarge has 4" in state["message"]
 
 
-def test_disks_that_changed_before_the_first_step_stop_it(machine: FakeMachine) -> None:
+def test_disks_that_change_before_the_first_step_are_decided_about_again(
+    machine: FakeMachine,
+) -> None:
     machine.looks = [BLANK, inventory(*BLANK.disks[:3], disk(9))]
+    machine.after = mounted_inventory()
+    code, state = machine.boot()
+    assert (code, state["outcome"]) == (0, "mounted")
+    assert machine.ran == ["mdadm", "mkfs.xfs", "mount"]
+
+
+def test_disks_that_never_stop_changing_are_refused(machine: FakeMachine) -> None:
+    machine.looks = [BLANK, inventory(*BLANK.disks[:3], disk(9))] * 3 + [BLANK]
     code, state = machine.boot()
     assert (code, machine.ran) == (3, [])
     assert "disks changed between the decision and the first step" in state["message"]
+
+
+def test_a_disk_that_changed_right_before_the_write_is_refused(machine: FakeMachine) -> None:
+    machine.looks, machine.changed = [BLANK], "is no longer blank"
+    code, state = machine.boot()
+    assert (code, state["outcome"], machine.ran) == (3, "refused", [])
+    assert "/dev/nvme1n1 (serial AWS00001) is no longer blank" in state["volumes"][0]["reason"]
+    assert [row[2] for row in machine.history.rows] == ["started", "failed"]
+    assert "STEP_FAILED" not in dict(machine.journal)
+
+
+def test_where_the_number_is_unknown_boot_waits_until_no_more_disks_come(
+    machine: FakeMachine,
+) -> None:
+    unknown = replace(BLANK.machine, machine_type="n2-standard-8", expected_disks=None)
+    looks = [replace(one, machine=unknown) for one in (SHORT, BLANK, BLANK)]
+    machine.looks, machine.events = looks, [True, False]
+    machine.after = mounted_inventory()
+    code, state = machine.boot()
+    assert (code, len(state["plan"]["volumes"][0]["disks"])) == (0, 4)
+    assert machine.waits == [10.0, 10.0]
+
+
+def test_before_the_first_look_the_state_says_so(machine: FakeMachine) -> None:
+    machine.looks = [mounted_inventory()]
+    machine.boot()
+    assert machine.first_state["outcome"] == "waiting"
+    assert machine.first_state["message"] == "looking at the disks"
 
 
 def test_a_step_that_fails_tells_what_was_done_and_what_not(machine: FakeMachine) -> None:
     machine.looks, machine.fails = [BLANK], "mkfs.xfs"
     code, state = machine.boot()
     assert (code, state["outcome"], machine.ran) == (1, "failed", ["mdadm", "mkfs.xfs"])
-    assert "step 2 of 4 failed" in state["message"]
-    assert "done before: mdadm; not done: mount, install" in state["message"]
+    assert "step 2 of 3 failed" in state["message"]
+    assert "done before: mdadm; not done: mount" in state["message"]
     assert "it said no" in state["message"]
     assert machine.history.rows[-1] == (1, "mkfs.xfs", "failed")
+    assert [name for name, _ in machine.journal].count("STEP_FAILED") == 1
     assert state["volumes"][0]["outcome"] == "failed"
 
 
@@ -223,21 +277,28 @@ def test_a_check_that_fails_is_a_failed_step(
 
 
 @pytest.mark.parametrize("opens", [True, False])
-def test_a_broken_history_never_stops_the_stripe(
-    machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, opens: bool
-) -> None:
+def test_a_broken_history_never_stops_the_stripe(machine: FakeMachine, opens: bool) -> None:
     machine.looks, machine.after = [BLANK], mounted_inventory()
-    machine.history.broken = True
-    if not opens:
-
-        def refuse(_: Path) -> None:
-            raise OSError("read-only")
-
-        monkeypatch.setattr("appliance.history.store.History.open_writable", refuse)
+    machine.history.broken, machine.history.opens_not = True, not opens
     code, state = machine.boot()
     assert (code, state["outcome"]) == (0, "mounted")
     assert "history is not written" in state["message"]
     assert [name for name, _ in machine.journal].count("HISTORY_UNAVAILABLE") == 1
+    assert machine.dismissed == [True]
+
+
+def test_a_benchmark_directory_that_cannot_be_had_stops_no_mount(
+    machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(mount: str, _: str) -> None:
+        raise OperatorError(f"{mount}/x is a link", "remove it")
+
+    monkeypatch.setattr(benchdir, "ensure", refuse)
+    machine.looks = [mounted_inventory()]
+    code, state = machine.boot()
+    assert (code, state["outcome"]) == (0, "nothing")
+    assert "no benchmarks: /mnt/scratch/x is a link" in state["message"]
+    assert ("STEP_FAILED", "/mnt/scratch/x is a link. remove it") in machine.journal
 
 
 def test_a_layout_that_is_wrong_is_in_the_state_too(machine: FakeMachine) -> None:
@@ -256,6 +317,14 @@ def test_two_executors_never_meet(machine: FakeMachine) -> None:
         with pytest.raises(OperatorError, match="another stripewright"):
             boot(machine.places.layout, places=machine.places)
     assert machine.ran == []
+
+
+def test_only_root_can_hold_the_lock(machine: FakeMachine) -> None:
+    machine.looks = [mounted_inventory()]
+    machine.places.lock.parent.mkdir()
+    machine.places.lock.touch(0o644)
+    machine.boot()
+    assert oct(machine.places.lock.stat().st_mode & 0o777) == "0o600"
 
 
 def test_only_root_may(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

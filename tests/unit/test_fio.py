@@ -70,7 +70,6 @@ def test_engines_in_order_of_preference():
 
 def test_a_recorded_read_report():
     report = fio.parse_report(READ)
-    assert report.version == "fio-3.33"
     assert report.error == 0
     assert set(report.directions) == {"read"}
     read = report.directions["read"]
@@ -111,8 +110,8 @@ def test_a_report_without_total_latency_histogram_uses_completion_latency():
         READ[:-3],
         "[" * 100_000,
         '{"jobs": []}',
-        '{"jobs": [3], "fio version": "x"}',
-        '{"jobs": [{}], "fio version": "x"}',
+        '{"jobs": [3]}',
+        '{"jobs": [{}]}',
         READ.replace('"iops":', '"iopz":'),
         READ.replace('"error": 0', '"error": "0"'),
         READ.replace('"bins": {', '"bins": {"x": 1,'),

@@ -1,13 +1,18 @@
 """history.db: what is written is read back, and a broken file costs nothing but itself."""
 
 import dataclasses
+import json
 import os
+import shutil
 import sqlite3
+import time
+from pathlib import Path
 
 import pytest
 
+from appliance import paths
 from appliance.bench.suite import load_suite
-from appliance.errors import OperatorError
+from appliance.errors import OperatorError, UsageError
 from appliance.history import format as file_format
 from appliance.history import liveness, queries
 from appliance.history.store import History
@@ -52,12 +57,30 @@ RESULT = JobResult(
         Finding("DEPTH", Severity.WARN, "a reason"),
     ),
     published_iops=825_000.0,
+    rw="randread",
+    host_cpu_percent=12.5,
 )
 
 
 @pytest.fixture
 def db(tmp_path):
     return tmp_path / "history.db"
+
+
+@pytest.fixture
+def own_place(db, monkeypatch):
+    """The appliance's own history, which is set aside whatever it holds."""
+    monkeypatch.setattr(paths, "HISTORY_DB", db)
+    return db
+
+
+def select(db, sql: str, *values: object) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(db)
+    try:
+        with connection:
+            return connection.execute(sql, values).fetchall()
+    finally:
+        connection.close()
 
 
 @pytest.fixture(autouse=True)
@@ -107,8 +130,7 @@ def test_a_run_goes_through_its_phases_and_ends(db):
         assert (now.engine, now.notes) == ("libaio", ("io_uring does not work here",))
         assert now.members == ("nvme0n1", "nvme1n1")
         history.finish_run(run_id, RunState.ABORTED, "stopped by SIGTERM")
-        ended = reader.latest_run()
-        assert ended is not None
+        (ended,) = reader.runs(limit=1)
         assert (ended.state, ended.reason) == (RunState.ABORTED, "stopped by SIGTERM")
         assert ended.ended_at is not None
 
@@ -121,15 +143,40 @@ def test_runs_come_latest_first(db):
         assert first < second < third
 
 
-def test_samples_after_a_moment(db):
+def test_samples_are_kept_as_they_are(db):
     samples = [Sample(at, "md0", 1.5, 2.5, 3.5, 4.5, 0.25, 0.5) for at in (10, 20, 30)]
     with History.open_writable(db) as history:
         run_id = begin(history)
         history.add_samples(run_id, samples)
         history.add_samples(run_id, [])
+    columns = ", ".join(field.name for field in dataclasses.fields(Sample))
+    found = select(db, f"SELECT {columns} FROM sample WHERE run_id = ?", run_id)  # noqa: S608
+    assert [Sample(*row) for row in found] == samples  # type: ignore[arg-type]
+
+
+def test_old_samples_and_reports_go_when_a_run_ends_and_nothing_else_does(db):
+    now, day = time.time(), 86_400
+    with History.open_writable(db) as history:
+        run_id = begin(history)
+        history.add_samples(
+            run_id,
+            [
+                Sample(int((now - days * day) * 1e9), "md0", days, 0, 0, 0, 0, 0)
+                for days in (13, 15, 400)
+            ],
+        )
+        for days in (13, 89, 91):
+            history.add_result(run_id, RESULT, raw_report="x")
+            select(
+                db,
+                "UPDATE raw_report SET at = ? WHERE id = (SELECT max(id) FROM raw_report)",
+                now - days * day,
+            )
+        history.finish_run(run_id, RunState.COMPLETE)
+    assert select(db, "SELECT read_iops FROM sample") == [(13.0,)]
+    assert select(db, "SELECT count(*), max(? - at) < 90 * 86400 FROM raw_report", now) == [(2, 1)]
     with queries.open_readonly(db) as reader:
-        assert reader.samples(run_id) == tuple(samples)
-        assert reader.samples(run_id, since_ns=10) == tuple(samples[1:])
+        assert reader.results(run_id) == (RESULT,) * 3
 
 
 def test_the_same_surroundings_are_the_same_epoch(db):
@@ -148,7 +195,6 @@ def test_other_disks_open_an_epoch_that_says_what_changed(db):
         assert second.changed == {"serials": ("AWS1,AWS2", "AWS3,AWS4")}
     with queries.open_readonly(db) as reader:
         assert reader.current_epoch() == second
-        assert reader.epoch(first.id) == first
 
 
 def test_another_directory_has_epochs_of_its_own(db):
@@ -166,10 +212,10 @@ def test_the_audit_trail_keeps_argv_as_it_was(db):
         history.audit(plan_digest="d", step_index=1, argv=argv, state="started")
         history.audit(plan_digest="d", step_index=1, argv=argv, state="failed", detail="why")
         history.event("STEP_FAILED", "it failed", {"step": 1})
-    with queries.open_readonly(db) as reader:
-        last, before = reader.audit(limit=5)
-    assert (last.state, last.detail, last.argv) == ("failed", "why", argv)
-    assert before.state == "started"
+    before, last = select(db, "SELECT state, detail, argv FROM audit_step ORDER BY id")
+    assert last[:2] == ("failed", "why")
+    assert tuple(json.loads(str(last[2]))) == argv
+    assert before[0] == "started"
 
 
 # --------------------------------------------------------------------------- dead runs
@@ -194,19 +240,40 @@ def test_a_run_of_a_living_process_is_left_alone(db):
 def test_a_run_without_its_process_is_aborted_at_its_last_sign_of_life(db, changed, journalled):
     with History.open_writable(db) as history:
         run_id = begin(history)
-    connection = sqlite3.connect(db)
-    connection.execute("UPDATE run SET seen_at = 1234.5")
-    connection.execute(changed)
-    connection.commit()
-    connection.close()
+    select(db, "UPDATE run SET seen_at = 1234.5")
+    select(db, changed)
+    with queries.open_readonly(db) as reader:
+        seen = reader.run(run_id)
+        assert reader.runs(limit=1) == (seen,)
+    assert seen.state is RunState.ABORTED, "a reader cannot record it, and must not say running"
+    assert seen.ended_at == 1234.5
+    assert ("restarted" in seen.reason) == ("boot_id" in changed)
+    assert ("bench reap" in seen.reason) == ("boot_id" not in changed)
+    assert select(db, "SELECT state FROM run") == [("running",)]
     with History.open_writable(db) as history:
         assert [run.id for run in history.reaped] == [run_id]
+        assert history.left_behind() == ("/mnt/scratch/.stripewright-bench",)
+        history.mark_cleaned("/mnt/scratch/.stripewright-bench")
+        assert history.left_behind() == ()
     with queries.open_readonly(db) as reader:
         run = reader.run(run_id)
     assert run.state is RunState.ABORTED
     assert run.ended_at == 1234.5
     assert "killed" in run.reason
     assert [name for name, _ in journalled] == ["RUN_ABORTED"]
+
+
+def test_a_run_that_ends_while_it_is_read_has_not_been_killed(db, monkeypatch):
+    with History.open_writable(db) as history:
+        run_id = begin(history)
+
+        def ends(*_: object) -> bool:
+            history.finish_run(run_id, RunState.COMPLETE)
+            return False
+
+        monkeypatch.setattr(liveness, "is_alive", ends)
+        with queries.open_readonly(db) as reader:
+            assert reader.run(run_id).state is RunState.COMPLETE
 
 
 def test_start_ticks_survive_a_hostile_process_name(tmp_path):
@@ -223,7 +290,114 @@ def test_start_ticks_survive_a_hostile_process_name(tmp_path):
 # ------------------------------------------------------------------------- broken files
 
 
-def test_a_file_that_is_no_database_is_set_aside(db, journalled):
+@pytest.mark.parametrize(
+    "content", [b"my thesis\n", b"x" * 5000, b"SQLite format 3\0" + b"\1" * 99]
+)
+def test_a_file_that_is_not_ours_is_never_touched(db, content, journalled):
+    db.write_bytes(content)
+    for opener in (History.open_writable, queries.open_readonly):
+        with pytest.raises(UsageError, match="not a Stripewright history") as caught:
+            opener(db)
+        assert "--db" in caught.value.hint
+    assert db.read_bytes() == content
+    assert [entry.name for entry in db.parent.iterdir()] == ["history.db"]
+    assert journalled == []
+
+
+def test_an_empty_file_may_be_begun_in(db):
+    db.touch()
+    with History.open_writable(db) as history:
+        assert begin(history) == 1
+
+
+def test_no_link_is_followed_by_a_writer(db, tmp_path, monkeypatch):
+    victim = tmp_path / "victim.db"
+    with History.open_writable(victim):
+        pass
+    before = victim.read_bytes()
+    db.symlink_to(victim)
+    for own in (Path("/nowhere"), db):
+        monkeypatch.setattr(paths, "HISTORY_DB", own)
+        with pytest.raises(UsageError, match="symbolic link"):
+            History.open_writable(db)
+    assert db.is_symlink()
+    assert victim.read_bytes() == before
+
+
+def test_a_file_that_is_swapped_while_it_is_opened_is_not_written(db, tmp_path, monkeypatch):
+    with History.open_writable(db):
+        pass
+    other = tmp_path / "other.db"
+    shutil.copy(db, other)
+    real = sqlite3.connect
+
+    def swap(*args: object, **kwargs: object) -> sqlite3.Connection:
+        db.unlink()
+        db.symlink_to(other)
+        return real(*args, **kwargs)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(sqlite3, "connect", swap)
+    with pytest.raises(OperatorError, match="replaced while"):
+        History.open_writable(db)
+
+
+@pytest.mark.parametrize("made", ["directory", "fifo"])
+def test_what_is_no_file_is_a_mistake(db, made):
+    db.mkdir() if made == "directory" else os.mkfifo(db)
+    with pytest.raises(UsageError, match=f"{db}.* (directory|regular)"):
+        History.open_writable(db)
+    if made == "directory":
+        with pytest.raises(UsageError, match="directory"):
+            queries.open_readonly(db)
+    for opener in (History.open_writable, queries.open_readonly):
+        with pytest.raises(UsageError, match="directory"):
+            opener(Path())
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM audit_step; END",
+        "CREATE VIEW v AS SELECT * FROM run",
+        "CREATE VIRTUAL TABLE f USING fts5(x)",
+    ],
+)
+def test_a_schema_with_more_than_tables_is_set_aside(db, planted, journalled):
+    with History.open_writable(db) as history:
+        begin(history)
+    select(db, planted)
+    with History.open_writable(db) as history:
+        assert history.set_aside is not None
+        assert begin(history) == 1
+    assert [name for name, _ in journalled] == ["HISTORY_DAMAGED"]
+
+
+def test_both_sides_run_nothing_that_the_file_defines(db):
+    with History.open_writable(db) as history, queries.open_readonly(db) as reader:
+        for connection in (history._connection, reader._connection):
+            assert connection.execute("PRAGMA trusted_schema").fetchone()[0] == 0
+            assert connection.execute("PRAGMA cell_size_check").fetchone()[0] == 1
+
+
+def test_setting_aside_twice_in_a_second_keeps_both(own_place):
+    kept = set()
+    for text in (b"one", b"two", b"three"):
+        own_place.write_bytes(text)
+        with History.open_writable(own_place) as history:
+            assert history.set_aside is not None
+            kept.add(history.set_aside.read_bytes())
+    assert len(list(own_place.parent.glob("*.damaged-*"))) == len(kept) == 3
+
+
+def test_another_programs_database_in_the_own_place_is_set_aside(own_place):
+    select(own_place, "CREATE TABLE bookmarks (url TEXT)")
+    with History.open_writable(own_place) as history:
+        assert history.set_aside is not None
+        assert begin(history) == 1
+
+
+def test_a_file_that_is_no_database_is_set_aside_in_the_own_place(own_place, journalled):
+    db = own_place
     db.write_bytes(b"this is not a database " * 500)
     with History.open_writable(db) as history:
         assert history.set_aside is not None
@@ -232,7 +406,7 @@ def test_a_file_that_is_no_database_is_set_aside(db, journalled):
         begin(history)
     assert [name for name, _ in journalled] == ["HISTORY_DAMAGED"]
     with queries.open_readonly(db) as reader:
-        assert reader.latest_run() is not None
+        assert len(reader.runs(limit=1)) == 1
 
 
 def test_pages_overwritten_in_the_middle_are_found_and_set_aside(db):
@@ -250,10 +424,10 @@ def test_pages_overwritten_in_the_middle_are_found_and_set_aside(db):
         assert begin(history) == 1
 
 
-def test_a_reader_of_a_damaged_file_is_told(db):
-    db.write_bytes(b"garbage" * 1000)
+def test_a_reader_of_a_damaged_file_is_told(own_place):
+    own_place.write_bytes(b"garbage" * 1000)
     with pytest.raises(OperatorError, match="damaged") as caught:
-        queries.open_readonly(db)
+        queries.open_readonly(own_place)
     assert "sets it aside" in caught.value.hint
 
 
@@ -300,6 +474,80 @@ def test_a_later_versions_file_is_left_alone(db):
             opener(db)
 
 
+def test_a_file_of_the_first_schema_is_read_as_it_is_and_brought_up_by_a_writer(db):
+    with History.open_writable(db) as history:
+        run_id = begin(history)
+        history.add_result(run_id, RESULT, raw_report="x")
+        history.finish_run(run_id, RunState.ABORTED, "killed")
+    for table, column in (("result", "rw"), ("result", "host_cpu_percent"), ("run", "files_left")):
+        select(db, f"ALTER TABLE {table} DROP COLUMN {column}")
+    select(db, "DELETE FROM _sqlite_migrations WHERE name LIKE 'm002%'")
+    select(db, "PRAGMA user_version = 1")
+    as_written_then = dataclasses.replace(RESULT, rw="", host_cpu_percent=None)
+    with queries.open_readonly(db) as reader:
+        assert reader.results(run_id) == (as_written_then,)
+    with History.open_writable(db) as history:
+        history.add_result(run_id, RESULT, raw_report="x")
+        # Nobody wrote down then whether its files were removed: look once more.
+        assert len(history.left_behind()) == 1
+    with queries.open_readonly(db) as reader:
+        assert reader.results(run_id) == (as_written_then, RESULT)
+
+
+def test_a_reader_leaves_a_half_write_alone_though_it_might_undo_it(db, tmp_path):
+    with History.open_writable(db) as history:
+        begin(history)
+        writing = history._connection
+        writing.execute("PRAGMA cache_size = 5")
+        writing.execute("BEGIN IMMEDIATE")
+        for _ in range(500):
+            writing.execute(
+                "INSERT INTO event (at, code, message, fields) VALUES (1.0, 'X', ?, '{}')",
+                ("y" * 500,),
+            )
+        # What a killed writer leaves: the same files, and nobody who holds a lock.
+        killed = tmp_path / "killed" / "history.db"
+        killed.parent.mkdir()
+        for name in ("history.db", "history.db-journal"):
+            shutil.copy(db.parent / name, killed.parent / name)
+        writing.rollback()
+    before = {file.name: file.read_bytes() for file in killed.parent.iterdir()}
+    assert len(before) == 2
+    with pytest.raises(OperatorError, match="unfinished write"):
+        queries.open_readonly(killed)
+    assert {file.name: file.read_bytes() for file in killed.parent.iterdir()} == before
+    with History.open_writable(killed) as history:
+        assert history._all("SELECT * FROM event") == []
+
+
+def test_a_path_that_is_not_utf8(tmp_path):
+    db = tmp_path / os.fsdecode(b"h\xffi#?%.db")
+    with History.open_writable(db) as history:
+        begin(history)
+    with queries.open_readonly(db) as reader:
+        assert len(reader.runs(limit=5)) == 1
+
+
+def test_a_directory_that_cannot_be_read(db, monkeypatch):
+    def forbidden(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", forbidden)
+    with pytest.raises(OperatorError, match="Permission denied") as caught:
+        queries.open_readonly(db)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("number", [7, 1 << 63, -(1 << 70)])
+def test_a_run_that_is_not_there(db, number):
+    with (
+        History.open_writable(db),
+        queries.open_readonly(db) as reader,
+        pytest.raises(OperatorError, match="no run"),
+    ):
+        reader.run(number)
+
+
 def test_a_directory_that_is_not_there(tmp_path):
     with pytest.raises(OperatorError, match="cannot make history") as caught:
         History.open_writable(tmp_path / "no" / "history.db")
@@ -343,7 +591,7 @@ def test_opening_twice_migrates_once_and_references_are_enforced(db):
     for _ in range(2):
         with History.open_writable(db) as history:
             applied = history._all("SELECT name FROM _sqlite_migrations")
-            assert [row["name"] for row in applied] == ["m001_first"]
+            assert applied[0]["name"] == "m001_first"
             assert len(applied) == file_format.SCHEMA_VERSION
             with pytest.raises(OperatorError, match="FOREIGN KEY"):
                 history.add_result(99, RESULT, raw_report="x")
@@ -362,3 +610,13 @@ def test_reading_does_not_import_the_library_that_writes():
             for alias in node.names
         } | {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         assert not any("sqlite_utils" in name or "schema" in name for name in named if name)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be tricked like that")
+def test_root_writes_no_history_in_somebody_elses_directory(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 65534, 65534)
+    with pytest.raises(UsageError, match="directory of another user"):
+        History.open_writable(theirs / "history.db")
+    assert list(theirs.iterdir()) == []

@@ -23,12 +23,12 @@ def test_a_full_layout(tmp_path: Path) -> None:
     path = tmp_path / "layout.toml"
     path.write_text(
         '[[volume]]\nname = "fast-1"\nselect = { kind = "instance-store" }\n'
-        'stripe = "md-raid0"\nchunk = "64KiB"\nfilesystem = "xfs"\nmount = "/srv/fast"\n'
+        'stripe = "md-raid0"\nchunk = "64KiB"\nfilesystem = "xfs"\nmount = "/mnt/fast"\n'
         'on_short = "accept"\non_loss = "recreate"\nwait = "2min"\n'
     )
     layout = load_layout(path)
     (volume,) = layout.volumes
-    assert (volume.name, volume.mount, volume.chunk_bytes) == ("fast-1", "/srv/fast", 65536)
+    assert (volume.name, volume.mount, volume.chunk_bytes) == ("fast-1", "/mnt/fast", 65536)
     assert (volume.on_short, volume.on_loss, volume.wait_seconds) == ("accept", "recreate", 120.0)
     assert layout.source == str(path)
 
@@ -80,16 +80,18 @@ def test_names_that_are_no_volume_names(name: str) -> None:
     [
         *("", "mnt/x", "/", "//mnt/x", "/mnt/x/", "/mnt/../etc", "/mnt", "/etc/x", "/usr"),
         *("/var/lib", "/dev/shm", "/tmp/x", "/run/x", "/var/lib/stripewright/x"),
+        *("/home/db", "/srv/db", "/data", "/var/lib/postgresql", "/mntx/y", "/media/x"),
         *("/mnt/a b", "/mnt/\x1b[31m", "/mnt/é"),
     ],
 )
 def test_mount_points_that_are_refused(mount: str) -> None:
     text = f'[[volume]]\nname = "x"\nmount = {_toml(mount)}\n'
-    with pytest.raises(UsageError, match=r"volume\.mount"):
+    with pytest.raises(UsageError, match=r"volume\.mount") as caught:
         parse_layout(text, "l")
+    assert "this version mounts below /mnt" in caught.value.hint
 
 
-@pytest.mark.parametrize("mount", ["/mnt/x", "/srv/db", "/data", "/var/lib/postgresql", "/opt/x"])
+@pytest.mark.parametrize("mount", ["/mnt/x", "/mnt/db/one"])
 def test_mount_points_that_are_fine(mount: str) -> None:
     assert (
         parse_layout(f'[[volume]]\nname = "x"\nmount = "{mount}"\n', "l").volumes[0].mount == mount

@@ -18,10 +18,11 @@ def _superblock() -> bytes:
 
 def test_create_argv() -> None:
     assert md.create_argv("scratch", 262144, ["/dev/a", "/dev/b"]) == (
-        "mdadm", "--create", "/dev/md/scratch", "--run", "--metadata=1.2",
-        "--homehost=stripewright", "--name=scratch", "--level=0", "--chunk=256K",
-        "--raid-devices=2", "/dev/a", "/dev/b",
+        "mdadm", "--create", "/dev/md/scratch", "--metadata=1.2", "--homehost=stripewright",
+        "--name=scratch", "--level=0", "--chunk=256K", "--raid-devices=2", "/dev/a", "/dev/b",
     )  # fmt: skip
+    # mdadm asks before it writes over a superblock, and only there it is told not to.
+    assert md.create_argv("scratch", 262144, ["/dev/a"], over_members=True)[3] == "--run"
 
 
 def test_assemble_argv_is_by_uuid_and_never_forced() -> None:

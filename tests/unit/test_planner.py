@@ -60,7 +60,7 @@ def programs(made: Plan) -> list[str]:
 def test_four_blank_disks_are_created_in_the_order_of_their_ids() -> None:
     made = decide(*reversed(FOUR_BLANK))
     assert made.decision is Decision.CREATE
-    assert programs(made) == ["mdadm", "mkfs.xfs", "mount", "install"]
+    assert programs(made) == ["mdadm", "mkfs.xfs", "mount"]
     assert made.steps[0].argv[-4:] == tuple(one.stable_path for one in FOUR_BLANK)
     assert [gone.serial for gone in made.steps[0].destroys] == [one.serial for one in FOUR_BLANK]
     assert made.volumes[0].reason == "all 4 disks of instance storage that m5d.24xlarge has, blank"
@@ -69,7 +69,7 @@ def test_four_blank_disks_are_created_in_the_order_of_their_ids() -> None:
 def test_one_disk_is_plain() -> None:
     made = decide(disk(1), machine=replace(FOUR, expected_disks=1))
     assert made.decision is Decision.CREATE
-    assert programs(made) == ["mkfs.xfs", "mount", "install"]
+    assert programs(made) == ["mkfs.xfs", "mount"]
     assert made.steps[0].argv[-1] == disk(1).stable_path
     assert made.steps[0].destroys[0].serial == disk(1).serial
 
@@ -147,7 +147,7 @@ def test_two_disks_that_cannot_be_told_apart() -> None:
 def test_a_whole_array_is_assembled_by_uuid_in_slot_order() -> None:
     made = decide(*reversed(OURS), waited=False)
     assert made.decision is Decision.ASSEMBLE
-    assert programs(made) == ["mdadm", "mount", "install"]
+    assert programs(made) == ["mdadm", "mount"]
     assert "--uuid=8f3aff54:cb72c56c:6d0a5fe1:cbc332e8" in made.steps[0].argv
     assert not any(step.destroys for step in made.steps)
 
@@ -162,7 +162,7 @@ def test_an_assembled_array_is_mounted_by_its_node() -> None:
     members = held(*OURS)
     made = decide(*members, arrays=(array(*members),))
     assert made.decision is Decision.ASSEMBLE
-    assert programs(made) == ["mount", "install"]
+    assert programs(made) == ["mount"]
     assert "/dev/md127" in made.steps[0].argv
 
 
@@ -196,21 +196,49 @@ def test_array_members_in_another_order_than_their_slots() -> None:
     assert made.decision is Decision.REFUSE
 
 
+def test_where_nobody_knows_the_number_disks_are_waited_for_until_none_comes() -> None:
+    seen = inventory(*FOUR_BLANK[:2], machine=UNKNOWN_TYPE)
+    early = plan(seen, LAYOUT, waited=False, settled=False)
+    assert (early.decision, early.steps) == (Decision.WAIT, ())
+    assert early.volumes[0].settles
+    assert "does not tell how many there are" in early.volumes[0].reason
+    assert plan(seen, LAYOUT, waited=True, settled=False).decision is Decision.CREATE
+    # A preview shows what would come of it.
+    assert plan(seen, LAYOUT, waited=False).decision is Decision.CREATE
+    none = plan(inventory(machine=UNKNOWN_TYPE), LAYOUT, waited=False, settled=False)
+    assert (none.decision, none.volumes[0].settles) == (Decision.WAIT, False)
+
+
+def test_blank_disks_beside_a_whole_volume_are_named() -> None:
+    five = replace(FOUR, expected_disks=5)
+    assert (
+        "blank and not used: /dev/nvme9n1" in decide(*OURS, disk(9), machine=five).volumes[0].reason
+    )
+    members = held(*OURS)
+    running = array(*members, mountpoint="/mnt/scratch")
+    made = decide(*members, disk(9), arrays=(running,), machine=five)
+    assert made.decision is Decision.NOTHING
+    assert "blank and not used: /dev/nvme9n1" in made.volumes[0].reason
+    assert "not used" not in decide(*OURS).volumes[0].reason
+
+
 def test_killed_between_create_and_mkfs_goes_on_with_mkfs() -> None:
     empty = [member(slot, filesystem=None, data_zero=True) for slot in range(4)]
     made = decide(*empty)
     assert made.decision is Decision.ASSEMBLE
-    assert programs(made) == ["mdadm", "mkfs.xfs", "mount", "install"]
+    assert programs(made) == ["mdadm", "mkfs.xfs", "mount"]
     assert "-f" not in made.steps[1].argv
     running = held(*empty)
     made = decide(*running, arrays=(array(*running, filesystem=None, blank=True),))
-    assert programs(made) == ["mkfs.xfs", "mount", "install"]
+    assert programs(made) == ["mkfs.xfs", "mount"]
 
 
-def test_killed_inside_mkfs_takes_the_unfinished_signature_away_first() -> None:
+def test_killed_inside_mkfs_makes_it_again_in_one_step() -> None:
+    """Two steps, one to clear and one to make, could be killed between them."""
     half = [member(slot, filesystem=replace(XFS, unfinished=True)) for slot in range(4)]
     made = decide(*half)
-    assert programs(made) == ["mdadm", "wipefs", "mkfs.xfs", "mount", "install"]
+    assert programs(made) == ["mdadm", "mkfs.xfs", "mount"]
+    assert made.steps[1].argv[:3] == ("mkfs.xfs", "-f", "-K")
 
 
 def test_killed_inside_mdadm_create_is_created_anew_if_nothing_was_stored() -> None:
@@ -219,6 +247,26 @@ def test_killed_inside_mdadm_create_is_created_anew_if_nothing_was_stored() -> N
     assert made.decision is Decision.CREATE
     stored = [member(slot, filesystem=None, data_zero=False) for slot in (0, 1)]
     assert decide(*stored, disk(3), disk(4)).decision is Decision.REFUSE
+
+
+def test_killed_inside_the_create_of_a_recreation_begins_it_again() -> None:
+    """mdadm had written two of four new superblocks; the other two still have the old."""
+    new = [member(slot, uuid=OTHER_UUID, filesystem=None) for slot in (0, 1)]
+    old = [member(slot) for slot in (2, 3)]
+    assert decide(*new, *old).decision is Decision.REFUSE
+    assert decide(*new, *old, layout=RECREATE, waited=False).decision is Decision.WAIT
+    made = decide(*new, *old, layout=RECREATE)
+    assert made.decision is Decision.RECREATE
+    assert programs(made) == ["blkdiscard"] * 4 + ["mdadm", "mkfs.xfs", "mount"]
+    # A whole array is never part of it, nor one that runs, nor a disk with something else.
+    whole = [member(slot, count=2) for slot in (0, 1)]
+    other = [member(slot, number=slot + 5, uuid=OTHER_UUID) for slot in (0, 1)]
+    assert decide(*whole, *other, layout=RECREATE).decision is Decision.REFUSE
+    running = array(*held(*old), state="broken")
+    assert decide(*new, *held(*old), arrays=(running,), layout=RECREATE).decision is Decision.REFUSE
+    foreign = disk(9, signatures=(Signature("ext4", 0x438),), blank=False)
+    assert decide(*new, *old, foreign, layout=RECREATE).decision is Decision.REFUSE
+    assert decide(*new, old[0], layout=RECREATE).decision is Decision.REFUSE
 
 
 def test_an_array_that_exists_but_does_not_run_is_stopped_first() -> None:
@@ -257,7 +305,7 @@ def test_recreate_is_done_only_when_declared_and_clears_the_remains_first() -> N
     assert decide(*OURS[:3], disk(9), layout=RECREATE, waited=False).decision is Decision.WAIT
     made = decide(*OURS[:3], disk(9), layout=RECREATE)
     assert made.decision is Decision.RECREATE
-    assert programs(made) == ["blkdiscard"] * 3 + ["mdadm", "mkfs.xfs", "mount", "install"]
+    assert programs(made) == ["blkdiscard"] * 3 + ["mdadm", "mkfs.xfs", "mount"]
     cleared = [step.destroys[0].id for step in made.steps[:3]]
     assert cleared == [one.id for one in OURS[:3]]
     assert made.steps[0].argv[:6] == (
@@ -337,9 +385,11 @@ ONE = replace(FOUR, machine_type="i4i.4xlarge", expected_disks=1)
 
 def test_a_plain_volume_is_mounted_or_left_mounted() -> None:
     made = decide(plain(), machine=ONE)
-    assert (made.decision, programs(made)) == (Decision.ASSEMBLE, ["mount", "install"])
+    assert (made.decision, programs(made)) == (Decision.ASSEMBLE, ["mount"])
     mounted = decide(plain(mountpoints=("/mnt/scratch",), busy=True), machine=ONE)
     assert (mounted.decision, mounted.steps) == (Decision.NOTHING, ())
+    twice = decide(plain(mountpoints=("/x", "/mnt/scratch"), busy=True), machine=ONE)
+    assert (twice.decision, twice.steps) == (Decision.NOTHING, ())
     elsewhere = decide(plain(mountpoints=("/x",), busy=True), machine=ONE)
     assert elsewhere.decision is Decision.REFUSE
 
@@ -352,7 +402,9 @@ def test_a_plain_volume_among_more_disks() -> None:
 
 def test_a_plain_volume_whose_mkfs_never_ended() -> None:
     half = plain(filesystem=replace(XFS, unfinished=True))
-    assert programs(decide(half, machine=ONE)) == ["wipefs", "mkfs.xfs", "mount", "install"]
+    made = decide(half, machine=ONE)
+    assert programs(made) == ["mkfs.xfs", "mount"]
+    assert "-f" in made.steps[0].argv
 
 
 # ------------------------------------------------------------------------- without root

@@ -2,6 +2,7 @@
 
 import os
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,41 @@ def test_a_link_instead_of_a_data_file_is_removed_and_not_followed(tmp_path):
     with pre.private_directory(given):
         assert not (given / "data.0").is_symlink()
     assert victim.read_text() == "keep"
+
+
+def test_a_directory_where_a_test_file_goes_is_named(tmp_path):
+    given = tmp_path / ".stripewright-bench"
+    (given / "data.3").mkdir(parents=True)
+    given.chmod(0o700)
+    with (
+        pytest.raises(OperatorError, match=r"cannot remove .*data\.3") as caught,
+        pre.private_directory(tmp_path),
+    ):
+        pass
+    assert caught.value.hint
+
+
+def test_a_target_is_kept_as_an_absolute_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert pre.absolute_target("a/b") == tmp_path / "a" / "b"
+    assert pre.absolute_target(Path()) == tmp_path
+    assert pre.absolute_target(tmp_path) == tmp_path
+
+
+@pytest.mark.parametrize(("text", "says"), [("", "empty"), (os.fsdecode(b"/tmp/\xff"), "UTF-8")])
+def test_a_target_that_cannot_be_kept(text, says):
+    with pytest.raises(UsageError, match=says) as caught:
+        pre.absolute_target(text)
+    caught.value.message.encode()
+
+
+def test_a_working_directory_that_is_gone(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(UsageError, match="was removed"):
+        pre.absolute_target("here")
+    monkeypatch.chdir(tmp_path)
 
 
 def test_links_are_not_followed(tmp_path):

@@ -1,12 +1,14 @@
 """Counters and their rates, from a sysfs made of files."""
 
+import itertools
 import threading
+from types import SimpleNamespace
 
 import pytest
 
-from appliance.bench import quiet, sampler
-from appliance.bench.target import Devices, devices_of
-from appliance.model import Counters
+from appliance.bench import host, quiet, sampler
+from appliance.bench.target import Devices, devices_of, disk_kinds
+from appliance.model import Counters, DiskKind
 
 LINE = "  100  2  800  30  50  1  400  20  3  40  55  0 0 0 0 0 0\n"
 
@@ -60,7 +62,28 @@ def test_an_idle_device_has_no_await_and_util_stays_below_one():
 
 
 def test_a_counter_that_went_backwards_counts_from_zero():
-    assert sampler.delta(counters(read_ios=900), counters(read_ios=40)).read_ios == 40
+    before, after = counters(read_ios=900, write_ios=5), counters(read_ios=40, write_ios=6)
+    assert sampler.is_reset(before, after)
+    assert sampler.delta(before, after) == after
+
+
+@pytest.mark.parametrize("name", ["read_ios", "read_bytes", "write_ios", "write_bytes"])
+def test_what_a_device_did_before_it_was_reset_is_not_known(name):
+    before = {"a": counters("a", **{name: 10}), "b": counters("b")}
+    after = {"a": counters("a", **{name: 9}), "b": counters("b", read_ios=1)}
+    assert [change.device for change in sampler.deltas(before, after)] == ["b"]
+
+
+@pytest.mark.parametrize("name", ["read_ms", "write_ms", "io_ms"])
+def test_milliseconds_begin_again_at_2_to_the_32(name):
+    before = counters(read_ios=100, read_bytes=4096, **{name: (1 << 32) - 30})
+    after = counters(read_ios=110, read_bytes=8192, **{name: 20})
+    assert not sampler.is_reset(before, after)
+    passed = sampler.delta(before, after)
+    assert getattr(passed, name) == 50
+    assert (passed.read_ios, passed.read_bytes) == (10, 4096)
+    # A step back by a little is the kernel's way of adding up, not 49 days.
+    assert getattr(sampler.delta(counters(**{name: 30}), counters(**{name: 29})), name) == 0
 
 
 def test_the_thread_samples_until_it_is_left():
@@ -80,6 +103,52 @@ def test_the_thread_samples_until_it_is_left():
     assert all(sample.read_iops > 0 for sample in samples)
     assert [s.at_ns for s in samples] == sorted(s.at_ns for s in samples)
     assert running.drain() == []
+
+
+class Clock:
+    """Time that passes only while the sampler waits, and then by as much too long as told."""
+
+    def __init__(self, late_by: list[float]) -> None:
+        self.now, self._late_by = 100.0, late_by
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def time_ns(self) -> int:
+        return round(self.now * 1e9)
+
+    def wait(self, seconds: float) -> bool:
+        if not self._late_by:
+            return True
+        self.now += seconds + self._late_by.pop(0)
+        return False
+
+
+def sampled(late_by: list[float], monkeypatch) -> list[tuple[float, float]]:
+    """Moments and rates of a device with 1000 reads a second."""
+    clock = Clock(late_by)
+    monkeypatch.setattr(sampler, "time", clock)
+    running = sampler.Sampler(
+        ("a",), read=lambda _: {"a": counters("a", read_ios=round(clock.now * 1000))}
+    )
+    monkeypatch.setattr(running, "_ended", SimpleNamespace(wait=clock.wait))
+    running._work()
+    return [(sample.at_ns / 1e9, sample.read_iops) for sample in running.drain()]
+
+
+def test_a_steady_load_is_the_same_rate_in_every_sample(monkeypatch):
+    assert sampled([0.0] * 4, monkeypatch) == [
+        (moment, pytest.approx(1000)) for moment in (101, 102, 103, 104)
+    ]
+
+
+def test_a_late_wake_up_gives_one_longer_sample_and_none_over_nothing(monkeypatch):
+    found = sampled([0.0, 5.2, 0.0, 0.7, 0.0, 0.0, 1e-6, 0.0], monkeypatch)
+    assert [rate for _, rate in found] == pytest.approx([1000] * len(found), rel=0.002)
+    moments = [100.0, *(moment for moment, _ in found)]
+    spans = [after - before for before, after in itertools.pairwise(moments)]
+    assert min(spans) >= 0.5
+    assert len(found) == 7
 
 
 def test_no_devices_no_thread():
@@ -129,9 +198,67 @@ def test_a_plain_disk_is_its_own_member(tmp_path):
     assert found.all == ("nvme0n1",)
 
 
+def test_what_members_are_is_told_by_their_exact_model(tmp_path):
+    for name, model in (
+        ("nvme0n1", "Amazon EC2 NVMe Instance Storage        \n"),
+        ("nvme1n1", "Amazon Elastic Block Store              \n"),
+        ("nvme2n1", "Amazon EC2 NVMe Instance Storage Pro\n"),
+        ("sda", "EphemeralDisk   \n"),
+        ("vda", ""),
+    ):
+        disk = tmp_path / "devices" / name
+        disk.mkdir(parents=True)
+        (tmp_path / name).symlink_to(disk)
+        (disk / "device").mkdir()
+        (disk / "device" / "model").write_text(model)
+        (disk / "device" / "vendor").write_text("Google  \n" if name == "sda" else "0x1d0f\n")
+    (tmp_path / "scsi").mkdir()
+    (tmp_path / "devices" / "sda" / "device" / "subsystem").symlink_to(tmp_path / "scsi")
+    part = tmp_path / "devices" / "nvme0n1" / "nvme0n1p1"
+    part.mkdir()
+    (part / "partition").write_text("1\n")
+    (tmp_path / "nvme0n1p1").symlink_to(part)
+    members = ("nvme0n1", "nvme0n1p1", "sda", "nvme1n1", "nvme2n1", "vda", "gone")
+    assert disk_kinds(members, sys_block=tmp_path) == (
+        *(DiskKind.INSTANCE_STORE,) * 3,
+        DiskKind.NETWORK,
+        *(DiskKind.UNKNOWN,) * 3,
+    )
+
+
 def test_a_filesystem_without_device_says_so(tmp_path):
     found = devices_of(44, sys_root=tmp_path)
     assert found.members == ()
     assert found.all == ()
     assert "COVERAGE is not judged" in found.problem
     assert devices_of((8 << 8) | 1, sys_root=tmp_path).problem
+
+
+# ------------------------------------------------------------------------ the host's CPU
+
+
+def test_the_busy_share_of_all_processors():
+    before, after = host.CpuTimes(busy=100.0, idle=900.0), host.CpuTimes(busy=130.0, idle=970.0)
+    assert host.busy_percent(before, after) == pytest.approx(30)
+    assert host.busy_percent(before, before) is None
+    assert host.busy_percent(before, host.CpuTimes(busy=101.0, idle=899.9)) == 100
+
+
+def test_waiting_for_the_disk_is_not_busy_and_guests_are_counted_once(monkeypatch):
+    monkeypatch.setattr(
+        host.psutil,
+        "cpu_times",
+        lambda: SimpleNamespace(
+            user=10.0,
+            nice=1.0,
+            system=2.0,
+            idle=50.0,
+            iowait=30.0,
+            irq=0.5,
+            softirq=0.5,
+            steal=1.0,
+            guest=5.0,
+            guest_nice=1.0,
+        ),
+    )
+    assert host.cpu_times() == host.CpuTimes(busy=15.0, idle=80.0)

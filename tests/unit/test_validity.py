@@ -9,9 +9,10 @@ import pytest
 
 from appliance.bench import validity
 from appliance.bench.capability import instance_limits, percent_of_published, published_iops
-from appliance.model import JobResult, Severity
+from appliance.model import DiskKind, JobResult, Severity
 
-I3 = instance_limits("i3.4xlarge")
+LOCAL = (DiskKind.INSTANCE_STORE,) * 2
+I3 = instance_limits("i3.4xlarge", LOCAL)
 
 
 def diary(**changes: object) -> JobResult:
@@ -37,6 +38,7 @@ def diary(**changes: object) -> JobResult:
         device_bytes=148_410_673 * 4096,
         device_deltas=(),
         published_iops=published_iops(I3, direction="read", member_count=2),
+        rw="randread",
     )
     return dataclasses.replace(result, **changes)  # type: ignore[arg-type]
 
@@ -116,6 +118,9 @@ def test_time_between_single_ios_is_a_warning_and_the_result_stays_valid():
     result = diary(jobs=1, iodepth=1, iops=9_000.0, latency_mean_ns=90_000.0, published_iops=None)
     assert codes(result) == {"DEPTH": Severity.WARN}
     assert dataclasses.replace(result, findings=validity.judge(result)).valid
+    assert "busy" not in validity.judge(result)[0].message
+    (finding,) = validity.judge(dataclasses.replace(result, host_cpu_percent=97.4))
+    assert "processors were 97 % busy" in finding.message
 
 
 def test_a_run_that_is_short_beside_its_latencies_is_given_what_was_cut_off():
@@ -142,6 +147,12 @@ def test_faster_than_published_is_impossible():
     assert finding is not None
     assert finding.severity is Severity.BLOCK
     assert "200 %" in finding.message
+
+
+@pytest.mark.parametrize("block_size_bytes", [4096, 16384, 1 << 20])
+def test_the_limit_is_an_upper_bound_for_every_block_size(block_size_bytes):
+    result = diary(iops=825_000 * 1.16, block_size_bytes=block_size_bytes, rw="read")
+    assert validity.impossible(result) is not None
 
 
 def test_114_percent_is_possible():
@@ -192,6 +203,25 @@ def test_published_limits_by_level():
     assert published_iops(I3, direction="read", member_count=3) is None
     assert published_iops(I3, direction="read", member_count=0) is None
     assert published_iops(None, direction="read", member_count=1) is None
-    assert instance_limits("no.such") is None
-    assert percent_of_published(824_691, 825_000) == pytest.approx(99.96, abs=0.01)
-    assert percent_of_published(1, None) is None
+    assert instance_limits("no.such", LOCAL) is None
+
+
+def test_published_limits_are_those_of_instance_storage_only():
+    for other in (DiskKind.NETWORK, DiskKind.UNKNOWN):
+        assert instance_limits("i3.4xlarge", (DiskKind.INSTANCE_STORE, other)) is None
+        assert instance_limits("i3.4xlarge", (other,)) is None
+
+
+def test_percent_of_published_is_for_what_the_figure_is_published_for():
+    assert percent_of_published(diary()) == pytest.approx(99.96, abs=0.01)
+    assert percent_of_published(diary(jobs=1, iodepth=32)) is not None
+    for other in (
+        {"published_iops": None},
+        {"block_size_bytes": 1 << 20},
+        {"block_size_bytes": 16384},
+        {"rw": "read"},
+        {"rw": ""},  # a result of a version that did not keep it
+        {"jobs": 1, "iodepth": 1},
+        {"jobs": 1, "iodepth": 31},
+    ):
+        assert percent_of_published(diary(**other)) is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,13 @@ def _kernel(root: Path, mountinfo: str = "") -> Kernel:
     return Kernel(proc_root=root)
 
 
+@pytest.fixture
+def _all_roots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Temporary directories are below one that everybody may write."""
+    monkeypatch.setattr(verify, "_not_only_roots", lambda _: "")
+
+
+@pytest.mark.usefixtures("_all_roots")
 def test_a_mount_point_may_be_missing_or_empty(tmp_path: Path) -> None:
     kernel = _kernel(tmp_path)
     folder = tmp_path / "mnt"
@@ -29,6 +37,7 @@ def test_a_mount_point_may_be_missing_or_empty(tmp_path: Path) -> None:
     assert verify.mountpoint_problem(volume, kernel) == ""
 
 
+@pytest.mark.usefixtures("_all_roots")
 def test_a_mount_point_that_would_hide_something(tmp_path: Path) -> None:
     kernel = _kernel(tmp_path)
     full, file, link = tmp_path / "full", tmp_path / "file", tmp_path / "link"
@@ -39,6 +48,31 @@ def test_a_mount_point_that_would_hide_something(tmp_path: Path) -> None:
     for path, what in ((full, "not empty"), (file, "not a directory"), (link, "symbolic link"),
                        (link / "below", "symbolic link")):  # fmt: skip
         assert what in verify.mountpoint_problem(replace(SCRATCH, mount=str(path)), kernel)
+
+
+def test_a_mount_point_that_others_could_exchange(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = _kernel(tmp_path)
+    owners = {"/mnt": (0, 0o40755), "/mnt/db": (0, 0o40755)}
+
+    def lstat(path: Path) -> os.stat_result:
+        if str(path) not in {"/", *owners}:
+            raise FileNotFoundError
+        uid, mode = owners.get(str(path), (0, 0o40755))
+        return os.stat_result((mode, 0, 0, 2, uid, 0, 0, 0, 0, 0))
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    monkeypatch.setattr(Path, "exists", lambda path: str(path) in owners)
+    monkeypatch.setattr(os.path, "realpath", str)
+    volume = replace(SCRATCH, mount="/mnt/db/data")
+    assert verify.mountpoint_problem(volume, kernel) == ""
+    owners["/mnt/db"] = (70, 0o40755)
+    assert "/mnt/db belongs to user 70" in verify.mountpoint_problem(volume, kernel)
+    owners["/mnt/db"] = (0, 0o41777)
+    assert "/mnt/db can be written by others" in verify.mountpoint_problem(volume, kernel)
+    owners["/mnt/db"], owners["/mnt"] = (0, 0o40755), (0, 0o40775)
+    assert "/mnt can be written by others" in verify.mountpoint_problem(volume, kernel)
 
 
 def test_a_mount_point_that_is_taken(tmp_path: Path) -> None:

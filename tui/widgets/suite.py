@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from appliance.bench.validity import percentile_ns
 from appliance.model import Job, JobResult, RunRecord
 from appliance.status import Status
 from appliance.text import bandwidth, count, duration, size
@@ -184,7 +185,7 @@ def column_names(width: int, glyphs: Glyphs) -> Line:
 def result_line(result: JobResult, width: int, glyphs: Glyphs) -> Line:
     """One result: verdict, job, direction, figures, and on wide screens why, in words."""
     mark = marks.verdict(result, glyphs)
-    p99 = next((ns for key, ns in result.percentiles_ns.items() if float(key) == 99.0), None)
+    p99 = percentile_ns(result, 99.0)
     figures = (
         count(result.iops),
         bandwidth(result.bandwidth_bytes),

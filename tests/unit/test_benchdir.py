@@ -1,0 +1,72 @@
+"""The benchmark directory is made by descriptor; nothing that others put there is given away."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from appliance.errors import OperatorError
+from appliance.storage import benchdir
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+_NOBODY = 65534
+_NAME = ".stripewright-bench"
+
+
+@pytest.fixture(autouse=True)
+def _service_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    user = SimpleNamespace(pw_uid=_NOBODY, pw_gid=_NOBODY)
+    monkeypatch.setattr(pwd, "getpwnam", lambda _: user)
+
+
+def _ensure(folder: Path) -> None:
+    device = folder.stat().st_dev
+    benchdir.ensure(str(folder), f"{os.major(device)}:{os.minor(device)}")
+
+
+def test_it_is_made_and_then_left_alone(tmp_path: Path) -> None:
+    for _ in range(2):
+        _ensure(tmp_path)
+        status = (tmp_path / _NAME).lstat()
+        assert (status.st_uid, status.st_gid, status.st_mode & 0o7777) == (_NOBODY, _NOBODY, 0o750)
+        (tmp_path / _NAME / "file").touch()
+
+
+def test_one_that_was_left_half_made_is_finished(tmp_path: Path) -> None:
+    (tmp_path / _NAME).mkdir(0o700)
+    _ensure(tmp_path)
+    assert (tmp_path / _NAME).stat().st_uid == _NOBODY
+
+
+def test_a_link_a_file_and_a_directory_of_others_are_not_given_away(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir(0o755)
+    (theirs / "kept").touch()
+    place = tmp_path / _NAME
+    place.symlink_to(theirs)
+    with pytest.raises(OperatorError, match="not a directory that can be used"):
+        _ensure(tmp_path)
+    place.unlink()
+    place.touch()
+    with pytest.raises(OperatorError, match="not a directory that can be used"):
+        _ensure(tmp_path)
+    place.unlink()
+    theirs.rename(place)
+    with pytest.raises(OperatorError, match="belongs to user 0 with mode 0755"):
+        _ensure(tmp_path)
+    status = place.stat()
+    assert (status.st_uid, status.st_mode & 0o7777) == (0, 0o755)
+
+
+def test_only_on_the_volume_itself(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+    with pytest.raises(OperatorError, match="not a directory"):
+        _ensure(link)
+    with pytest.raises(OperatorError, match=r"not be on the volume \(259:77\)"):
+        benchdir.ensure(str(tmp_path), "259:77")
+    assert not (tmp_path / _NAME).exists()
