@@ -287,6 +287,6 @@ def _next_run() -> float | None:
         return None
     try:
         at = services.next_elapse(services.BENCH_TIMER.format(suite="smoke"))
-    except OperatorError:
+    except (OperatorError, ValueError):
         return None
     return at if at is not None and at > time.time() else None

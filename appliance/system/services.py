@@ -6,6 +6,7 @@ asks for a password or gains a privilege.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,9 +51,16 @@ def unit_state(name: str) -> UnitState:
 
 
 def next_elapse(timer: str) -> float | None:
-    """When ``timer`` fires next, in seconds since the epoch, or ``None``."""
-    text = _show(timer, "NextElapseUSecRealtime").get("NextElapseUSecRealtime", "")
-    return float(text.removeprefix("@")) if text.startswith("@") else None
+    """When ``timer`` fires next, in seconds since the epoch, or ``None``.
+
+    ``list-timers`` as JSON has microseconds; ``show`` prints this one property as local time.
+    """
+    argv = ["systemctl", "list-timers", "--all", "--output=json", "--", timer]
+    rows = json.loads(process.run(argv, timeout_seconds=_TIMEOUT_SECONDS).stdout or "[]")
+    for row in rows:
+        if row.get("unit") == timer and isinstance(row.get("next"), int) and row["next"] > 0:
+            return float(row["next"]) / 1e6
+    return None
 
 
 def start_unit(name: str) -> None:
@@ -70,7 +78,7 @@ def stop_unit(name: str) -> None:
 
 def _show(name: str, properties: str) -> dict[str, str]:
     done = process.run(
-        ["systemctl", "show", "--timestamp=unix", f"--property={properties}", "--", name],
+        ["systemctl", "show", f"--property={properties}", "--", name],
         timeout_seconds=_TIMEOUT_SECONDS,
     )
     return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)

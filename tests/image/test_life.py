@@ -95,6 +95,10 @@ def test_blank_drives_become_one_aligned_stripe(life: Life) -> None:
     uuid = life.now.root.sh("mdadm --detail --export /dev/stripewright/scratch")
     assert "MD_NAME=stripewright:scratch" in uuid
     life.notes["array"] = next(line for line in uuid.splitlines() if "MD_UUID" in line)
+    # The operator is told when the suite runs next: within the six hours and the delay.
+    told = json.loads(life.now.operator.run(["stripewright", "status", "--json"]).stdout)
+    now = float(life.now.root.sh("date +%s"))
+    assert now < told["next_run_at"] < now + 6.6 * 3600
 
 
 def test_ssh_does_not_wait_for_the_stripe(life: Life) -> None:
