@@ -109,11 +109,16 @@ def _parser() -> argparse.ArgumentParser:
     results.add_argument(
         "--run", type=_run_id, metavar="ID", help="this run (default: the last five)"
     )
-    command("doctor", "is everything there that the appliance needs", _doctor)
+    _add_db(command("doctor", "is everything there that the appliance needs", _doctor))
     _add_db(command("tui", "the screens (with --json: what they start from)", _tui))
 
     # What units run. They are commands so that they can be run by hand, too.
-    command("assemble", "what the boot unit runs: create or assemble, mount", _assemble, json="no")
+    command(
+        "assemble",
+        "what the boot unit runs: writes to disks (create, assemble, mount); root",
+        _assemble,
+        json="no",
+    )
     notice = command("notice", "what a failed unit runs: journal it", _notice, json="no")
     notice.add_argument("unit")
     return parser
@@ -167,9 +172,7 @@ def _positive(text: str) -> float:
 
 
 def _default(arguments: argparse.Namespace) -> int:
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        return _tui(arguments)
-    return _status(arguments)
+    return _tui(arguments)
 
 
 def _status(arguments: argparse.Namespace) -> int:
@@ -228,11 +231,12 @@ def _results(arguments: argparse.Namespace) -> int:
 def _doctor(arguments: argparse.Namespace) -> int:
     from appliance import doctor
 
-    return doctor.main(as_json=arguments.json)
+    return doctor.main(arguments.db, as_json=arguments.json)
 
 
 def _tui(arguments: argparse.Namespace) -> int:
-    if arguments.json:
+    if arguments.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        # What can be told without a screen is told; scripts and pipes get here.
         return _status(arguments)
     from tui.app import run
     from tui.terminal import TerminalUnusable
@@ -240,7 +244,6 @@ def _tui(arguments: argparse.Namespace) -> int:
     try:
         return run(arguments.db)
     except TerminalUnusable as error:
-        # What can be told without a screen is told; scripts and serial consoles get here.
         _complain(error.message, error.hint)
         return _status(arguments)
 

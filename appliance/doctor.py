@@ -36,9 +36,9 @@ class Check:
     hint: str = ""
 
 
-def main(*, as_json: bool) -> int:
+def main(db: Path, *, as_json: bool) -> int:
     """Print every check; 1 if one failed."""
-    checks = examine()
+    checks = examine(db=db)
     if as_json:
         print(json.dumps({"checks": [asdict(check) for check in checks]}, indent=2))
     else:
@@ -54,9 +54,9 @@ def main(*, as_json: bool) -> int:
     return EXIT_FAILED if any(check.verdict is Verdict.FAIL for check in checks) else EXIT_OK
 
 
-def examine(*, db: Path = paths.HISTORY_DB, mdadm_conf: Path = _MDADM_CONF) -> list[Check]:
+def examine(*, db: Path, mdadm_conf: Path = _MDADM_CONF) -> list[Check]:
     """Look at programs, units, configuration and history, in the order of a boot."""
-    on_appliance = services.systemd_is_running() and _installed(services.ASSEMBLE_UNIT)
+    on_appliance = services.systemd_is_running() and services.is_installed(services.ASSEMBLE_UNIT)
     checks = [_fio(), *(_tool(name, required=on_appliance) for name in _STORAGE_TOOLS)]
     checks.append(_layout())
     if on_appliance:
@@ -64,13 +64,6 @@ def examine(*, db: Path = paths.HISTORY_DB, mdadm_conf: Path = _MDADM_CONF) -> l
         checks.append(_unit(services.BENCH_TIMER.format(suite="smoke")))
     checks.append(_history(db, required=on_appliance))
     return checks
-
-
-def _installed(unit: str) -> bool:
-    return any(
-        (Path(folder) / unit).exists()
-        for folder in ("/etc/systemd/system", "/usr/lib/systemd/system")
-    )
 
 
 def _fio() -> Check:

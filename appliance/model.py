@@ -419,6 +419,13 @@ class RunRecord:
     time_factor: float = 1.0
     notes: tuple[str, ...] = ()
 
+    @property
+    def scaled(self) -> str:
+        """A warning in words if the run times were not the suite's own, else empty."""
+        if self.time_factor == 1:
+            return ""
+        return f"run times were scaled by {self.time_factor:g}: not to be quoted or compared"
+
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:

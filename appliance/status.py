@@ -24,6 +24,7 @@ from appliance.model import Disk, EpochRecord, JobResult, Machine, RunRecord, Ru
 from appliance.storage.document import inventory_from_json
 from appliance.system import services
 
+_JOURNAL_HINT = "look at: journalctl -b -t stripewright"
 _ARRAY_OK = {"clean", "active", "active-idle", "write-pending", "read-auto", "readonly"}
 
 
@@ -231,23 +232,34 @@ def _judge(
     expected_disks: int | None,
 ) -> tuple[Health, str, str]:
     if state is None:
-        return Health.UNKNOWN, state_problem, f"see: systemctl status {services.ASSEMBLE_UNIT}"
+        hint = f"look at: systemctl status {services.ASSEMBLE_UNIT}"
+        if not services.is_installed(services.ASSEMBLE_UNIT):
+            hint = "measure any directory: stripewright bench run smoke --target DIR"
+        return Health.UNKNOWN, state_problem, hint
     outcome = str(state.get("outcome", ""))
     if outcome in {"waiting", "applying"}:
         if at_work:
             return Health.WORKING, str(state.get("message", outcome)), ""
         # Killed, timed out, or stuck in a dying kernel: nobody will ever finish this line.
         said = f"the boot unit ended in the middle of its work ({state.get('message', outcome)})"
-        return Health.FAILED, said, f"see: journalctl -b -u {services.ASSEMBLE_UNIT}"
+        return Health.FAILED, said, _JOURNAL_HINT
     for volume in volumes:
         if volume.problem:
-            return Health.FAILED, volume.problem, f"see: journalctl -b -u {services.ASSEMBLE_UNIT}"
+            return (
+                Health.FAILED,
+                volume.problem,
+                f"look at: journalctl -b -u {services.ASSEMBLE_UNIT}",
+            )
     for wanted, health in (("failed", Health.FAILED), ("refused", Health.REFUSED)):
         for volume in volumes:
             if volume.outcome == wanted:
                 return health, volume.reason, volume.hint
         if outcome == wanted:
-            return health, str(state.get("message", outcome)), "see: journalctl -b -t stripewright"
+            return (
+                health,
+                str(state.get("message", outcome)),
+                "look at: journalctl -b -t stripewright",
+            )
     mounted = [_mounted_words(one, expected_disks) for one in volumes if one.mounted]
     return Health.OK, "; ".join(mounted) or str(state.get("message", "")), ""
 

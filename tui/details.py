@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from appliance.bench.capability import percent_of_published
 from appliance.model import Disk, JobResult, RunRecord
 from appliance.status import Status, VolumeStatus
 from appliance.text import bandwidth, count, duration, moment, size
@@ -102,6 +103,8 @@ def results_sheet(run: RunRecord, results: tuple[JobResult, ...], glyphs: Glyphs
         _fact("target", clean(run.target)),
         _fact("engine", clean(f"{run.engine}, {run.fio_version}")),
     ]
+    if run.scaled:
+        lines.append(_fact("scaled", run.scaled))
     if run.reason:
         lines.append(_fact("reason", clean(run.reason)))
     lines += [_fact("note", clean(note)) for note in run.notes]
@@ -114,8 +117,8 @@ def _result(result: JobResult, glyphs: Glyphs) -> list[Content]:
     mark = marks.verdict(result, glyphs)
     depth = f"QD {result.iodepth}" + (f" {glyphs.times} {result.jobs}" if result.jobs > 1 else "")
     published = ""
-    if result.published_iops:
-        share = result.iops / result.published_iops * 100
+    share = percent_of_published(result)
+    if share is not None and result.published_iops:
         published = f", {share:.0f} % of the published {count(result.published_iops)} IOPS"
     lines = [
         Content.assemble(

@@ -53,7 +53,7 @@ class MachineControl:
 def why_unable(db: Path) -> str:
     """Why nothing can be started from here, or an empty string."""
     if db != paths.HISTORY_DB:
-        return f"this shows the history in {db}; suites can be started without --db only"
+        return f"this shows the history in {db}; suites are started and cancelled without --db only"
     if not services.systemd_is_running():
         return "systemd is not the service manager here, so no unit can be started"
     return ""

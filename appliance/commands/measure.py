@@ -106,8 +106,8 @@ def run_text(record: RunRecord, found: tuple[JobResult, ...]) -> str:
         f"run {record.id}: {record.suite} {record.state}, {text.moment(record.started_at)}{took},"
         f" {text.printable(record.target)}, {record.fio_version} {record.engine}".rstrip()
     ]
-    if record.time_factor != 1:
-        lines.append(f"  run times were scaled by {record.time_factor:g}: no full measurement")
+    if record.scaled:
+        lines.append(f"  {record.scaled}")
     if record.reason:
         lines.append(f"  {text.printable(record.reason)}")
     lines += [f"  note: {text.printable(note)}" for note in record.notes]

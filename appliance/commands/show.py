@@ -92,7 +92,13 @@ def plan(inventory_file: Path | None, layout_file: Path | None, *, as_json: bool
         else probe(volume_names=layout.volume_names)
     )
     made = planner.plan(found, layout, waited=False)
-    print(json.dumps(plan_to_json(made), indent=2) if as_json else _plan_text(made))
+    if as_json:
+        print(json.dumps(plan_to_json(made), indent=2))
+    else:
+        print(_plan_text(made))
+        if made.decision is Decision.WAIT:
+            print("\n== what the boot unit does if no more disks come ==\n")
+            print(_plan_text(planner.plan(found, layout, waited=True)))
     return EXIT_REFUSED if made.decision is Decision.REFUSE else EXIT_OK
 
 

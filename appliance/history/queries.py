@@ -116,7 +116,8 @@ class Reader:
         found = self._find_run(run_id) if abs(run_id) <= _MAX_ID else []
         if not found:
             raise OperatorError(
-                f"there is no run {run_id} in {self._path}", "list them: stripewright results"
+                f"there is no run {run_id} in {self._path}",
+                "list them: stripewright results, with the same --db",
             )
         with self._understood():
             return self._as_it_is(found[0])

@@ -52,7 +52,7 @@ def run_plan(
             raise Refused(
                 f"{problem} since it was decided to overwrite it; done before:"
                 f" {_names(plan.steps[:index])}; nothing was written to it",
-                "look at that disk; then run 'stripewright assemble' again",
+                "look at that disk; then reboot",
             )
         try:
             _run_step(step, volumes[step.volume], members[step.volume], kernel)
@@ -108,8 +108,7 @@ def _explained(plan: Plan, index: int, error: OperatorError) -> StepFailed:
         f"step {index + 1} of {len(plan.steps)} failed: {error.message}"
         f" (done before: {_names(plan.steps[:index])};"
         f" not done: {_names(plan.steps[index + 1 :])}){output}",
-        f"{error.hint}; when the cause is gone, run 'stripewright assemble' again: it goes on"
-        " from what is on the disks",
+        f"{error.hint}; when the cause is gone, reboot: it goes on from what is on the disks",
     )
 
 

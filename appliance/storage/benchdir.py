@@ -20,7 +20,7 @@ from appliance.errors import OperatorError
 _MODE = 0o750
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HINT = (
-    f"remove or rename {paths.BENCH_DIR_NAME} on the volume and run 'stripewright assemble' again;"
+    f"remove or rename {paths.BENCH_DIR_NAME} on the volume and reboot;"
     " until then nothing can be measured there"
 )
 

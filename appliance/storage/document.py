@@ -47,6 +47,8 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 def load_inventory(path: Path) -> Inventory:
     """Read an inventory document. Raises :class:`UsageError` for anything else."""
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path}: not a regular file", _HINT)
     try:
         with path.open("rb") as file:
             raw = file.read(_MAX_FILE_BYTES + 1)

@@ -38,7 +38,7 @@ from appliance.system import journal, process
 _SETTLE_SECONDS = 10.0
 # Disks that change between decision and first step are decided about again, not for ever.
 _LOOKS = 3
-_AGAIN = "run 'stripewright assemble' again"
+_AGAIN = "reboot"
 
 
 @dataclass(frozen=True, slots=True)

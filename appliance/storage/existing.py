@@ -37,8 +37,7 @@ def decide_plain(volume: Volume, candidates: Sequence[Disk], disk: Disk, against
         return refuse(
             f"{call(disk)} alone carries volume '{volume.name}', but there are"
             f" {len(candidates)} disks of instance storage",
-            "copy what is needed off the volume, clear that disk yourself and run"
-            " 'stripewright assemble' again",
+            "copy what is needed off the volume, clear that disk yourself and reboot",
             [disk],
         )
     if against:
@@ -48,7 +47,7 @@ def decide_plain(volume: Volume, candidates: Sequence[Disk], disk: Disk, against
     if disk.mountpoints:
         return refuse(
             f"{call(disk)} is mounted at {', '.join(disk.mountpoints)}, not at {volume.mount}",
-            "unmount it there and run 'stripewright assemble' again",
+            "unmount it there and reboot",
             [disk],
         )
     unfinished = disk.filesystem is not None and disk.filesystem.unfinished
@@ -157,7 +156,7 @@ def decide_running(
     if array.mountpoint:
         return refuse(
             f"{array.path} is mounted at {array.mountpoint}, not at {volume.mount}",
-            "unmount it there and run 'stripewright assemble' again",
+            "unmount it there and reboot",
             ordered,
         )
     if array.filesystem is None and inventory.privileged and not array.blank:
@@ -258,8 +257,8 @@ def _incomplete(
     if array and array.state not in _NOT_RUNNING:
         return refuse(
             f"{reason}; {array.path} still runs ({array.state})",
-            "read what can still be read, unmount it, stop it with 'mdadm --stop' and run"
-            " 'stripewright assemble' again; a RAID0 cannot be repaired",
+            "read what can still be read, unmount it, stop it with 'mdadm --stop' and reboot"
+            "; a RAID0 cannot be repaired",
             survivors,
         )
     stop = (steps.stop_step(volume, array.path),) if array else ()
@@ -333,8 +332,7 @@ def _several_lost(
                 else "; ".join(f"{call(disk)}: {against[disk.id]}" for disk in unusable)
                 or f"{len(candidates)} of {wanted} disks are here"
             ),
-            "bring the missing disks back, or free those that are in use, and run"
-            " 'stripewright assemble' again",
+            "bring the missing disks back, or free those that are in use, and reboot",
             disks,
         )
     stop = tuple(steps.stop_step(volume, array.path) for array in held)

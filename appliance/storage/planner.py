@@ -40,8 +40,7 @@ _GRAVITY = (
 )
 _CLEAR_HINT = (
     "nothing was written. If the contents are needed, copy them elsewhere; if they are not,"
-    " clear the disk yourself ('wipefs --no-act DISK' shows what is there); then run"
-    " 'stripewright assemble' again"
+    " clear the disk yourself ('wipefs --no-act DISK' shows what is there); then reboot"
 )
 
 

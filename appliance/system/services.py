@@ -14,6 +14,7 @@ from appliance.errors import CommandFailed, OperatorError, Refused
 from appliance.system import process
 
 _TIMEOUT_SECONDS = 20.0
+_UNIT_FOLDERS = (Path("/etc/systemd/system"), Path("/usr/lib/systemd/system"))
 BENCH_UNIT = "stripewright-bench@{suite}.service"
 BENCH_TIMER = "stripewright-bench@{suite}.timer"
 ASSEMBLE_UNIT = "stripewright-assemble.service"
@@ -37,6 +38,11 @@ class UnitState:
 def systemd_is_running() -> bool:
     """Whether systemd is the service manager here (``sd_booted(3)``)."""
     return Path("/run/systemd/system").is_dir()
+
+
+def is_installed(unit: str) -> bool:
+    """Whether there is a file for ``unit``: on the appliance, and not on a laptop."""
+    return any((folder / unit).exists() for folder in _UNIT_FOLDERS)
 
 
 def unit_state(name: str) -> UnitState:

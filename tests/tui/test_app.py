@@ -59,7 +59,7 @@ async def test_overview_answers_in_one_look(size):
         "█",
         "4 of 5 valid",
         "✗ COVERAGE",
-        "▲ CPU",
+        "▲ DEPTH",
         "rand-write-4k",
         "next in 4 h 12 min",
         "Start smoke",
@@ -277,7 +277,7 @@ async def test_results_explain_every_verdict(size):
         assert "36 % of the published" in text
         await pilot.press("pagedown", "end")
         await settled(pilot)
-        assert "CPU fio used 97 %" in screen_text(acted.app)
+        assert "DEPTH 0.9 I/Os in flight" in screen_text(acted.app)
         await pilot.press("escape")
         await settled(pilot)
         assert not isinstance(acted.app.screen, ReadingScreen)

@@ -168,6 +168,6 @@ def test_closed_streams_are_no_traceback(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_terminal_that_knows_only_ascii_gets_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
-    monkeypatch.setattr(doctor, "examine", lambda: [doctor.Check("x", doctor.Verdict.OK, "µ")])
+    monkeypatch.setattr(doctor, "examine", lambda **_: [doctor.Check("x", doctor.Verdict.OK, "µ")])
     assert cli.main(["doctor"]) == EXIT_OK
     assert written.getvalue().splitlines()[1] == rb"\u2713 ok  x      \xb5"

@@ -134,6 +134,7 @@ def _last(run: RunRecord, status: Status, view: View, width: int, rows: int) -> 
     note = Content.assemble(
         (mark.text, mark.style),
         (verdicts, verdict_style),
+        (f" {glyphs.dot} scaled, not to be quoted" if run.scaled else "", marks.WARN),
         (f" {glyphs.dot} {_ago(view.wall - ended)}{_next(status, view)}", marks.MUTED),
     )
     lines = [section(f"LAST SUITE {clean(run.suite)}", note, width, glyphs)]
