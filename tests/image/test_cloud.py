@@ -44,7 +44,10 @@ def test_keys_and_host_name_come_from_the_cloud(
         assert guest.root.sh("cat /etc/sudoers /etc/sudoers.d/* 2>/dev/null || true") == ""
         groups = set(operator.run(["id", "-nG"]).stdout.split())
         assert groups == {"operator", "systemd-journal", "stripewright-operators"}
-        assert "ssh_host_ed25519_key" in guest.root.sh("ls /etc/ssh")
+        # sshd offers one key, whatever else makes key files at first boot; and it is there.
+        offered = guest.root.sh("cat /etc/ssh/sshd_config.d/*.conf | grep '^HostKey'").split()
+        assert offered == ["HostKey", "/etc/ssh/ssh_host_ed25519_key"]
+        assert guest.root.sh("wc -c < /etc/ssh/ssh_host_ed25519_key").strip() != "0"
         assert "/mnt" not in guest.root.sh("cat /proc/mounts")
 
         # No disks at all: told as such, and nothing to measure is told as well.
