@@ -6,7 +6,7 @@ VENV := $(CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 PYTHON := $(VENV)/bin/python
 SOURCES := appliance tui tests
 
-.PHONY: help run test check lint format unit fio lab image-tests image screens lock setup clean
+.PHONY: help run test check lint format unit fio lab soak bench image-tests image screens lock setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,8 +34,17 @@ unit: $(VENV)/ready
 fio: $(VENV)/ready ## Real fio on temporary files
 	$(PYTHON) -m pytest -q tests/fio
 
-lab: $(VENV)/ready ## Real md and XFS in a guest kernel
-	$(PYTHON) -m pytest -q tests/lab
+lab: $(VENV)/ready ## The scenario catalogue and some kill points, on real md, LVM, XFS and ext4 in a guest kernel
+	$(PYTHON) -m pytest -q -s tests/lab
+
+soak: setup ## Kill every step everywhere, many random inventories, the catalogue again (an hour or two)
+	$(PYTHON) -m tests.lab.kills.host --json $(CACHE)/kills.json
+	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest -q -n auto tests/unit/test_planner_properties.py
+	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
+	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
+
+bench: setup ## Create, assemble and plan: seconds, beside a minimal shell script
+	$(PYTHON) -m tests.bench --json $(CACHE)/bench.json
 
 image-tests: $(VENV)/ready ## Boot the built image, again and again
 	$(PYTHON) -m pytest -q tests/image

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,9 @@ from typing import NoReturn
 from appliance import __version__, paths
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, OperatorError
 from appliance.text import printable
+
+# As long as an executor can be at work: a confirmed plan grows filesystems.
+_PATIENCE_SECONDS = 3600.0
 
 Handler = Callable[[argparse.Namespace], int]
 
@@ -102,6 +106,28 @@ def _parser() -> argparse.ArgumentParser:
     plan = command("plan", "what would be done to the disks, and why", _plan)
     plan.add_argument("--inventory", type=Path, metavar="FILE", help="plan for this document")
     plan.add_argument("--layout", type=Path, metavar="FILE", help="plan for this layout.toml")
+    plan.add_argument(
+        "--remove",
+        type=_volume_name,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="take this volume down and release its disks",
+    )
+    plan.add_argument(
+        "--erase",
+        action="append",
+        default=[],
+        metavar="SERIAL",
+        help="give up what is on the disk with this serial",
+    )
+    apply = command("apply", "carry out the plan that was confirmed", _apply)
+    apply.add_argument(
+        "--confirm", required=True, metavar="DIGEST", help="the digest that 'plan' printed"
+    )
+    initialise = command("initialise", "read a volume restored from a snapshot", _initialise)
+    initialise.add_argument("volume", type=_volume_name, metavar="VOLUME")
+    initialise.add_argument("--stop", action="store_true", help="stop; it goes on later")
     command("suites", "the benchmark suites there are", _suites)
     _add_bench(command("bench", "measure", _bench_without_action, json="no"))
     results = command("results", "what was measured, with verdicts", _results)
@@ -113,15 +139,36 @@ def _parser() -> argparse.ArgumentParser:
     _add_db(command("tui", "the screens (with --json: what they start from)", _tui))
 
     # What units run. They are commands so that they can be run by hand, too.
-    command(
+    assemble = command(
         "assemble",
         "what the boot unit runs: writes to disks (create, assemble, mount); root",
         _assemble,
         json="no",
     )
+    assemble.add_argument(
+        "--again", action="store_true", help="look again; wait for whoever is at work"
+    )
     notice = command("notice", "what a failed unit runs: journal it", _notice, json="no")
     notice.add_argument("unit")
+    _add_hidden(commands)
     return parser
+
+
+def _add_hidden(commands: argparse._SubParsersAction[_Parser]) -> None:
+    """Commands of units, and the chores that plans show: real, and not in the list."""
+    for name, argument, many in (
+        ("chore", "words", "*"),
+        ("plan-request", "name", None),
+        ("apply-request", "name", None),
+        ("read-through", "name", None),
+        ("watch", "", None),
+        ("tune-undo", "", None),
+        ("hold-cpu-latency", "", None),
+    ):
+        sub = commands.add_parser(name)
+        sub.set_defaults(handler=_work, work=name)
+        if argument:
+            sub.add_argument(argument, nargs=many)
 
 
 def _add_bench(bench: argparse.ArgumentParser) -> None:
@@ -161,6 +208,12 @@ def _run_id(text: str) -> int:
     return int(text)
 
 
+def _volume_name(text: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,11}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be the name of a volume")
+    return text
+
+
 def _positive(text: str) -> float:
     try:
         value = float(text)
@@ -188,9 +241,42 @@ def _inventory(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from appliance.commands import show
+    from appliance.commands import planning
 
-    return show.plan(arguments.inventory, arguments.layout, as_json=arguments.json)
+    return planning.plan(
+        inventory_file=arguments.inventory,
+        layout_file=arguments.layout,
+        remove=arguments.remove,
+        erase=arguments.erase,
+        as_json=arguments.json,
+    )
+
+
+def _apply(arguments: argparse.Namespace) -> int:
+    from appliance.commands import planning
+
+    return planning.apply(arguments.confirm, as_json=arguments.json)
+
+
+def _initialise(arguments: argparse.Namespace) -> int:
+    from appliance.commands import reading
+
+    return reading.initialise(arguments.volume, stop=arguments.stop, as_json=arguments.json)
+
+
+def _work(arguments: argparse.Namespace) -> int:
+    from appliance.commands import work
+
+    does: dict[str, Callable[[], int]] = {
+        "chore": lambda: work.chore(arguments.words),
+        "plan-request": lambda: work.plan_request(arguments.name),
+        "apply-request": lambda: work.apply_request(arguments.name),
+        "read-through": lambda: work.read_through(arguments.name),
+        "watch": work.watch,
+        "tune-undo": work.tune_undo,
+        "hold-cpu-latency": work.hold_cpu_latency,
+    }
+    return does[arguments.work]()
 
 
 def _suites(arguments: argparse.Namespace) -> int:
@@ -248,10 +334,11 @@ def _tui(arguments: argparse.Namespace) -> int:
         return _status(arguments)
 
 
-def _assemble(_: argparse.Namespace) -> int:
+def _assemble(arguments: argparse.Namespace) -> int:
     from appliance.storage import executor
 
-    return executor.boot(paths.LAYOUT_FILE)
+    patience_seconds = _PATIENCE_SECONDS if arguments.again else 0.0
+    return executor.boot(paths.LAYOUT_FILE, patience_seconds=patience_seconds)
 
 
 def _notice(arguments: argparse.Namespace) -> int:

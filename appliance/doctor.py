@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +17,13 @@ from appliance import paths, text
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError
 from appliance.system import process, services
 
-_STORAGE_TOOLS = ("mdadm", "mkfs.xfs", "xfs_info", "wipefs", "blkid", "mount", "udevadm")
+_STORAGE_TOOLS = (
+    "mdadm", "lvm", "mkfs.xfs", "xfs_info", "xfs_growfs", "mkfs.ext4", "dumpe2fs", "resize2fs",
+    "wipefs", "blkid", "mount", "umount", "udevadm",
+)  # fmt: skip
+_LVM_RULE = Path("/etc/udev/rules.d/69-lvm.rules")
+_SPOOL_MODE = 0o1730
+_SPOOL_HINT = "systemd-tmpfiles makes it: systemctl restart systemd-tmpfiles-setup.service"
 _MDADM_CONF = Path("/etc/mdadm/mdadm.conf")
 
 
@@ -60,7 +67,8 @@ def examine(*, db: Path, mdadm_conf: Path = _MDADM_CONF) -> list[Check]:
     checks = [_fio(), *(_tool(name, required=on_appliance) for name in _STORAGE_TOOLS)]
     checks.append(_layout())
     if on_appliance:
-        checks += [_auto_assembly(mdadm_conf), _unit(services.ASSEMBLE_UNIT)]
+        checks += [_auto_assembly(mdadm_conf), _auto_activation(), _spool()]
+        checks += [_unit(services.ASSEMBLE_UNIT), _unit(services.WATCH_UNIT)]
         checks.append(_unit(services.BENCH_TIMER.format(suite="smoke")))
     checks.append(_history(db, required=on_appliance))
     return checks
@@ -89,8 +97,11 @@ def _layout() -> Check:
         layout = load_layout(paths.LAYOUT_FILE)
     except OperatorError as error:
         return Check("layout", Verdict.FAIL, error.message, error.hint)
-    names = ", ".join(f"{volume.name} at {volume.mount}" for volume in layout.volumes)
-    return Check("layout", Verdict.OK, f"{layout.source}: {names}")
+    names = ", ".join(
+        f"{volume.name} at {volume.mount}" if volume.mount else f"{volume.name}, no filesystem"
+        for volume in layout.volumes
+    )
+    return Check("layout", Verdict.OK, f"{layout.source}: {names or 'no volumes'}")
 
 
 def _auto_assembly(conf: Path) -> Check:
@@ -106,6 +117,31 @@ def _auto_assembly(conf: Path) -> Check:
         f"{conf} does not switch it off",
         "arrays could come up under a name nobody chose: add the line 'AUTO -all'",
     )
+
+
+def _auto_activation(rule: Path = _LVM_RULE) -> Check:
+    """LVM's rule activates groups on its own; the image masks it by an empty one of that name."""
+    if rule.exists() and rule.stat().st_size == 0:
+        return Check("LVM auto-activation", Verdict.OK, f"off ({rule})")
+    return Check(
+        "LVM auto-activation",
+        Verdict.WARN,
+        f"{rule} does not switch it off",
+        "our groups are made without auto-activation, but foreign ones come up: mask that rule",
+    )
+
+
+def _spool(spool: Path = paths.SPOOL_DIR) -> Check:
+    """Requests of operators go here; whoever else could write there could ask, too."""
+    try:
+        status = spool.lstat()
+    except OSError as error:
+        return Check("requests", Verdict.FAIL, f"{spool}: {error.strerror}", _SPOOL_HINT)
+    mode = stat.S_IMODE(status.st_mode)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != 0 or mode != _SPOOL_MODE:
+        found = f"{spool} belongs to user {status.st_uid}, mode {mode:04o}"
+        return Check("requests", Verdict.FAIL, found, _SPOOL_HINT)
+    return Check("requests", Verdict.OK, f"{spool}")
 
 
 def _unit(name: str) -> Check:

@@ -10,8 +10,28 @@ RUN_DIR = Path("/run/stripewright")
 # Written by the boot unit (root), read by everybody: what it saw and what it decided.
 STATE_FILE = RUN_DIR / "state.json"
 LOCK_FILE = RUN_DIR / "lock"
+# How far a confirmed plan is; root's, read by everybody.
+APPLY_FILE = RUN_DIR / "apply.json"
+# What root planned for a request, by the request's hash, and requests by their plan's digest.
+PLANS_DIR = RUN_DIR / "plans"
+DIGESTS_DIR = RUN_DIR / "digests"
+# Where operators leave requests: the only directory of ours in which they may write.
+SPOOL_DIR = Path("/var/spool/stripewright")
+# Kernel settings as they were before the layout's [tuning] changed them.
+TUNING_FILE = RUN_DIR / "tuning.json"
+# There only while a layout declares a CPU latency; the number in it is microseconds.
+CPU_LATENCY_FILE = RUN_DIR / "cpu-latency"
+# How far volumes were read through. Root's own: /var/lib/stripewright is the service user's.
+INITIALISE_DIR = Path("/var/lib/stripewright-initialise")
+# Mount units that are written for the declared volumes.
+UNIT_DIR = Path("/etc/systemd/system")
 # Stable device links, made by units/udev: /dev/stripewright/<volume>.
 DEVICE_DIR = Path("/dev/stripewright")
 # The one directory, below a volume's mount point, in which benchmarks may write.
 BENCH_DIR_NAME = ".stripewright-bench"
 SERVICE_USER = "stripewright"
+
+
+def initialise_file(volume: str) -> Path:
+    """How far the reading of ``volume`` is, for everybody to see."""
+    return RUN_DIR / f"initialise-{volume}.json"

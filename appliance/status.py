@@ -21,15 +21,21 @@ from appliance import paths
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model import Disk, EpochRecord, JobResult, Machine, RunRecord, RunState
+from appliance.storage import initialise, tuning
 from appliance.storage.document import inventory_from_json
+from appliance.storage.tuning import Setting
 from appliance.system import services
 
 _JOURNAL_HINT = "look at: journalctl -b -t stripewright"
+# A reader that has not said anything for so long is not there any more.
+_QUIET_SECONDS = 60.0
 _ARRAY_OK = {"clean", "active", "active-idle", "write-pending", "read-auto", "readonly"}
 
 
 class Health(StrEnum):
     OK = "ok"
+    # Up and whole for those who use it, but a member is missing: the next loss is one too many.
+    DEGRADED = "degraded"
     WORKING = "working"
     REFUSED = "refused"
     FAILED = "failed"
@@ -57,14 +63,31 @@ class VolumeStatus:
     size_bytes: int | None
     free_bytes: int | None
     problem: str = ""
+    filesystem: str = "xfs"
+    data_disks: int | None = None
+    degraded: int = 0
+    sync: str = ""
+    initialised: str = ""
+
+    @property
+    def is_up(self) -> bool:
+        """Mounted, or, without a filesystem, there."""
+        return self.mounted or (self.outcome == "up" and not self.problem)
 
     @property
     def geometry_proved(self) -> bool:
-        """Whether the filesystem's geometry, as read back, is chunk × members."""
+        """Whether the filesystem's geometry, as read back, is chunk × members that hold data.
+
+        A single disk has no stripe to be aligned to, and a volume without filesystem nothing that
+        could be aligned.
+        """
+        if not self.level or self.filesystem == "none":
+            return True
+        data_disks = len(self.members) if self.data_disks is None else self.data_disks
         return (
             self.chunk_bytes is not None
             and self.sunit_bytes == self.chunk_bytes
-            and self.swidth_bytes == self.chunk_bytes * len(self.members)
+            and self.swidth_bytes == self.chunk_bytes * data_disks
         )
 
 
@@ -85,6 +108,7 @@ class Status:
     last_results: tuple[JobResult, ...]
     next_run_at: float | None
     history_problem: str
+    tuning: tuple[Setting, ...] = ()
 
 
 def read_status(
@@ -103,7 +127,7 @@ def read_status(
         state,
         state_problem,
         volumes,
-        at_work=_boot_unit_is_at_work(state),
+        at_work=_somebody_is_at_work(state),
         expected_disks=None if machine is None else machine.expected_disks,
     )
     epoch = running = last = None
@@ -131,6 +155,7 @@ def read_status(
         last_results=results,
         next_run_at=_next_run(),
         history_problem=history_problem,
+        tuning=tuning.load(paths.TUNING_FILE),
     )
 
 
@@ -179,9 +204,11 @@ def _volume(entry: dict[str, Any], mounts: dict[str, str], sys_block: Path) -> V
         with contextlib.suppress(OSError):
             usage = os.statvfs(mount)
             free_bytes = usage.f_bavail * usage.f_frsize
-    problem = ""
-    if entry.get("outcome") == "mounted":
+    problem = sync = ""
+    degraded = 0
+    if entry.get("outcome") in {"mounted", "up"}:
         problem = _live_problem(mount, mounted, device, mounts, sys_block)
+        degraded, sync = _live_array(sys_block / Path(device).resolve().name / "md")
     return VolumeStatus(
         name=str(entry.get("name", "")),
         decision=str(entry.get("decision", "")),
@@ -200,21 +227,56 @@ def _volume(entry: dict[str, Any], mounts: dict[str, str], sys_block: Path) -> V
         size_bytes=entry.get("size_bytes"),
         free_bytes=free_bytes,
         problem=problem,
+        filesystem=str(entry.get("filesystem") or ("xfs" if mount else "none")),
+        data_disks=entry.get("data_disks"),
+        degraded=degraded,
+        sync=sync,
+        initialised=_initialised(str(entry.get("name", ""))),
     )
+
+
+def _live_array(md: Path) -> tuple[int, str]:
+    """How many members an array lacks, and what it does about it (``recover 12 %``)."""
+    degraded, action = _read(md / "degraded"), _read(md / "sync_action")
+    done, _, total = _read(md / "sync_completed").partition(" / ")
+    share = f" {int(done) * 100 // int(total)} %" if done.isdecimal() and total.isdecimal() else ""
+    sync = f"{action}{share}" if action not in {"", "idle"} else ""
+    return int(degraded) if degraded.isdecimal() else 0, sync
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _initialised(volume: str) -> str:
+    """How far the reading of the volume is, if it was ever asked for since boot."""
+    found = initialise.load(paths.initialise_file(volume)) if volume else None
+    if found is None:
+        return ""
+    state = str(found.get("state", ""))
+    if state == "running" and time.time() - float(found.get("at", 0.0)) > _QUIET_SECONDS:
+        state = "stopped"
+    done, total = int(found.get("done_bytes", 0)), int(found.get("total_bytes", 0))
+    words = f"{state}, {done * 100 // total if total else 0} %"
+    errors = int(found.get("error_count", 0))
+    return f"{words}, {errors} read errors" if errors else words
 
 
 def _live_problem(
     mount: str, mounted: bool, device: str, mounts: dict[str, str], sys_block: Path
 ) -> str:
     """What is no longer as the boot unit left it, in words, or an empty string."""
-    if not mounted:
+    if mount and not mounted:
         return f"{mount} is no longer mounted"
     kernel_name = Path(device).resolve().name
     try:
         expected = (sys_block / kernel_name / "dev").read_text().strip()
     except OSError:
         return f"{device} has gone"
-    if mounts[mount] != expected:
+    if mount and mounts[mount] != expected:
         return f"something else is mounted at {mount}"
     array_state = sys_block / kernel_name / "md" / "array_state"
     if array_state.exists() and (value := array_state.read_text().strip()) not in _ARRAY_OK:
@@ -240,8 +302,11 @@ def _judge(
     if outcome in {"waiting", "applying"}:
         if at_work:
             return Health.WORKING, str(state.get("message", outcome)), ""
-        # Killed, timed out, or stuck in a dying kernel: nobody will ever finish this line.
-        said = f"the boot unit ended in the middle of its work ({state.get('message', outcome)})"
+        # Killed, or timed out: nobody will ever finish this line.
+        said = (
+            "the boot unit, or whoever applied a plan, ended in the middle of its work"
+            f" ({state.get('message', outcome)})"
+        )
         return Health.FAILED, said, _JOURNAL_HINT
     for volume in volumes:
         if volume.problem:
@@ -250,24 +315,34 @@ def _judge(
                 volume.problem,
                 f"look at: journalctl -b -u {services.ASSEMBLE_UNIT}",
             )
+    # Of the disks that the machine has, each volume has a part, unless there is but one.
+    of_all = expected_disks if len(volumes) == 1 else None
+    up = "; ".join(_mounted_words(one, of_all) for one in volumes if one.is_up)
+    also = f"; {up}" if up else ""
     for wanted, health in (("failed", Health.FAILED), ("refused", Health.REFUSED)):
         for volume in volumes:
             if volume.outcome == wanted:
-                return health, volume.reason, volume.hint
+                one = f"{volume.name}: " if len(volumes) > 1 else ""
+                return health, f"{one}{volume.reason}{also}", volume.hint
         if outcome == wanted:
+            hint = str(state.get("hint") or _JOURNAL_HINT)
+            return health, str(state.get("message", outcome)), hint
+    for volume in volumes:
+        if volume.degraded:
+            doing = f" ({volume.sync})" if volume.sync else ""
             return (
-                health,
-                str(state.get("message", outcome)),
-                "look at: journalctl -b -t stripewright",
+                Health.DEGRADED,
+                f"{volume.name} lacks {volume.degraded} of {len(volume.members)} members{doing}",
+                "" if volume.sync else "give it a blank disk of the same kind and reboot",
             )
-    mounted = [_mounted_words(one, expected_disks) for one in volumes if one.mounted]
-    return Health.OK, "; ".join(mounted) or str(state.get("message", "")), ""
+    return Health.OK, up or str(state.get("message", "")), ""
 
 
 def _mounted_words(volume: VolumeStatus, expected_disks: int | None) -> str:
     found = len(volume.members)
     of_all = f" of {expected_disks}" if expected_disks is not None else ""
-    return f"{volume.name} is mounted at {volume.mount}, {found}{of_all} disks"
+    where = f"mounted at {volume.mount}" if volume.mount else f"up as {volume.device}"
+    return f"{volume.name} is {where}, {found}{of_all} {'disk' if found == 1 else 'disks'}"
 
 
 def _runs(
@@ -282,16 +357,10 @@ def _runs(
     return running, last, () if last is None else reader.results(last.id)
 
 
-def _boot_unit_is_at_work(state: dict[str, Any] | None) -> bool:
-    """Whether whoever wrote ``waiting`` or ``applying`` can still finish it."""
-    if state is None or state.get("outcome") not in {"waiting", "applying"}:
-        return False
-    if not services.systemd_is_running():
-        return True
-    try:
-        return services.unit_state(services.ASSEMBLE_UNIT).active == "activating"
-    except OperatorError:
-        return True
+def _somebody_is_at_work(state: dict[str, Any] | None) -> bool:
+    """Whether whoever wrote ``waiting`` or ``applying`` is still there to finish it."""
+    pid = (state or {}).get("pid")
+    return isinstance(pid, int) and pid > 0 and Path(f"/proc/{pid}").exists()
 
 
 def _next_run() -> float | None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# HYPOTHESIS_PROFILE=nightly is what `make soak` runs.
+settings.register_profile("default", max_examples=150, deadline=None)
+settings.register_profile("nightly", max_examples=20_000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 _TESTS = Path(__file__).parent
 # The rungs that run the real thing (docs/architecture.md); all others are pure.

@@ -16,9 +16,9 @@ _LABEL_CELLS = 14
 
 
 def member_of(disk: Disk, status: Status | None) -> VolumeStatus | None:
-    """Find the mounted volume that ``disk`` is a part of, by path or serial as probed."""
+    """Find the volume that ``disk`` is a part of, by path or serial as probed."""
     for volume in () if status is None else status.volumes:
-        if volume.mounted and (
+        if volume.is_up and (
             disk.path in volume.members
             or (disk.serial != "" and disk.serial in volume.member_serials)
         ):

@@ -272,7 +272,7 @@ class Feed:
         """Label, kernel name and whether it is a member, for all mounted volumes."""
         devices: list[tuple[str, str, bool]] = []
         for volume in () if self._latest.status is None else self._latest.status.volumes:
-            if not volume.mounted or not volume.device:
+            if not volume.is_up or not volume.device:
                 continue
             name = self.sources.device_name(volume.device)
             devices.append((volume.name, name, False))

@@ -69,6 +69,7 @@ def health(value: Health, glyphs: Glyphs) -> Mark:
     """Mark of the machine's health."""
     return {
         Health.OK: Mark(glyphs.good, "HEALTHY", GOOD),
+        Health.DEGRADED: Mark(glyphs.warn, "DEGRADED", WARN),
         Health.WORKING: Mark(glyphs.busy, "WORKING", BUSY),
         Health.REFUSED: Mark(glyphs.warn, "REFUSED", WARN),
         Health.FAILED: Mark(glyphs.bad, "FAILED", BAD),

@@ -1,4 +1,4 @@
-"""``status``, ``inventory`` and ``plan``: look, and change nothing."""
+"""``status`` and ``inventory``: look, and change nothing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from appliance import paths, text
-from appliance.errors import EXIT_OK, EXIT_REFUSED
-from appliance.model import Decision, Disk, Plan
+from appliance.errors import EXIT_OK
+from appliance.model import Disk
 from appliance.status import Health, Status, VolumeStatus, read_status
 
 _MARKS = {
     Health.OK: "● HEALTHY",
+    Health.DEGRADED: "▲ DEGRADED",
     Health.WORKING: "◐ WORKING",
     Health.REFUSED: "▲ REFUSED",
     Health.FAILED: "✗ FAILED",
@@ -41,6 +42,8 @@ def status(db: Path, *, as_json: bool) -> int:
         print("\n" + _volume(volume))
     if now.disks:
         print("\n" + _disk_table(now.disks))
+    for setting in now.tuning:
+        print(f"tuning: {setting.path} is {setting.value}, was {setting.before}")
     if now.epoch is not None:
         print(f"\nepoch {now.epoch.id}, since {text.moment(now.epoch.opened_at)}")
     if now.running is not None:
@@ -64,7 +67,7 @@ def inventory(*, as_json: bool) -> int:
     from appliance.storage.document import inventory_to_json
     from appliance.storage.layout import load_layout
 
-    found = probe(volume_names=load_layout(paths.LAYOUT_FILE).volume_names)
+    found = probe(layout=load_layout(paths.LAYOUT_FILE))
     if as_json:
         print(json.dumps(inventory_to_json(found), indent=2))
         return EXIT_OK
@@ -75,31 +78,6 @@ def inventory(*, as_json: bool) -> int:
     if not found.privileged:
         print("\nseen without root: signatures come from udev, contents were not read")
     return EXIT_OK
-
-
-def plan(inventory_file: Path | None, layout_file: Path | None, *, as_json: bool) -> int:
-    """Print what would be done. Exit 3 if that is a refusal."""
-    from appliance.storage import planner
-    from appliance.storage.devices import probe
-    from appliance.storage.document import load_inventory, plan_to_json
-    from appliance.storage.layout import load_layout
-
-    # A layout that was named must exist; the appliance's own may be absent (built-in default).
-    layout = load_layout(layout_file or paths.LAYOUT_FILE, must_exist=layout_file is not None)
-    found = (
-        load_inventory(inventory_file)
-        if inventory_file
-        else probe(volume_names=layout.volume_names)
-    )
-    made = planner.plan(found, layout, waited=False)
-    if as_json:
-        print(json.dumps(plan_to_json(made), indent=2))
-    else:
-        print(_plan_text(made))
-        if made.decision is Decision.WAIT:
-            print("\n== what the boot unit does if no more disks come ==\n")
-            print(_plan_text(planner.plan(found, layout, waited=True)))
-    return EXIT_REFUSED if made.decision is Decision.REFUSE else EXIT_OK
 
 
 def _status_document(now: Status) -> dict[str, object]:
@@ -121,6 +99,7 @@ def _status_document(now: Status) -> dict[str, object]:
         "last_run": None if now.last_run is None else run_to_json(now.last_run),
         "last_results": [result_to_json(result) for result in now.last_results],
         "next_run_at": now.next_run_at,
+        "tuning": [asdict(setting) for setting in now.tuning],
         "history_problem": now.history_problem,
     }
 
@@ -130,17 +109,32 @@ def _volume(volume: VolumeStatus) -> str:
         f"volume {text.printable(volume.name)}: {volume.outcome} ({volume.decision})",
         f"  {text.printable(volume.reason)}",
     ]
-    if volume.outcome == "mounted":
-        where = volume.mount if volume.mounted else f"{volume.mount} (NOT MOUNTED)"
-        free = "" if volume.free_bytes is None else f", {text.size(volume.free_bytes)} free"
-        lines.append(f"  {volume.device} at {where}, {text.size(volume.size_bytes or 0)}{free}")
-        proved = "proved" if volume.geometry_proved else "NOT AS DECLARED"
-        lines.append(
-            f"  {volume.level or 'single disk'}, {len(volume.members)} disks,"
-            f" chunk {_size(volume.chunk_bytes)};"
-            f" sunit {_size(volume.sunit_bytes)}, swidth {_size(volume.swidth_bytes)}: {proved}"
-        )
+    if volume.outcome in {"mounted", "up"}:
+        lines += _volume_facts(volume)
+    if volume.initialised:
+        lines.append(f"  read through: {text.printable(volume.initialised)}")
     return "\n".join(lines)
+
+
+def _volume_facts(volume: VolumeStatus) -> list[str]:
+    where = f" at {volume.mount}" if volume.mount else ", no filesystem"
+    if volume.mount and not volume.mounted:
+        where += " (NOT MOUNTED)"
+    free = "" if volume.free_bytes is None else f", {text.size(volume.free_bytes)} free"
+    shape = f"  {volume.level or 'single disk'}, {len(volume.members)} disks"
+    if volume.level:
+        shape += f", chunk {_size(volume.chunk_bytes)}"
+    if volume.mount and volume.level:
+        proved = "proved" if volume.geometry_proved else "NOT AS DECLARED"
+        shape += (
+            f"; {volume.filesystem}, sunit {_size(volume.sunit_bytes)},"
+            f" swidth {_size(volume.swidth_bytes)}: {proved}"
+        )
+    if volume.degraded:
+        shape += f"; DEGRADED: {volume.degraded} missing"
+    if volume.sync:
+        shape += f"; {volume.sync}"
+    return [f"  {volume.device}{where}, {text.size(volume.size_bytes or 0)}{free}", shape]
 
 
 def _size(size_bytes: int | None) -> str:
@@ -163,23 +157,3 @@ def _disk_table(disks: tuple[Disk, ...]) -> str:
             )
         )
     return text.table(rows)
-
-
-def _plan_text(made: Plan) -> str:
-    lines = [f"decision: {made.decision}", f"digest:   {made.digest}"]
-    for volume in made.volumes:
-        lines.append(f"\nvolume {text.printable(volume.name)}: {volume.decision}")
-        lines.append(f"  {text.printable(volume.reason)}")
-        if volume.hint:
-            lines.append(f"  next: {text.printable(volume.hint)}")
-    for number, step in enumerate(made.steps, 1):
-        lines.append(f"\n{number}. {text.printable(step.why)}")
-        lines.append(f"   $ {text.printable(' '.join(step.argv))}")
-        for gone in step.destroys:
-            lines.append(
-                f"   overwrites {text.printable(gone.path)} (serial {text.printable(gone.serial)},"
-                f" {text.size(gone.size_bytes)}): {text.printable(gone.holds)}"
-            )
-    if not made.steps:
-        lines.append("\nno steps: nothing will be written")
-    return "\n".join(lines)

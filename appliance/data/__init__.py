@@ -4,24 +4,30 @@
 many instance-storage disks an EC2 machine type is sold with and what it may do:
 counts and sizes as EC2's DescribeInstanceTypes gives them, random 4 KiB read and write
 IOPS from the instance types guide. The per-disk figures there are the totals divided by
-the number of disks; the provider publishes totals only.
+the number of disks; the provider publishes totals only. ``azure_instance_store.csv`` has
+the counts of Azure's storage-optimized sizes. Google's are not told by the machine type on
+most types (the number is chosen when the machine is made), and no type is read there.
 """
 
 from __future__ import annotations
 
-import csv
 import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from appliance.model import DiskKind
 
 
 @dataclass(frozen=True, slots=True)
 class DiskRule:
-    """One way to recognise a disk. ``vendor`` is empty where the bus has none (NVMe)."""
+    """One way to recognise a disk. ``vendor`` is empty where the bus has none (NVMe).
+
+    ``place``, if any, is what the disk's ``cloud_name`` must be. ``names_in`` is where the
+    provider keeps the disk's name (:func:`appliance.storage.nvme.cloud_name`), empty where
+    there is none. ``shared_serial``: the disks of one controller all have its serial.
+    """
 
     provider: str
     transport: str
@@ -31,10 +37,15 @@ class DiskRule:
     kind: DiskKind
     what: str
     source: str
+    place: str = ""
+    names_in: str = ""
+    shared_serial: bool = False
 
-    def matches(self, *, transport: str, vendor: str, model: str) -> bool:
+    def matches(self, *, transport: str, vendor: str, model: str, cloud_name: str = "") -> bool:
         """Exact comparison; only the padding at the end is ignored."""
         if transport != self.transport or vendor.rstrip(" ") != self.vendor:
+            return False
+        if self.place and cloud_name != self.place:
             return False
         if self.model_pattern:
             return re.fullmatch(self.model_pattern, model.rstrip(" "), re.ASCII) is not None
@@ -61,7 +72,7 @@ class InstanceType:
 
 
 def _text(name: str) -> str:
-    return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 @cache
@@ -77,15 +88,18 @@ def disk_rules() -> tuple[DiskRule, ...]:
             kind=DiskKind(row["kind"]),
             what=row["what"],
             source=row["source"],
+            place=row.get("place", ""),
+            names_in=row.get("names_in", ""),
+            shared_serial=row.get("shared_serial", False),
         )
         for row in tomllib.loads(_text("disk_models.toml"))["rule"]
     )
 
 
-def disk_rule(*, transport: str, vendor: str, model: str) -> DiskRule | None:
+def disk_rule(*, transport: str, vendor: str, model: str, cloud_name: str = "") -> DiskRule | None:
     """The rule that recognises this disk, or ``None``: then it is not ours to use."""
     for rule in disk_rules():
-        if rule.matches(transport=transport, vendor=vendor, model=model):
+        if rule.matches(transport=transport, vendor=vendor, model=model, cloud_name=cloud_name):
             return rule
     return None
 
@@ -96,6 +110,8 @@ def instance_types() -> dict[str, InstanceType]:
 
     def number(text: str) -> int | None:
         return int(text) if text else None
+
+    import csv
 
     rows = csv.DictReader(_text("aws_instance_store.csv").splitlines())
     return {
@@ -118,3 +134,18 @@ def instance_types() -> dict[str, InstanceType]:
 def instance_type(name: str) -> InstanceType | None:
     """The machine type called ``name``, or ``None`` if it has no row here."""
     return instance_types().get(name)
+
+
+@cache
+def _azure_disk_counts() -> dict[str, int]:
+    import csv
+
+    rows = csv.DictReader(_text("azure_instance_store.csv").splitlines())
+    return {row["instance_type"].casefold(): int(row["disk_count"]) for row in rows}
+
+
+def disk_count(machine_type: str) -> int | None:
+    """How many instance-storage disks a machine type of any provider is sold with, if known."""
+    row = instance_type(machine_type)
+    # Azure's names are compared without regard to case by everything of Azure's.
+    return row.disk_count if row else _azure_disk_counts().get(machine_type.casefold())

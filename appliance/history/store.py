@@ -33,7 +33,7 @@ from appliance.model import (
 from appliance.system import journal
 
 if TYPE_CHECKING:
-    from sqlite_utils.db import Table
+    from sqlite_utils.db import Database, Table
 
 _KILLED = (
     "the process that ran it is gone: it was killed, or the machine lost power; "
@@ -51,10 +51,8 @@ class History:
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, set_aside: Path | None) -> None:
-        from sqlite_utils import Database
-
         self._connection = connection
-        self._db = Database(connection, strict=True)
+        self._db: Database | None = None
         self.path = path
         self.set_aside = set_aside
         self.reaped: tuple[RunRecord, ...] = ()
@@ -110,17 +108,21 @@ class History:
         detail: str = "",
     ) -> None:
         """One line of the audit trail; ``state`` is ``started``, ``done`` or ``failed``."""
+        # Without sqlite-utils: its import would cost a boot more than all of its audit rows.
         with self._transaction():
-            self._table("audit_step").insert(
-                {
-                    "at": time.time(),
-                    "boot_id": liveness.boot_id(),
-                    "plan_digest": plan_digest,
-                    "step_index": step_index,
-                    "argv": rows.to_json(list(argv)),
-                    "state": state,
-                    "detail": detail,
-                }
+            self._connection.execute(
+                "INSERT INTO audit_step"
+                " (at, boot_id, plan_digest, step_index, argv, state, detail)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    time.time(),
+                    liveness.boot_id(),
+                    plan_digest,
+                    step_index,
+                    rows.to_json(list(argv)),
+                    state,
+                    detail,
+                ),
             )
 
     def event(self, code: str, message: str, fields: Mapping[str, str | int | float]) -> None:
@@ -349,8 +351,12 @@ class History:
         return key
 
     def _table(self, name: str) -> Table:
+        from sqlite_utils import Database
+
         from appliance.history.schema import table
 
+        if self._db is None:
+            self._db = Database(self._connection, strict=True)
         return table(self._db, name)
 
     def _all(self, sql: str, *values: object) -> list[dict[str, Any]]:

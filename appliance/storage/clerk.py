@@ -21,11 +21,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from appliance import paths
 from appliance.errors import OperatorError
-from appliance.history.store import History
+
+if TYPE_CHECKING:
+    from appliance.history.store import History
 
 # Longer than SQLite itself waits for a lock, so that a busy file says that it is busy.
 TIMEOUT_SECONDS = 25.0
@@ -46,7 +48,6 @@ class Clerk:
     def __init__(self, db: Path, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._timeout_seconds = timeout_seconds
         self._rest = b""
-        _load_code()
         self._channel, theirs = socket.socketpair()
         self._pid = os.fork()
         if self._pid == 0:
@@ -111,14 +112,16 @@ class Clerk:
             time.sleep(0.01)
 
 
-def _load_code() -> None:
-    """Import what writing needs before root is given up: only code, nothing of the history."""
-    import sqlite_utils  # noqa: F401
-
-    from appliance.history import schema  # noqa: F401
-
-
 # ------------------------------------------------------------------------- the child
+
+
+def _load_code() -> None:
+    """Import what writing needs before root is given up: only code, nothing of the history.
+
+    In the child, while the parent looks at the disks. What only a new epoch or an old file
+    needs (sqlite-utils) is imported when it is needed.
+    """
+    from appliance.history import store  # noqa: F401
 
 
 def _be_the_clerk(db: Path, channel: socket.socket) -> None:
@@ -126,6 +129,7 @@ def _be_the_clerk(db: Path, channel: socket.socket) -> None:
     status = 1
     try:
         _let_go_of_the_parents_files(channel)
+        _load_code()
         _give_up_root()
         _serve(db, channel)
         status = 0
@@ -161,6 +165,8 @@ def _give_up_root() -> None:
 
 
 def _serve(db: Path, channel: socket.socket) -> None:
+    from appliance.history.store import History
+
     history: History | None = None
     answer: dict[str, object]
     with channel.makefile("rwb") as stream:

@@ -1,90 +1,83 @@
 """The probe: everything that is known about this machine's disks, without changing any.
 
-As root each instance-storage disk is read: signatures by two probers, zero samples,
-md superblock, exclusive use. Without root the udev database is all there is, and ``blank``
-stays unknown. Disks of other kinds are never opened.
+As root each disk that could be used is read: signatures, zero samples, marks, superblocks,
+exclusive use. That is instance storage, and those network volumes that the layout
+names. Without root the udev database is all there is, and ``blank`` stays unknown. Disks of
+other kinds are never opened, but for the one command that asks a provider's NVMe disk its name.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-import pyudev
-
-from appliance.errors import OperatorError
-from appliance.model import Array, Disk, DiskKind, Filesystem, Inventory, MdMember, Signature
-from appliance.storage import blockdev, identity, md
-from appliance.storage.kernel import Kernel
+from appliance.data import DiskRule, disk_rule
+from appliance.model import Array, Disk, Inventory, Layout, Machine, MdMember
+from appliance.storage import blockdev, built, claims, identity, md, nvme, obstacles, probers
+from appliance.storage.kernel import Kernel, Mount
+from appliance.storage.layout import DEFAULT_LAYOUT
+from appliance.storage.mounted import brought_up_to_date
 from appliance.system.machine import read_machine
 
 Properties = Callable[[str], Mapping[str, str]]
 
-_READERS = 4
 _BY_ID = "/dev/disk/by-id/"
 # Which of several links names a disk best: model and serial, then the cloud's, then the rest.
 _LINK_RANK = ("nvme-", "google-", "azure-", "scsi-", "ata-", "virtio-", "wwn-")
+_MD = "linux_raid_member"
+# States of an array (Documentation/admin-guide/md.rst) in which md has its members in use.
+_RUNNING = frozenset({"clean", "active", "active-idle", "write-pending", "readonly", "read-auto"})
 
 
 def probe(
     *,
-    volume_names: Collection[str] = identity.DEFAULT_VOLUME_NAMES,
+    layout: Layout | None = None,
     kernel: Kernel | None = None,
     properties: Properties | None = None,
     privileged: bool | None = None,
 ) -> Inventory:
     """Look at every disk. Never raises for a disk: one that cannot be read says so.
 
-    ``volume_names`` are the volumes whose label makes a whole-disk filesystem ours.
+    ``layout`` gives the volumes whose label makes a whole-disk filesystem ours, the rules, and
+    the network volumes that may be looked at; without one, the built-in default.
     """
-    seen = _Probe(
-        kernel=kernel or Kernel(),
-        properties=properties or udev_properties(),
-        privileged=os.geteuid() == 0 if privileged is None else privileged,
+    seen = Probe.of(
+        kernel or Kernel(),
+        properties or udev_properties(),
+        os.geteuid() == 0 if privileged is None else privileged,
+        layout or DEFAULT_LAYOUT,
     )
-    described = {name: seen.disk(name) for name in seen.kernel.disks()}
-    # Each read is two programs and a few seeks; machines have up to 24 such disks.
-    with ThreadPoolExecutor(max_workers=_READERS) as pool:
-        disks = dict(zip(described, pool.map(seen.read, described.values()), strict=True))
+    hardware = built.controllers() if seen.privileged else built.Controllers()
+    names = list(seen.kernel.disks())
+    disks = dict(zip(names, seen.read([seen.disk(name) for name in names], hardware), strict=True))
     arrays = tuple(seen.array(name, disks) for name in seen.kernel.arrays())
+    groups: built.Groups = built.NO_GROUPS
+    if seen.privileged:
+        groups = built.read_groups(seen.kernel, list(disks.values()), seen.mounted)
+    found = [
+        replace(
+            disk,
+            lvm_member=groups.members.get(disk.path, disk.lvm_member),
+            claimed_by=seen.claimed_by(name, disk),
+        )
+        for name, disk in disks.items()
+    ]
     return Inventory(
-        machine=read_machine(sys_root=seen.kernel.sys_root, proc_root=seen.kernel.proc_root),
-        disks=tuple(identity.identify(disk, arrays, volume_names) for disk in disks.values()),
+        machine=seen.machine,
+        disks=identity.identify_all(found, arrays, groups.groups, seen.layout, seen.machine),
         arrays=arrays,
         privileged=seen.privileged,
+        groups=groups.groups,
+        hardware_drives=hardware.drives,
+        virtual_drives=hardware.virtual_drives,
     )
-
-
-def look_again(disk: Disk, kernel: Kernel, *, properties: Properties | None = None) -> str:
-    """What is no longer as ``disk`` was seen, or an empty string: the last look before a write.
-
-    Held by nobody, still the same disk, and still blank or a member of the same array.
-    ``disk.path`` is read again in full, and opened exclusively.
-    """
-    seen = _Probe(kernel=kernel, properties=properties or udev_properties(), privileged=True)
-    now = seen.read(seen.disk(Path(disk.path).name))
-    if (now.id, now.serial, now.size_bytes) != (disk.id, disk.serial, disk.size_bytes):
-        return f"is now another disk ({now.id})"
-    if now.stable_path != disk.stable_path:
-        return f"is no longer what {disk.stable_path or 'its link'} leads to"
-    if now.busy or now.mountpoints or now.holders or now.partitions or now.swap:
-        return "is now in use"
-    if disk.md_member is None:
-        return "" if now.blank else "is no longer blank"
-    identity_then = (disk.md_member.array_uuid, disk.md_member.member_uuid, disk.md_member.slot)
-    found = now.md_member
-    if found is None or (found.array_uuid, found.member_uuid, found.slot) != identity_then:
-        return "no longer has the superblock that it had"
-    if {one.kind for one in now.signatures} - {one.kind for one in disk.signatures}:
-        return "has a signature that it had not"
-    return ""
 
 
 def udev_properties() -> Properties:
     """The udev database of this machine, by kernel name."""
+    import pyudev
+
     context = pyudev.Context()
 
     def lookup(name: str) -> Mapping[str, str]:
@@ -104,29 +97,77 @@ def best_link(links: Collection[str]) -> str:
     names = [link.removeprefix(_BY_ID) for link in links if link.startswith(_BY_ID)]
 
     def rank(name: str) -> tuple[int, int, str]:
-        opaque = name.startswith(("nvme-eui.", "nvme-nvme.", "nvme-uuid."))
         place = next((at for at, p in enumerate(_LINK_RANK) if name.startswith(p)), 99)
-        return (98 if opaque else place, len(name), name)
+        return (98 if _is_opaque(name) else place, len(name), name)
 
     return _BY_ID + min(names, key=rank) if names else ""
 
 
+def _is_opaque(name: str) -> bool:
+    return name.startswith(("nvme-eui.", "nvme-nvme.", "nvme-uuid."))
+
+
+def _own_links(links: Collection[str], namespace: str) -> list[str]:
+    """``links`` without those that all namespaces of one controller claim for themselves."""
+    names = [(link, link.removeprefix(_BY_ID)) for link in links]
+    return [
+        link
+        for link, name in names
+        if not name.startswith("nvme-") or _is_opaque(name) or name.endswith(f"_{namespace}")
+    ]
+
+
 @dataclass(frozen=True, slots=True)
-class _Probe:
+class Probe:
+    """One look: what is the same for every disk, and how each of them is read."""
+
     kernel: Kernel
     properties: Properties
     privileged: bool
+    layout: Layout
+    machine: Machine
+    mounted: dict[str, list[Mount]]
+    root_disks: frozenset[str]
+    swap_disks: frozenset[str]
+    claims: tuple[claims.Claim, ...]
+
+    @classmethod
+    def of(cls, kernel: Kernel, properties: Properties, privileged: bool, layout: Layout) -> Probe:
+        """What is the same for every disk, read once."""
+        return cls(
+            kernel=kernel,
+            properties=properties,
+            privileged=privileged,
+            layout=layout,
+            machine=read_machine(
+                sys_root=kernel.sys_root, proc_root=kernel.proc_root, root=kernel.root
+            ),
+            mounted=kernel.mounted(),
+            root_disks=frozenset(kernel.root_disks()),
+            swap_disks=frozenset(kernel.swap_disks()),
+            claims=claims.read_claims(kernel.root),
+        )
 
     def disk(self, name: str) -> Disk:
         kernel, facts = self.kernel, self.properties(name)
-        node = str(kernel.dev_root / name)
         transport = kernel.transport(name)
-        link = best_link(facts.get("DEVLINKS", "").split())
         model = kernel.attribute(name, "device/model").rstrip(" ")
+        # NVMe and virtio have a PCI vendor number there, which is no name.
+        vendor = kernel.attribute(name, "device/vendor").rstrip(" ") if transport == "scsi" else ""
         serial = kernel.attribute(name, "device/serial").strip(" ")
         serial = serial or facts.get("ID_SCSI_SERIAL") or facts.get("ID_SERIAL_SHORT", "")
+        links = facts.get("DEVLINKS", "").split()
+        rule = disk_rule(transport=transport, vendor=vendor, model=model)
+        namespace = kernel.attribute(name, "nsid")
+        if rule and rule.shared_serial and serial and namespace:
+            serial, links = f"{serial}-n{namespace}", _own_links(links, namespace)
+        link = best_link(links)
+        mounts = kernel.direct_mounts(name, self.mounted)
+        holders = kernel.holders(name)
+        notes = tuple(kernel.holder_note(holder) for holder in holders)
+        signatures = probers.parse_blkid("\n".join(f"{key}={facts[key]}" for key in facts))
         return Disk(
-            path=node,
+            path=str(kernel.dev_root / name),
             id=link.removeprefix(_BY_ID)
             or kernel.attribute(name, "wwid")
             or kernel.attribute(name, "device/wwid")
@@ -134,20 +175,42 @@ class _Probe:
             model=model,
             serial=serial,
             size_bytes=kernel.size_bytes(name),
-            # NVMe and virtio have a PCI vendor number there, which is no name.
-            vendor=kernel.attribute(name, "device/vendor").rstrip(" ")
-            if transport == "scsi"
-            else "",
+            vendor=vendor,
             transport=transport,
-            signatures=_udev_signatures(facts),
+            signatures=signatures,
             partitions=kernel.partitions(name),
-            holders=kernel.holders(name),
-            mountpoints=kernel.direct_mounts(name),
-            swap=name in kernel.swap_disks(),
+            holders=holders,
+            holder_notes=notes,
+            mountpoints=tuple(mount.mountpoint for mount in mounts),
+            mount_options=mounts[0].options if mounts else "",
+            swap=name in self.swap_disks,
             read_only=kernel.attribute(name, "ro") == "1",
-            holds_root=name in kernel.root_disks(),
+            holds_root=name in self.root_disks,
             stable_path=link if self._leads_to(link, name) else "",
+            lvm_member=built.member_by_holders(signatures, notes),
+            cloud_name=self._cloud_name(name, rule, facts),
         )
+
+    def _cloud_name(self, name: str, rule: DiskRule | None, facts: Mapping[str, str]) -> str:
+        """What the provider calls the disk; see the rules in :mod:`appliance.data`."""
+        kernel = self.kernel
+        if kernel.transport(name) == "xen":
+            return name
+        if rule is None:
+            return ""
+        if rule.provider == "azure" and rule.transport == "scsi":
+            return kernel.azure_place(name)
+        if rule.provider == "gcp" and rule.transport == "scsi":
+            return facts.get("ID_SERIAL_SHORT", "")
+        namespace = kernel.attribute(name, "nsid")
+        number = int(namespace) if namespace.isdecimal() else 0
+        remote = rule.provider == "azure" and rule.shared_serial
+        if remote and number == 1:
+            return "os"
+        named = ""
+        if rule.names_in and self.privileged and number:
+            named = nvme.cloud_name(str(kernel.dev_root / name), number, rule.names_in)
+        return named or (f"lun{number - 2}" if remote and number > 1 else "")
 
     def _leads_to(self, link: str, name: str) -> bool:
         """Whether the link is there and leads to this disk: udev's database may be behind it."""
@@ -155,60 +218,95 @@ class _Probe:
         there = (dev / link.removeprefix("/dev/")).resolve()
         return bool(link) and there == (dev / name).resolve()
 
-    def read(self, disk: Disk) -> Disk:
-        """``disk`` with what only root can see, if it is one that could be used."""
-        if not self.privileged or identity.classify(disk) is not DiskKind.INSTANCE_STORE:
-            return disk
+    def read(self, disks: Sequence[Disk], hardware: built.Controllers) -> list[Disk]:
+        """``disks`` with what only root can see of those that could be used, or are a virtual
+        drive of ours.
+        """
+        wanted = [
+            disk
+            for disk in disks
+            if self.privileged
+            and (
+                identity.may_be_read(disk, self.layout, self.machine) or hardware.has_our_name(disk)
+            )
+        ]
+        running = {disk.path: read for disk in wanted if (read := self._running(disk))}
+        rest = [disk for disk in wanted if disk.path not in running]
+        seen = running | {disk.path: disk for disk in try_read(rest)}
+        return [seen.get(disk.path, disk) for disk in disks]
+
+    def _running(self, disk: Disk) -> Disk | None:
+        """A member of an array of ours that runs, by its superblock alone: md has it open and
+        says itself that it is a member, so no prober needs to be asked what it is.
+        """
+        name = disk.path.rpartition("/")[2]
+        arrays = [
+            holder
+            for holder in disk.holders
+            if self.kernel.attribute(holder, "md/array_state") in _RUNNING
+            and self.kernel.attribute(holder, f"md/dev-{name}/slot").isdecimal()
+        ]
+        if len(arrays) != 1 or len(disk.holders) != 1 or disk.partitions:
+            return None
         try:
-            return _read(disk)
-        except (OSError, OperatorError, ValueError):
-            return replace(disk, signatures=(*disk.signatures, identity.UNREADABLE))
+            member = _member(disk)
+            found = blockdev.read_marks(disk.path, disk.size_bytes, disk.serial)
+        except OSError:
+            return None
+        if member is None or not md.volume_of(member.array_name):
+            return None
+        return replace(
+            disk,
+            signatures=(md.signature(member),),
+            busy=True,
+            blank=False,
+            nonzero_offset_bytes=md.SUPERBLOCK_OFFSET_BYTES,
+            mark=found[0] if found else None,
+            md_member=member,
+        )
 
     def array(self, name: str, disks: Mapping[str, Disk]) -> Array:
-        kernel, facts = self.kernel, self.properties(name)
-        node = str(kernel.dev_root / name)
-        folder = kernel.sys_root / "block" / name / "md"
-        slots = {
-            found.name.removeprefix("dev-"): kernel.attribute(name, f"md/{found.name}/slot")
-            for found in folder.glob("dev-*")
-        }
-        members = sorted(
-            slots, key=lambda one: (not slots[one].isdecimal(), slots[one].zfill(6), one)
+        return built.read_array(
+            self.kernel,
+            name,
+            disks,
+            self.properties(name),
+            self.mounted,
+            privileged=self.privileged,
         )
-        known = [disks[one].md_member for one in members if one in disks and disks[one].md_member]
-        first = known[0] if known else None
-        chunk = kernel.attribute(name, "md/chunk_size")
-        count = kernel.attribute(name, "md/raid_disks")
-        mounts = [m for m in kernel.mounts() if m.device == kernel.attribute(name, "dev")]
-        array = Array(
-            path=node,
-            name=first.array_name if first else facts.get("MD_NAME", ""),
-            uuid=first.array_uuid if first else facts.get("MD_UUID", ""),
-            level=kernel.attribute(name, "md/level"),
-            chunk_bytes=int(chunk) if chunk.isdecimal() else 0,
-            member_count=int(count) if count.isdecimal() else 0,
-            members=tuple(disks[one].id if one in disks else one for one in members),
-            state=kernel.attribute(name, "md/array_state"),
-            size_bytes=kernel.size_bytes(name),
-            filesystem=_udev_filesystem(facts),
-            mountpoint=mounts[0].mountpoint if mounts else "",
-            mount_options=mounts[0].options if mounts else "",
+
+    def claimed_by(self, name: str, disk: Disk) -> str:
+        return claims.claimed_by(
+            disk,
+            self.claims,
+            layout=self.layout,
+            dev_root=self.kernel.dev_root,
+            links=self.properties(name).get("DEVLINKS", "").split(),
+            ephemeral=name in self.machine.ephemeral_names,
         )
-        if not self.privileged or array.size_bytes == 0 or not md.volume_of(array.name):
-            return array
-        try:
-            contents = blockdev.read_contents(node, array.size_bytes)
-            return replace(
-                array, filesystem=_filesystem(node, contents.signatures), blank=contents.blank
-            )
-        except (OSError, OperatorError, ValueError):
-            return array
 
 
-def _read(disk: Disk) -> Disk:
-    contents = blockdev.read_contents(disk.path, disk.size_bytes)
+def try_read(disks: Sequence[Disk]) -> list[Disk]:
+    """``disks`` with what is on them; one that cannot be read says so."""
+    wanted = [blockdev.Device(disk.path, disk.size_bytes, disk.serial) for disk in disks]
+    contents = blockdev.read_contents(wanted)
+    return [
+        replace(disk, signatures=(*disk.signatures, obstacles.UNREADABLE))
+        if isinstance(read := _described(disk, found), Exception)
+        else read
+        for disk, found in zip(disks, contents, strict=True)
+    ]
+
+
+def _described(disk: Disk, found: blockdev.Contents | Exception) -> Disk | Exception:
+    if isinstance(found, Exception):
+        return found
+    return probers.caught(lambda: _with(disk, found))
+
+
+def _with(disk: Disk, contents: blockdev.Contents) -> Disk:
     member = None
-    if any(found.kind == "linux_raid_member" for found in contents.signatures):
+    if any(found.kind == _MD for found in contents.signatures):
         member = _member(disk)
     return replace(
         disk,
@@ -216,8 +314,11 @@ def _read(disk: Disk) -> Disk:
         busy=blockdev.is_busy(disk.path),
         blank=contents.blank,
         nonzero_offset_bytes=contents.nonzero_offset_bytes,
+        mark=contents.mark,
         md_member=member,
-        filesystem=_filesystem(disk.path, contents.signatures),
+        filesystem=brought_up_to_date(
+            built.filesystem(disk.path, contents.signatures), next(iter(disk.mountpoints), "")
+        ),
     )
 
 
@@ -225,32 +326,8 @@ def _member(disk: Disk) -> MdMember | None:
     member = md.parse_superblock(blockdev.read_md_superblock(disk.path))
     if member is None or member.data_offset_bytes is None or not md.volume_of(member.array_name):
         return member
-    start = member.data_offset_bytes
-    nonzero = blockdev.first_nonzero(disk.path, disk.size_bytes, start_bytes=start)
-    return replace(
-        member,
-        data_zero=nonzero is None,
-        filesystem=blockdev.read_xfs(disk.path, start) if member.slot == 0 else None,
-    )
-
-
-def _filesystem(node: str, signatures: Collection[Signature]) -> Filesystem | None:
-    if {found.kind for found in signatures} == {"xfs"}:
-        return blockdev.read_xfs(node)
-    for found in signatures:
-        if found.kind != "linux_raid_member":
-            return Filesystem(kind=found.kind, label=found.label, uuid=found.uuid)
-    return None
-
-
-def _udev_filesystem(facts: Mapping[str, str]) -> Filesystem | None:
-    kind = facts.get("ID_FS_TYPE", "")
-    if not kind:
-        return None
-    return Filesystem(
-        kind=kind, label=facts.get("ID_FS_LABEL", ""), uuid=facts.get("ID_FS_UUID", "")
-    )
-
-
-def _udev_signatures(facts: Mapping[str, str]) -> tuple[Signature, ...]:
-    return blockdev.parse_blkid("\n".join(f"{key}={value}" for key, value in facts.items()))
+    # In every layout that we build the array begins at the start of slot 0.
+    if member.slot != 0:
+        return member
+    found = blockdev.read_filesystem(disk.path, member.data_offset_bytes)
+    return replace(member, filesystem=found)

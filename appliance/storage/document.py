@@ -15,10 +15,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from appliance.data import instance_type
+from appliance.data import disk_count
 from appliance.errors import UsageError
-from appliance.model import Disk, DiskKind, Inventory, Machine, Plan
+from appliance.model import Disk, Inventory, Layout, Machine, Plan
 from appliance.storage import identity
+from appliance.storage.layout import DEFAULT_LAYOUT
 
 _T = TypeVar("_T")
 _MAX_FILE_BYTES = 16 * 1024 * 1024
@@ -36,7 +37,7 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
 
 
 def inventory_to_json(inventory: Inventory) -> dict[str, Any]:
-    """``{"machine", "disks", "arrays", "privileged"}``; sizes and offsets in bytes."""
+    """``{"machine", "disks", "arrays", "groups", "privileged", …}``; sizes and offsets in bytes."""
     return asdict(inventory)
 
 
@@ -45,7 +46,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     return asdict(plan)
 
 
-def load_inventory(path: Path) -> Inventory:
+def load_inventory(path: Path, layout: Layout = DEFAULT_LAYOUT) -> Inventory:
     """Read an inventory document. Raises :class:`UsageError` for anything else."""
     if path.exists() and not path.is_file():
         raise UsageError(f"{path}: not a regular file", _HINT)
@@ -61,17 +62,17 @@ def load_inventory(path: Path) -> Inventory:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not JSON: {error}", _HINT) from error
     try:
-        return inventory_from_json(document)
+        return inventory_from_json(document, layout)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.hint) from error
 
 
-def inventory_from_json(document: object) -> Inventory:
+def inventory_from_json(document: object, layout: Layout = DEFAULT_LAYOUT) -> Inventory:
     """The inventory that ``document`` describes.
 
-    A disk without ``kind`` or ``claimable`` is identified anew from its other facts, and a machine
-    without ``expected_disks`` is looked up by its type. Raises :class:`UsageError`
-    naming the field that is missing or wrong.
+    A disk without ``kind`` or ``claimable`` is identified anew from its other facts and by the
+    rules of ``layout``, and a machine without ``expected_disks`` is looked up by its type.
+    Raises :class:`UsageError` naming the field that is missing or wrong.
     """
     top = _mapping(document, "the document")
     if "disks" not in top:
@@ -82,36 +83,49 @@ def inventory_from_json(document: object) -> Inventory:
     machine_row = _mapping(top.get("machine", {}), "machine")
     machine = _decode(Machine, machine_row, "machine")
     if "expected_disks" not in machine_row:
-        known = instance_type(machine.machine_type)
-        machine = replace(machine, expected_disks=known.disk_count if known else None)
+        machine = replace(machine, expected_disks=disk_count(machine.machine_type))
     seen = [_mapping(row, f"disks[{at}]") for at, row in enumerate(rows)]
     disks = []
     for at, row in enumerate(seen):
         disk = _decode(Disk, {**_DISK_DEFAULTS, **row}, f"disks[{at}]")
         disks.append(replace(disk, id=disk.id or disk.serial or disk.path))
-    rest = {key: value for key, value in top.items() if key in {"arrays", "privileged"}}
+    rest = {key: value for key, value in top.items() if key not in {"machine", "disks"}}
     bare = _decode(Inventory, {**rest, "machine": {}, "disks": []}, "")
-    return replace(
-        bare,
-        machine=machine,
-        disks=tuple(
-            disk if "claimable" in row and "kind" in row else _identified(disk, row, bare)
-            for disk, row in zip(disks, seen, strict=True)
-        ),
-    )
+    if not all(_is_stated(row) for row in seen):
+        identified = identity.identify_all(
+            [replace(disk, transport=disk.transport or _transport(disk.path)) for disk in disks],
+            bare.arrays,
+            bare.groups,
+            layout,
+            machine,
+        )
+        disks = list(map(_as_stated, disks, seen, identified))
+    return replace(bare, machine=machine, disks=tuple(disks))
 
 
-def _identified(disk: Disk, row: Mapping[str, object], inventory: Inventory) -> Disk:
-    transport = disk.transport or ("nvme" if "/nvme" in disk.path else "scsi")
-    found = identity.identify(replace(disk, transport=transport), inventory.arrays)
+def _is_stated(row: Mapping[str, object]) -> bool:
+    return "claimable" in row and "kind" in row
+
+
+def _transport(path: str) -> str:
+    """The bus, where the document does not say it: by the kernel's name."""
+    return "nvme" if "/nvme" in path else "xen" if "/xvd" in path else "scsi"
+
+
+def _as_stated(disk: Disk, row: Mapping[str, object], found: Disk) -> Disk:
+    """``disk`` with what its ``row`` leaves open taken from ``found``."""
+    if _is_stated(row):
+        return disk
     kind = disk.kind if "kind" in row else found.kind
-    # A kind that was stated and is not what the model says is never a reason to claim.
-    claimable = found.claimable and kind is DiskKind.INSTANCE_STORE
+    # A kind that was stated and is not what the facts say is never a reason to claim.
+    claimable = found.claimable and kind is found.kind
     return replace(
         disk,
         kind=kind,
+        role=disk.role or found.role,
         claimable=disk.claimable if "claimable" in row else claimable,
         reason=disk.reason or found.reason,
+        hint=disk.hint or found.hint,
     )
 
 

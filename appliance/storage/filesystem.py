@@ -1,88 +1,163 @@
-"""XFS: command lines, superblock and ``xfs_info``. Pure.
+"""Filesystems as volumes have them: making, proving, mounting, growing. Pure.
 
-The superblock is read directly by the probe (``struct xfs_dsb``, fs/xfs/libxfs/xfs_format.h,
-big-endian), because it must also be read through one member of an array that is not
-assembled; what mkfs made is proved by the filesystem's own tool, ``xfs_info``.
+What is common to both kinds is here, the tools and superblocks of each in
+:mod:`appliance.storage.xfs` and :mod:`appliance.storage.ext4`.
 """
 
 from __future__ import annotations
 
-import re
-import struct
 from collections.abc import Sequence
-from uuid import UUID
+from dataclasses import dataclass
 
 from appliance.errors import OperatorError
-from appliance.model import Filesystem
+from appliance.model import Filesystem, Volume
+from appliance.storage import ext4, marks, xfs
 
-# An XFS label holds 12 bytes; the volume name pattern keeps to it.
-LABEL_BYTES = 12
-SUPERBLOCK_SIZE_BYTES = 512
-_FORCE = "-f"
+# What has to be read from the start of a device to know any kind.
+SUPERBLOCK_SIZE_BYTES = 4096
 # No setuid programs or device nodes from a scratch disk; no write for each read.
 MOUNT_OPTIONS = ("nodev", "nosuid", "noatime")
 
 
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """What a filesystem has, in bytes; 0: no stripe is known to it."""
+
+    sunit_bytes: int
+    swidth_bytes: int
+    size_bytes: int
+
+
+def plain_size(device_bytes: int) -> int:
+    """How much of a disk its own filesystem may cover: all but the last MiB, where the mark is."""
+    return marks.end_offset(device_bytes)
+
+
+def data_members(volume: Volume, members: int) -> int:
+    """How many chunks of data lie side by side before the next stripe begins.
+
+    RAID10 near over an even number of members holds each chunk on two neighbours; over an odd
+    number, and in far and offset layouts, the pattern is as wide as the array. The kernel
+    counts the same for the array's optimal I/O size (``raid10_set_io_opt``).
+    """
+    if volume.stripe == "md-raid10" and volume.raid10_layout == "near2" and members % 2 == 0:
+        return members // 2
+    return members
+
+
+def alignment(volume: Volume, members: int) -> tuple[int, int] | None:
+    """(sunit in bytes, members that hold data), or ``None`` for one disk: nothing to align to."""
+    return (volume.chunk_bytes, data_members(volume, members)) if members > 1 else None
+
+
 def mkfs_argv(
-    label: str, device: str, *, chunk_bytes: int, members: int, over_unfinished: bool = False
+    volume: Volume,
+    device: str,
+    *,
+    members: int,
+    size_bytes: int | None = None,
+    uuid: str = "",
+    force: bool = False,
 ) -> tuple[str, ...]:
-    """Make XFS aligned to the stripe; on one disk there is no stripe to align to.
+    """Make the volume's filesystem, aligned to the stripe of ``members`` disks.
 
-    ``-K``: instance storage is blank and trimmed by the provider, a discard of terabytes
-    only delays boot. No ``-f``: mkfs itself is the last one to refuse a signature. The one
-    exception, ``over_unfinished``, is a superblock that still says "in progress": its removal
-    and the new mkfs have to be one program, because whatever is killed between two
-    leaves remains that nobody can tell from data.
+    ``size_bytes`` is what it is to cover (:func:`plain_size`), ``None`` for the whole device.
+    ``uuid`` is 32 hexadecimal digits, separated or not, empty for one of the tool's own. ``force``
+    writes over remains of ours; see there what each tool refuses without it.
     """
-    alignment = ("-d", f"su={chunk_bytes},sw={members}") if members > 1 else ()
-    force = (_FORCE,) if over_unfinished else ()
-    return ("mkfs.xfs", *force, "-K", "-L", label, *alignment, device)
-
-
-def is_forced(argv: Sequence[str]) -> bool:
-    """Whether a command of :func:`mkfs_argv` writes over an unfinished XFS."""
-    return _FORCE in argv
-
-
-def mount_argv(device: str, mount: str) -> tuple[str, ...]:
-    return ("mount", "-t", "xfs", "-o", ",".join(MOUNT_OPTIONS), device, mount)
-
-
-def xfs_info_argv(device: str) -> tuple[str, ...]:
-    return ("xfs_info", device)
-
-
-def parse_xfs_superblock(block: bytes) -> Filesystem | None:
-    """The superblock at the start of an XFS, or ``None`` if there is none."""
-    if len(block) < SUPERBLOCK_SIZE_BYTES or block[:4] != b"XFSB":
-        return None
-    (block_size,) = struct.unpack_from(">I", block, 4)
-    unit, width = struct.unpack_from(">II", block, 184)
-    return Filesystem(
-        kind="xfs",
-        label=block[108:120].split(b"\0", 1)[0].decode(errors="backslashreplace"),
-        uuid=str(UUID(bytes=block[32:48])),
-        sunit_bytes=unit * block_size,
-        swidth_bytes=width * block_size,
-        unfinished=block[126] != 0,
-    )
-
-
-def parse_xfs_info(text: str) -> tuple[int, int]:
-    """(sunit, swidth) of the data section in bytes.
-
-    ``xfs_info`` counts both in filesystem blocks, on the lines that follow ``data``;
-    the log section has a ``sunit`` of its own, so the section matters.
-    Raises :class:`OperatorError` if the text is not what it should be.
-    """
-    section = re.search(r"^data\b.*?(?=^\w)", text, re.MULTILINE | re.DOTALL)
-    found = section and re.search(
-        r"bsize=(\d+).*?sunit=(\d+)\s+swidth=(\d+)\s+blks", section.group(0), re.DOTALL
-    )
-    if not found:
-        raise OperatorError(
-            "xfs_info printed no data section with sunit and swidth",
-            "run xfs_info on the device by hand and report what it prints",
+    if volume.filesystem == "none":
+        raise ValueError(f"volume '{volume.name}' has no filesystem to make")
+    stripe = alignment(volume, members)
+    dashed = _dashed(uuid)
+    if volume.filesystem == "ext4":
+        return ext4.mkfs_argv(
+            volume.name,
+            device,
+            volume.ext4,
+            alignment=stripe,
+            size_bytes=size_bytes,
+            uuid=dashed,
+            force=force,
         )
-    block_size, unit, width = (int(number) for number in found.groups())
-    return unit * block_size, width * block_size
+    return xfs.mkfs_argv(
+        volume.name,
+        device,
+        volume.xfs,
+        alignment=stripe,
+        size_bytes=size_bytes,
+        uuid=dashed,
+        force=force,
+    )
+
+
+def _dashed(uuid: str) -> str:
+    digits = uuid.replace(":", "").replace("-", "").lower()
+    parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    return "-".join(parts) if digits else ""
+
+
+def mkfs_device(argv: Sequence[str]) -> str:
+    """The device that a command of :func:`mkfs_argv` writes to; mke2fs may have a size after it."""
+    return argv[-2] if argv[0] == "mkfs.ext4" and argv[-1].isdecimal() else argv[-1]
+
+
+def mount_options(volume: Volume) -> tuple[str, ...]:
+    return (*MOUNT_OPTIONS, *volume.mount_options)
+
+
+def mount_argv(volume: Volume, device: str) -> tuple[str, ...]:
+    options = ",".join(mount_options(volume))
+    return ("mount", "-t", volume.filesystem, "-o", options, device, volume.mount)
+
+
+def grow_argv(volume: Volume, device: str, *, size_bytes: int | None = None) -> tuple[str, ...]:
+    """Grow the mounted filesystem over its device, or up to ``size_bytes`` of it."""
+    if volume.filesystem == "ext4":
+        return ext4.grow_argv(device, size_bytes)
+    return xfs.grow_argv(volume.mount, size_bytes)
+
+
+def wipe_argv(device: str, kinds: Sequence[str] = ()) -> tuple[str, ...]:
+    """Clear signatures that wipefs knows: those of ``kinds`` (blkid's names), or all."""
+    types = ("--types", ",".join(kinds)) if kinds else ()
+    return ("wipefs", "--all", *types, device)
+
+
+def parse_superblock(start: bytes) -> Filesystem | None:
+    """The XFS or ext2/3/4 that begins with ``start`` (:data:`SUPERBLOCK_SIZE_BYTES`), if any."""
+    return xfs.parse_superblock(start) or ext4.parse_superblock(start)
+
+
+def info_argv(kind: str, device: str) -> tuple[str, ...]:
+    """The filesystem's own tool that says what is on ``device``, for :func:`parse_info`."""
+    return ext4.info_argv(device) if kind == "ext4" else xfs.info_argv(device)
+
+
+def parse_info(kind: str, text: str) -> Geometry:
+    """What that tool printed. Raises :class:`OperatorError` for any other text."""
+    try:
+        return Geometry(*(ext4.parse_info(text) if kind == "ext4" else xfs.parse_info(text)))
+    except ValueError as error:  # a number with more digits than Python converts
+        raise OperatorError(
+            f"the {kind} tool printed no number: {error}", "run it by hand and report its output"
+        ) from error
+
+
+def geometry_differences(
+    volume: Volume, found: Geometry, *, members: int, size_bytes: int | None = None
+) -> list[str]:
+    """What a filesystem has other than it should; ``size_bytes`` as for :func:`mkfs_argv`.
+
+    It must not cover more than that; a little less is what the formats round off.
+    """
+    stripe = alignment(volume, members)
+    wrong = []
+    sunit, swidth = (stripe[0], stripe[0] * stripe[1]) if stripe else (0, 0)
+    if (found.sunit_bytes, found.swidth_bytes) != (sunit, swidth):
+        wrong.append(
+            f"sunit {found.sunit_bytes} and swidth {found.swidth_bytes} bytes,"
+            f" not {sunit} and {swidth}"
+        )
+    if size_bytes is not None and found.size_bytes > size_bytes:
+        wrong.append(f"it covers {found.size_bytes} bytes, more than {size_bytes}")
+    return wrong

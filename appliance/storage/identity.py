@@ -1,8 +1,10 @@
-"""Which disks may be used, and a sentence for each that says why. Pure.
+"""What each disk is, whose it is, and whether it may be used, with a sentence that says why. Pure.
 
-A disk is claimable when three things hold: its exact model is known as instance storage,
-nothing speaks against it, and it is either blank or carries the name of one of our
-volumes. What is not recognised is left alone; there is no rule by elimination.
+A disk is claimable when three things hold: it is known as instance storage (by its exact model,
+by the provider's metadata, or by an operator's rule) or is a network volume that the layout names;
+nothing speaks against it (:mod:`appliance.storage.obstacles`); and it is either blank, or
+carries the name of one of our volumes, or was released by one. What is not recognised
+is left alone; there is no rule by elimination.
 """
 
 from __future__ import annotations
@@ -10,135 +12,244 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from appliance.data import disk_rule
-from appliance.model import Array, Disk, DiskKind, Signature
-from appliance.storage import md
+from appliance.data import DiskRule, disk_rule, instance_type
+from appliance.model import (
+    Array,
+    Disk,
+    DiskKind,
+    Layout,
+    Machine,
+    MarkState,
+    OperatorRule,
+    VolumeGroup,
+)
+from appliance.storage import md, obstacles, ownership, serials
+from appliance.storage.layout import DEFAULT_LAYOUT
 
-DEFAULT_VOLUME_NAMES = ("scratch",)
-# Stands for what a disk may hold when it could not be read; so nothing may be written to it.
-UNREADABLE = Signature(kind="unreadable")
-_PARTITION_TABLES = {"gpt", "dos", "pmbr", "mac", "sun", "bsd", "sgi", "minix-pt", "atari"}
+# The provider's GB against the disk's own size: GB or GiB, and what is rounded.
+_SIZE_TOLERANCE = 0.1
 
 
-def classify(disk: Disk) -> DiskKind:
-    """What kind of disk this is, by exact model; a disk that the system runs from is that first."""
+# ------------------------------------------------------------------------------ what it is
+
+
+def data_rule(disk: Disk) -> DiskRule | None:
+    """The rule of :mod:`appliance.data` that recognises the disk."""
+    return disk_rule(
+        transport=disk.transport,
+        vendor=disk.vendor,
+        model=disk.model,
+        cloud_name=disk.cloud_name,
+    )
+
+
+def operator_rule(disk: Disk, rules: Collection[OperatorRule]) -> OperatorRule | None:
+    """The first of the layout's rules that is about this disk: every field set must be equal."""
+    for rule in rules:
+        named = bool(rule.serials or rule.model or rule.cloud_name)
+        if (
+            named
+            and (not rule.serials or serials.plain(disk.serial) in map(serials.plain, rule.serials))
+            and rule.vendor in {"", disk.vendor}
+            and rule.model in {"", disk.model}
+            and rule.cloud_name in {"", disk.cloud_name}
+        ):
+            return rule
+    return None
+
+
+def classify(
+    disk: Disk, rules: Collection[OperatorRule] = (), machine: Machine | None = None
+) -> DiskKind:
+    """What kind of disk this is; what the system runs from is that first, whatever a rule says.
+
+    An operator's rule decides only where neither model nor metadata do.
+    """
     if disk.holds_root:
         return DiskKind.SYSTEM
-    rule = disk_rule(transport=disk.transport, vendor=disk.vendor, model=disk.model)
-    return rule.kind if rule else DiskKind.UNKNOWN
+    known = data_rule(disk)
+    if known and known.kind is not DiskKind.UNKNOWN:
+        return known.kind
+    if machine is not None and _is_ephemeral(disk, machine):
+        return DiskKind.INSTANCE_STORE
+    rule = operator_rule(disk, rules)
+    return rule.kind if rule and rule.kind else DiskKind.UNKNOWN
+
+
+def _is_ephemeral(disk: Disk, machine: Machine) -> bool:
+    """Whether the provider's metadata gives this Xen disk as instance storage of this type.
+
+    The size has to be right, too: the names are what an image asked for, not what it got.
+    """
+    name = disk.path.rpartition("/")[2]
+    sold = instance_type(machine.machine_type)
+    if disk.transport != "xen" or name not in machine.ephemeral_names or sold is None:
+        return False
+    ratio = disk.size_bytes / (sold.disk_size_gb * 10**9)
+    return 1 - _SIZE_TOLERANCE <= ratio <= 1 + _SIZE_TOLERANCE
+
+
+def named_by(disk: Disk, layout: Layout) -> bool:
+    """Whether the layout names this very disk: by its serial, or by a rule that gives a role."""
+    named = {serials.plain(one) for volume in layout.volumes for one in volume.select.serials}
+    return serials.plain(disk.serial) in named or bool(_role(disk, layout))
+
+
+def _role(disk: Disk, layout: Layout) -> str:
+    rule = operator_rule(disk, layout.rules)
+    return rule.role if rule and rule.role else disk.role
+
+
+def may_be_read(disk: Disk, layout: Layout, machine: Machine | None = None) -> bool:
+    """Whether the disk could be used, so that it may be opened at all."""
+    kind = classify(disk, layout.rules, machine)
+    return kind is DiskKind.INSTANCE_STORE or (kind is DiskKind.NETWORK and named_by(disk, layout))
+
+
+# ------------------------------------------------------------------------------ whose it is
 
 
 def owner(disk: Disk, volume_names: Collection[str]) -> str:
-    """The volume whose name this disk carries, or an empty string.
-
-    That is an md superblock named ``stripewright:<volume>``, or, without any md, a whole-disk
-    XFS whose label is one of ``volume_names``. A disk that carries anything besides is nobody's.
-    """
-    kinds = {signature.kind for signature in disk.signatures}
-    if disk.md_member is not None:
-        return md.volume_of(disk.md_member.array_name) if kinds <= {"linux_raid_member"} else ""
-    if kinds == {"linux_raid_member"} and disk.blank is None:
-        # Seen without root: udev has the array's name as the label.
-        return md.volume_of(disk.signatures[0].label)
-    if kinds == {"xfs"}:
-        label = disk.filesystem.label if disk.filesystem else disk.signatures[0].label
-        return label if label in volume_names else ""
-    return ""
+    """The volume that this disk carries (:mod:`appliance.storage.ownership`), else empty."""
+    found = ownership.trace(disk, volume_names)
+    return found.volume if found else ""
 
 
-def objection(disk: Disk, arrays: Sequence[Array], volume_names: Collection[str]) -> str:
-    """The first thing that speaks against using an instance-storage disk, or an empty string."""
-    ours = owner(disk, volume_names)
-    own_holders = {
+def _own_holders(
+    disk: Disk, ours: str, arrays: Sequence[Array], groups: Sequence[VolumeGroup]
+) -> set[str]:
+    """The kernel names of those holders that are the running volume ``ours`` itself."""
+    own = {
         array.path.rpartition("/")[2]
         for array in arrays
-        if ours and disk.id in array.members and array.name in {md.array_name(ours), ""}
+        if disk.id in array.members and array.name in {md.array_name(ours), ""}
     }
-    foreign_holders = [name for name in disk.holders if name not in own_holders]
-    plain_of_ours = bool(ours) and all(found.kind == "xfs" for found in disk.signatures)
-    if disk.size_bytes <= 0:
-        return "has size zero"
-    if disk.read_only:
-        return "is read-only"
-    if disk.mountpoints and not plain_of_ours:
-        return f"is mounted at {', '.join(disk.mountpoints)}"
-    if disk.swap:
-        return "is used as swap"
-    if disk.partitions:
-        return f"has partitions: {', '.join(disk.partitions)}"
-    if foreign_holders:
-        return f"is held by {', '.join(foreign_holders)}"
-    if disk.signatures and not ours:
-        return _describe_signature(disk)
-    if disk.busy and not own_holders and not disk.mountpoints:
-        return "is opened exclusively by another program"
-    if not ours and disk.blank is False:
-        where = "" if disk.nonzero_offset_bytes is None else f" at 0x{disk.nonzero_offset_bytes:x}"
-        return f"is not blank: no known signature, but data{where}"
-    return ""
+    # Without root there are no groups; then device-mapper's own word has to do.
+    group = ownership.group_name(ours)
+    volumes = {one.name for found in groups if found.name == group for one in found.volumes}
+    mapped = {obstacles.lvm_note(group, volume) for volume in volumes or {ours}}
+    notes = dict(zip(disk.holders, disk.holder_notes, strict=False))
+    return own | {name for name, note in notes.items() if note in mapped}
+
+
+# ------------------------------------------------------------------------------ may it be used
+
+
+def objection(
+    disk: Disk,
+    arrays: Sequence[Array],
+    volume_names: Collection[str],
+    groups: Sequence[VolumeGroup] = (),
+) -> tuple[str, str]:
+    """The first thing that speaks against using this disk, and the way on; empty if nothing."""
+    ours = owner(disk, volume_names)
+    own = _own_holders(disk, ours, arrays, groups) if ours else set()
+    return obstacles.find(disk, ours=ours, own_holders=own)
+
+
+def twins(disks: Sequence[Disk]) -> dict[str, Disk]:
+    """Disks that cannot be told apart, by path: each with another of the same serial or id."""
+    found: dict[str, Disk] = {}
+    for field in ("serial", "id"):
+        known: dict[str, list[Disk]] = {}
+        for disk in disks:
+            known.setdefault(getattr(disk, field), []).append(disk)
+        for value, same in known.items():
+            if value and len(same) > 1:
+                found |= {one.path: same[0] if one is not same[0] else same[1] for one in same}
+    return found
+
+
+def identify_all(
+    disks: Sequence[Disk],
+    arrays: Sequence[Array] = (),
+    groups: Sequence[VolumeGroup] = (),
+    layout: Layout = DEFAULT_LAYOUT,
+    machine: Machine | None = None,
+) -> tuple[Disk, ...]:
+    """Every disk identified; two that cannot be told apart are both refused."""
+    same = twins(disks)
+    return tuple(
+        identify(disk, arrays, groups, layout, machine=machine, twin=same.get(disk.path))
+        for disk in disks
+    )
 
 
 def identify(
-    disk: Disk, arrays: Sequence[Array] = (), volume_names: Collection[str] = DEFAULT_VOLUME_NAMES
+    disk: Disk,
+    arrays: Sequence[Array] = (),
+    groups: Sequence[VolumeGroup] = (),
+    layout: Layout = DEFAULT_LAYOUT,
+    *,
+    machine: Machine | None = None,
+    twin: Disk | None = None,
 ) -> Disk:
-    """``disk`` with ``kind``, ``claimable`` and ``reason`` filled in from its other facts."""
-    kind = classify(disk)
+    """``disk`` with ``kind``, ``role``, ``claimable`` and ``reason`` from its other facts."""
+    kind = classify(disk, layout.rules, machine)
+    what = _what(disk, kind)
+    role = "" if kind is DiskKind.SYSTEM else _role(disk, layout)
+    seen = replace(disk, kind=kind, role=role, claimable=False)
     if kind is DiskKind.SYSTEM:
-        return replace(
-            disk, kind=kind, claimable=False, reason="the running system is on this disk"
-        )
+        runs = "the running system is on this disk"
+        return replace(seen, reason=runs if disk.holds_root else f"{what}: the system's")
     if kind is DiskKind.UNKNOWN:
-        name = " ".join(part for part in (disk.vendor.rstrip(), disk.model.rstrip()) if part)
-        what = f"model '{name}' is not known" if name else "it names no model that is known"
-        return replace(
-            disk,
-            kind=kind,
-            claimable=False,
-            reason=f"{what} as any provider's instance storage",
-        )
-    if kind is DiskKind.NETWORK:
-        return replace(disk, kind=kind, claimable=False, reason=_network_reason(disk))
-    against = objection(disk, arrays, volume_names)
+        reason, hint = _unknown(seen)
+        return replace(seen, reason=reason, hint=hint)
+    if kind is DiskKind.NETWORK and not named_by(disk, layout):
+        hint = "to use it, name its serial in a volume's select, or give it a role by a [[rule]]"
+        return replace(seen, reason=f"{what}, no role given", hint=hint)
+    against, hint = objection(disk, arrays, layout.volume_names, groups)
+    if not against and twin is not None:
+        same = "serial" if twin.serial == disk.serial else "id"
+        against = f"has the same {same} as {twin.path}, so neither can be told for sure"
+        hint = "the same disk may be visible twice (multipath); make each appear once"
     if against:
-        return replace(disk, kind=kind, claimable=False, reason=against)
-    return replace(disk, kind=kind, claimable=True, reason=_claim(disk, volume_names))
+        return replace(seen, reason=against, hint=hint)
+    return replace(seen, claimable=True, reason=_claim(disk, what, layout.volume_names))
 
 
-def _claim(disk: Disk, volume_names: Collection[str]) -> str:
-    rule = disk_rule(transport=disk.transport, vendor=disk.vendor, model=disk.model)
-    what = rule.what if rule else "instance storage"
+def _claim(disk: Disk, what: str, volume_names: Collection[str]) -> str:
     ours = owner(disk, volume_names)
+    mark = disk.mark
+    if mark is not None and mark.state is MarkState.MAKING and ours:
+        return f"{what}, volume '{ours}' was being made of it and is not finished"
+    if mark is not None and mark.state is MarkState.RELEASED and ours:
+        return f"{what}, its release from volume '{mark.volume}' has not ended"
+    if disk.blank:
+        return f"{what}, blank"
+    if mark is not None and mark.state is MarkState.RELEASED:
+        return f"{what}, released from volume '{mark.volume}' and unchanged since"
     if not ours:
-        return f"{what}, blank" if disk.blank else f"{what}, contents not read (needs root)"
+        return f"{what}, contents not read (needs root)"
     member = disk.md_member
     if member is None or member.slot is None:
         return f"{what}, carries our volume '{ours}'"
     return f"{what}, slot {member.slot} of {member.member_count} of our volume '{ours}'"
 
 
-def _describe_signature(disk: Disk) -> str:
-    if UNREADABLE in disk.signatures:
-        return "cannot be read, so nobody knows what it holds"
-    # A table and what it holds are both reported; the filesystem or member says more.
-    first = min(disk.signatures, key=lambda found: found.kind.lower() in _PARTITION_TABLES)
-    if first.kind.lower() in _PARTITION_TABLES:
-        return f"has a {first.kind} partition table{_where(first)}"
-    if first.kind == "linux_raid_member":
-        name = disk.md_member.array_name if disk.md_member else first.label
-        known = f"'{name}'" if name else "without a name that can be believed"
-        return f"is a member of another md array, {known}{_where(first)}"
-    article = "an" if first.kind[:1].lower() in "aeioux" else "a"
-    label = f", label '{first.label}'" if first.label else ""
-    return f"holds {article} {first.kind} signature{_where(first)}{label}"
+def _what(disk: Disk, kind: DiskKind) -> str:
+    rule = data_rule(disk)
+    # The NVMe serial is the volume id without its dash (amazon-ec2-utils, ebsnvme).
+    if rule and rule.names_in == "aws" and disk.serial.startswith("vol"):
+        return f"EBS volume vol-{disk.serial.removeprefix('vol').lstrip('-')}"
+    if rule and rule.kind is kind:
+        return rule.what
+    if disk.transport == "xen":
+        return "EC2 instance store (by the block device mapping)"
+    return "instance storage" if kind is DiskKind.INSTANCE_STORE else "network volume"
 
 
-def _where(signature: Signature) -> str:
-    return "" if signature.offset_bytes is None else f" at 0x{signature.offset_bytes:x}"
-
-
-def _network_reason(disk: Disk) -> str:
-    rule = disk_rule(transport=disk.transport, vendor=disk.vendor, model=disk.model)
-    if rule and rule.provider == "aws" and disk.serial.startswith("vol"):
-        # The NVMe serial is the volume id without its dash (amazon-ec2-utils, ebsnvme).
-        return f"EBS volume vol-{disk.serial.removeprefix('vol').lstrip('-')}, no role given"
-    return f"{rule.what if rule else 'network volume'}, no role given"
+def _unknown(disk: Disk) -> tuple[str, str]:
+    hint = 'a [[rule]] of the layout with its serial and kind = "instance-store" can claim it'
+    rule = data_rule(disk)
+    if rule:
+        return f"{rule.what}, left alone", hint
+    if disk.transport == "xen":
+        return (
+            "Xen disk without a model, and the provider's metadata does not give it as instance"
+            " storage of this machine type",
+            f'a [[rule]] with cloud_name = "{disk.cloud_name}" and kind can say what it is',
+        )
+    name = " ".join(part for part in (disk.vendor.rstrip(), disk.model.rstrip()) if part)
+    what = f"model '{name}' is not known" if name else "it names no model that is known"
+    return f"{what} as any provider's instance storage", hint

@@ -14,17 +14,32 @@ from pathlib import Path
 # Not disks, whatever their model says; md and dm are reached through their members.
 _NOT_DISKS = re.compile(r"(loop|ram|zram|md|dm-|sr|fd|nbd|mtdblock)\d*", re.ASCII)
 _SECTOR_BYTES = 512
+# What the machine runs from, besides swap. Whatever is under these is never to be used.
+_SYSTEM_MOUNTS = frozenset({"/", "/usr", "/boot", "/boot/efi", "/efi", "/etc", "/var"})
+# device-mapper uuids begin with the name of what made the device (libdevmapper's convention).
+_DM_KINDS = (
+    ("LVM-", "LVM volume"),
+    ("CRYPT-LUKS", "LUKS"),
+    ("CRYPT-", "dm-crypt"),
+    ("mpath-", "multipath"),
+    ("part", "partition mapping"),
+    ("DMRAID-", "dmraid"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of mountinfo: ``device`` is ``major:minor``, ``source`` what was mounted."""
+    """One line of mountinfo: ``device`` is ``major:minor``, ``source`` what was mounted.
+
+    ``options`` are those of this mount, ``super_options`` those of the filesystem itself.
+    """
 
     device: str
     mountpoint: str
     fstype: str
     source: str
     options: str
+    super_options: str = ""
 
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
@@ -42,6 +57,7 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
                 fstype=rest[0],
                 source=_unescape(rest[1]),
                 options=fields[5],
+                super_options=rest[2] if len(rest) > 2 else "",
             )
         )
     return tuple(mounts)
@@ -71,6 +87,11 @@ class Kernel:
     sys_root: Path = Path("/sys")
     proc_root: Path = Path("/proc")
     dev_root: Path = Path("/dev")
+
+    @property
+    def root(self) -> Path:
+        """The directory that /etc, /run and /var are in: beside /dev."""
+        return self.dev_root.parent
 
     def disks(self) -> Iterator[str]:
         """Kernel names of whole disks; hidden paths of a multipath NVMe are not among them."""
@@ -103,8 +124,21 @@ class Kernel:
     def holders(self, name: str) -> tuple[str, ...]:
         return tuple(sorted(found.name for found in self._folder(name).glob("holders/*")))
 
+    def holder_note(self, name: str) -> str:
+        """What a holder is, as device-mapper, md or bcache say it: ``LUKS 'secret'``."""
+        folder = self._folder(name)
+        if (folder / "md").is_dir():
+            return f"md array, {read_text(folder / 'md/level') or 'not running'}"
+        if (folder / "bcache").exists() or name.startswith("bcache"):
+            return "bcache"
+        if not (folder / "dm").is_dir():
+            return ""
+        made_by = read_text(folder / "dm/uuid")
+        what = next((what for prefix, what in _DM_KINDS if made_by.startswith(prefix)), "")
+        return f"{what or 'device-mapper'} '{read_text(folder / 'dm/name')}'"
+
     def transport(self, name: str) -> str:
-        """``nvme``, ``scsi``, ``virtio`` …: the bus of the device behind the disk."""
+        """``nvme``, ``scsi``, ``virtio``, ``xen`` …: the bus of the device behind the disk."""
         if name.startswith("nvme"):
             return "nvme"
         bus = self._folder(name) / "device" / "subsystem"
@@ -141,13 +175,30 @@ class Kernel:
         return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
 
     def root_disks(self) -> set[str]:
-        """The disks under the root filesystem. Btrfs hides its device, so its source counts too."""
+        """The disks under what the machine runs from: /, /boot, /usr and others."""
         disks: set[str] = set()
         for mount in self.mounts():
-            if mount.mountpoint == "/":
-                disks |= self.whole_disks(mount.device)
-                disks |= self.whole_disks(self.device_number(mount.source) or "-")
+            if mount.mountpoint in _SYSTEM_MOUNTS:
+                for device in self.mount_devices(mount):
+                    disks |= self.whole_disks(device)
         return disks
+
+    def mount_devices(self, mount: Mount) -> set[str]:
+        """``major:minor`` of everything that is under a mount.
+
+        Btrfs shows a number that is no device's; its source is one of its devices, and
+        sysfs has the others. (bcachefs lists them all, with colons between.)
+        """
+        devices = {mount.device}
+        if mount.device.startswith("0:") and mount.source.startswith("/dev/"):
+            numbers = {self.device_number(path) for path in mount.source.split(":")} - {""}
+            devices |= numbers
+            if mount.fstype == "btrfs":
+                for pool in self.sys_root.glob("fs/btrfs/*/devices"):
+                    members = {read_text(one / "dev") for one in pool.iterdir()} - {""}
+                    if members & numbers:
+                        devices |= members
+        return devices
 
     def swap_disks(self) -> set[str]:
         """The disks under each swap device (a swap file is under a mount already)."""
@@ -155,13 +206,42 @@ class Kernel:
             *(self.whole_disks(self.device_number(path) or "-") for path in self.swaps())
         )
 
-    def direct_mounts(self, name: str) -> tuple[str, ...]:
-        """Where the device itself or one of its partitions is mounted."""
+    def mounted(self) -> dict[str, list[Mount]]:
+        """The mounts by the ``major:minor`` of each device under them."""
+        found: dict[str, list[Mount]] = {}
+        for mount in self.mounts():
+            for device in self.mount_devices(mount):
+                found.setdefault(device, []).append(mount)
+        return found
+
+    def direct_mounts(self, name: str, mounted: dict[str, list[Mount]]) -> list[Mount]:
+        """The mounts (of :meth:`mounted`) of the device itself or of one of its partitions."""
         folder = self._folder(name)
-        numbers = {read_text(folder / "dev")}
-        numbers |= {read_text(folder / part / "dev") for part in self.partitions(name)}
-        numbers.discard("")
-        return tuple(mount.mountpoint for mount in self.mounts() if mount.device in numbers)
+        numbers = [read_text(folder / "dev")]
+        numbers += [read_text(folder / part / "dev") for part in self.partitions(name)]
+        return [mount for number in numbers for mount in mounted.get(number, [])]
+
+    def azure_place(self, name: str) -> str:
+        """Where an Azure SCSI disk is attached: ``os``, ``resource`` or ``lun<N>``, else empty.
+
+        By the VMBus device and the LUN (azure-vm-utils, udev/80-azure-disk.rules).
+        """
+        device = self._folder(name) / "device"
+        if not device.exists():
+            return ""
+        here = device.resolve()
+        lun = here.name.rpartition(":")[2]
+        for folder in here.parents:
+            made_by = read_text(folder / "device_id").strip("{}")
+            if made_by.startswith("00000000-0000-"):
+                return "os"
+            if made_by.startswith("00000000-0001-"):
+                return "resource"
+            if made_by.startswith("f8b3781a-1e82-4818-a1c3-63d806ec15bb"):
+                return {"0": "os", "1": "resource"}.get(lun, "")
+            if re.match(r"f8b3781[bcd]-1e82-4818-a1c3-63d806ec15bb", made_by):
+                return f"lun{lun}"
+        return ""
 
     def mount_at(self, mountpoint: str) -> Mount | None:
         """What is on top at ``mountpoint``, or ``None`` if nothing is mounted there."""

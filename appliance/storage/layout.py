@@ -1,51 +1,89 @@
 """layout.toml -> :class:`Layout`. Pure but for reading the one file.
 
 Strict: an unknown key, a wrong type or a value out of range is a :class:`UsageError` that
-names the file, the key and what is allowed. What this version does not build is not accepted.
+names file, table, key and line, and what is allowed. docs/layout.md is the reference.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import NoReturn
 
 from appliance.errors import UsageError
-from appliance.model import DiskKind, Layout, Volume
+from appliance.model import (
+    DiskKind,
+    Ext4Options,
+    Layout,
+    OperatorRule,
+    Selector,
+    Tuning,
+    Volume,
+    XfsOptions,
+)
+from appliance.storage import mountoptions, mountunits, serials
+from appliance.storage.declared import Document, Table
 
 DEFAULT_LAYOUT = Layout(volumes=(Volume(name="scratch", mount="/mnt/scratch"),))
-MIN_CHUNK_BYTES = 4 * 1024
-# md keeps the chunk in 32-bit sectors; beyond 64 MiB a stripe is only a concatenation.
-MAX_CHUNK_BYTES = 64 * 1024 * 1024
-MAX_WAIT_SECONDS = 600.0
+
 # Far above any real layout: whatever is bigger is not one.
 _MAX_FILE_BYTES = 64 * 1024
-
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,11}", re.ASCII)
-_SIZE = re.compile(r"([0-9]{1,12})(B|KiB|MiB)", re.ASCII)
-_WAIT = re.compile(r"([0-9]{1,6})(s|min)", re.ASCII)
-_UNIT_BYTES = {"B": 1, "KiB": 1024, "MiB": 1024 * 1024}
-_UNIT_SECONDS = {"s": 1, "min": 60}
-_CHOICES = {
-    "stripe": ("md-raid0",),
-    "filesystem": ("xfs",),
-    "on_short": ("refuse", "accept"),
-    "on_loss": ("refuse", "recreate"),
-}
-_KEYS = ("name", "mount", "select", "stripe", "chunk", "filesystem", "on_short", "on_loss", "wait")
+# md's own limit for members with a 1.2 superblock.
+_MAX_MEMBERS = 1920
+# Of a file (NAME_MAX), and of a systemd unit (UNIT_NAME_MAX counts a zero byte more).
+_MAX_NAME_BYTES = 255
 # The units open this tree to the benchmarks and no other, and only root writes in it.
 _MOUNTS_BELOW = PurePosixPath("/mnt")
+
+_NAME = r"[a-z][a-z0-9-]{0,11}"
+_NAME_HINT = (
+    "a lower-case letter, then up to 11 lower-case letters, digits or '-' (an XFS label holds 12)"
+)
+_STRIPES = ("md-raid0", "md-raid10", "lvm-stripe", "hw-raid0", "single")
+_LEAST_MEMBERS = {"md-raid10": 2, "lvm-stripe": 2}
+_FILESYSTEMS = ("xfs", "ext4", "none")
+_RAID10_LAYOUTS = ("near2", "far2", "offset2")
+_SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
+_KINDS = (DiskKind.INSTANCE_STORE.value, DiskKind.NETWORK.value)
+# md keeps the chunk in 32-bit sectors; beyond 64 MiB a stripe is only a concatenation. What
+# storcli takes as a strip is in its manual.
+_CHUNKS = {"hw-raid0": ("8KiB", "1MiB")}
+_ANY_CHUNK = ("4KiB", "64MiB")
+_VOLUME_KEYS = (
+    "name",
+    "mount",
+    "select",
+    "stripe",
+    "chunk",
+    "filesystem",
+    "on_short",
+    "on_loss",
+    "wait",
+    "raid10_layout",
+    "lvm_extent",
+    "mount_options",
+    "xfs",
+    "ext4",
+    "initialise_rate",
+)
+_RULE_KEYS = ("serials", "vendor", "model", "cloud_name", "role", "kind")
+_TUNING_KEYS = ("scheduler", "io_timeout", "cpu_latency", "rebuild_min")
+_SELECT_HINT = (
+    'select = { kind = "instance-store" }, { role = "data" } (either may have count = 2)'
+    ' or { serials = ["...", "..."] }'
+)
+
+
+# ------------------------------------------------------------------------------- the file
 
 
 def load_layout(path: Path, *, must_exist: bool = False) -> Layout:
     """Read and check ``path``; without a file the built-in default, unless ``must_exist``.
 
-    Raises :class:`UsageError` for anything that is not a layout this version can build.
+    Raises :class:`UsageError` for anything that is not a layout.
     """
     try:
         raw = _read_regular_file(path)
@@ -60,10 +98,7 @@ def load_layout(path: Path, *, must_exist: bool = False) -> Layout:
             f"{path}: cannot be read: {error.strerror}",
             "the layout must be a regular file that can be read",
         ) from error
-    if len(raw) > _MAX_FILE_BYTES:
-        raise UsageError(
-            f"{path}: larger than {_MAX_FILE_BYTES // 1024} KiB", "this is not a layout file"
-        )
+    _check_size(raw, str(path))
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -81,133 +116,292 @@ def _read_regular_file(path: Path) -> bytes:
         return file.read(_MAX_FILE_BYTES + 1)
 
 
+def _check_size(raw: bytes, source: str) -> None:
+    if len(raw) > _MAX_FILE_BYTES:
+        raise UsageError(
+            f"{source}: larger than {_MAX_FILE_BYTES // 1024} KiB", "this is not a layout file"
+        )
+
+
 def parse_layout(text: str, source: str) -> Layout:
     """``text`` as a checked layout; ``source`` is the file named in errors."""
+    # Here, too: what comes by another way must not be installed and then be too long to load.
+    _check_size(text.encode("utf-8", "surrogatepass"), source)
+    document = Document(source, text)
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        values = tomllib.loads(text)
+    # A document can be nested more deeply than the parser can follow.
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(
             f"{source}: not valid TOML: {error}",
-            "a layout is one [[volume]] table with a name and a mount, one key a line",
+            "a layout is made of [[volume]] tables, one key a line; see docs/layout.md",
         ) from error
-    for key in document:
-        if key != "volume":
-            _fail(source, key, "unknown key", "only [[volume]] tables are allowed at the top")
-    tables = document.get("volume")
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        _fail(source, "volume", "missing or not a table", "write one [[volume]] table")
-    if len(tables) != 1:
-        _fail(
-            source,
-            "volume",
-            f"{len(tables)} volumes declared",
-            "this version builds exactly one volume from all instance storage",
-        )
-    return Layout(volumes=(_volume(tables[0], source),), source=source)
-
-
-def _volume(table: Mapping[str, object], source: str) -> Volume:
-    for key in table:
-        if key not in _KEYS:
-            _fail(source, f"volume.{key}", "unknown key", f"allowed: {', '.join(_KEYS)}")
-    name = _string(table, "name", source)
-    if not _NAME.fullmatch(name):
-        _fail(
-            source,
-            "volume.name",
-            f"{name!r} is not a volume name",
-            "a lower-case letter, then up to 11 lower-case letters, digits or '-'"
-            " (an XFS label holds 12)",
-        )
-    _check_select(table, source)
-    chosen = {key: _choice(table, key, source) for key in _CHOICES}
-    return Volume(
-        name=name,
-        mount=_mount(_string(table, "mount", source), source),
-        chunk_bytes=_chunk(table, source),
-        stripe=chosen["stripe"],
-        filesystem=chosen["filesystem"],
-        on_short=chosen["on_short"],
-        on_loss=chosen["on_loss"],
-        wait_seconds=_wait(table, source),
+    for key in values:
+        if key not in {"volume", "rule", "tuning"}:
+            document.fail(key, "unknown key", "allowed at the top: [[volume]], [[rule]], [tuning]")
+    if "volume" not in values:
+        document.fail("volume", "missing", "write a [[volume]] table, or volume = [] for none")
+    tables = _tables(values, "volume", document)
+    rules = _tables(values, "rule", document)
+    volumes = tuple(_volume(table) for table in tables)
+    _check_together(volumes, tables)
+    return Layout(
+        volumes=volumes,
+        source=source,
+        rules=_rules(rules),
+        tuning=_tuning(values, document),
     )
 
 
-def _check_select(table: Mapping[str, object], source: str) -> None:
-    allowed = 'this version accepts select = { kind = "instance-store" }'
-    select = table.get("select", {"kind": DiskKind.INSTANCE_STORE.value})
-    if not isinstance(select, dict):
-        _fail(source, "volume.select", "not a table", allowed)
-    for key in select:
-        if key != "kind":
-            _fail(source, f"volume.select.{key}", "not supported", allowed)
-    if select.get("kind") != DiskKind.INSTANCE_STORE.value:
-        _fail(source, "volume.select.kind", f"{select.get('kind')!r} is not supported", allowed)
+def _tables(values: Mapping[str, object], name: str, document: Document) -> list[Table]:
+    found = values.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        document.fail(name, "not a list of tables", f"write each as its own [[{name}]] table")
+    return [Table(one, document, name, number) for number, one in enumerate(found, start=1)]
 
 
-def _choice(table: Mapping[str, object], key: str, source: str) -> str:
-    allowed = _CHOICES[key]
-    if key not in table:
-        return allowed[0]
-    value = _string(table, key, source)
-    if value not in allowed:
-        _fail(
-            source,
-            f"volume.{key}",
-            f"{value!r} is not supported",
-            f"this version accepts: {', '.join(allowed)}",
+# ------------------------------------------------------------------------------ one volume
+
+
+def _volume(table: Table) -> Volume:
+    table.only(_VOLUME_KEYS)
+    name = table.text("name", pattern=_NAME, hint=_NAME_HINT)
+    stripe = table.choice("stripe", _STRIPES, "md-raid0")
+    filesystem = table.choice("filesystem", _FILESYSTEMS, "xfs")
+    if stripe == "lvm-stripe" and name.startswith(("snapshot", "pvmove")):
+        table.fail("name", f"{name!r} is reserved by LVM", "take another name")
+    defaults = Volume(name=name, mount="")
+    chunk = _chunk(table, stripe, defaults.chunk_bytes)
+    wait = table.amount("wait", "0s", "10min")
+    return Volume(
+        name=name,
+        mount=_mount(table, filesystem),
+        chunk_bytes=chunk,
+        stripe=stripe,
+        filesystem=filesystem,
+        select=_select(table, stripe),
+        on_short=table.choice("on_short", ("refuse", "accept"), defaults.on_short),
+        on_loss=table.choice("on_loss", ("refuse", "recreate"), defaults.on_loss),
+        wait_seconds=defaults.wait_seconds if wait is None else wait / 1e6,
+        raid10_layout=_raid10_layout(table, stripe, defaults.raid10_layout),
+        lvm_extent_bytes=_extent(table, stripe, chunk, defaults.lvm_extent_bytes),
+        mount_options=_mount_options(table, filesystem),
+        xfs=_xfs(table, filesystem),
+        ext4=_ext4(table, filesystem),
+        initialise_rate_bytes=table.amount("initialise_rate", "1MiB/s", "100GiB/s"),
+    )
+
+
+def _only_for(table: Table, key: str, other: str, value: str, wanted: str) -> bool:
+    """Whether ``key`` is there; it may be only where ``other`` has the ``wanted`` value."""
+    if key in table.values and value != wanted:
+        table.fail(key, f"this volume has {other} {value!r}", f"only with {other} = {wanted!r}")
+    return key in table.values
+
+
+def _chunk(table: Table, stripe: str, default: int) -> int:
+    if stripe == "single" and "chunk" in table.values:
+        table.fail("chunk", "a single disk has no stripe", "leave it out")
+    low, high = _CHUNKS.get(stripe, _ANY_CHUNK)
+    found = table.amount("chunk", low, high, power=True)
+    return default if found is None else found
+
+
+def _raid10_layout(table: Table, stripe: str, default: str) -> str:
+    _only_for(table, "raid10_layout", "stripe", stripe, "md-raid10")
+    return table.choice("raid10_layout", _RAID10_LAYOUTS, default)
+
+
+def _extent(table: Table, stripe: str, chunk: int, default: int) -> int:
+    _only_for(table, "lvm_extent", "stripe", stripe, "lvm-stripe")
+    found = table.amount("lvm_extent", "1MiB", "1GiB", power=True)
+    extent = default if found is None else found
+    if stripe == "lvm-stripe" and chunk > extent:
+        table.fail(
+            "lvm_extent" if found is not None else "chunk",
+            "the chunk is larger than LVM's extent",
+            "an extent holds whole chunks: a smaller chunk, or a larger lvm_extent (up to 1GiB)",
         )
-    return value
+    return extent
 
 
-def _mount(text: str, source: str) -> str:
-    hint = f"this version mounts below {_MOUNTS_BELOW}, for example at /mnt/scratch"
+def _mount(table: Table, filesystem: str) -> str:
+    hint = f"mounts are below {_MOUNTS_BELOW}, for example /mnt/scratch"
+    if filesystem == "none":
+        if "mount" in table.values:
+            table.fail("mount", "there is no filesystem to mount", "leave it out")
+        return ""
+    text = table.text("mount", hint=hint)
     path = PurePosixPath(text)
-    plain = text.isascii() and text.isprintable() and " " not in text
+    plain = text.isascii() and text.isprintable() and not set(text) & set(" \\\"'`$,")
     tidy = str(path) == text and not text.startswith("//") and ".." not in path.parts
     if not path.is_absolute() or not plain or not tidy:
-        _fail(source, "volume.mount", f"{text!r} is not a plain absolute path", hint)
+        table.fail("mount", f"{text!r} is not a plain absolute path", hint)
     if _MOUNTS_BELOW not in path.parents:
-        _fail(source, "volume.mount", f"{text!r} is not below {_MOUNTS_BELOW}", hint)
+        table.fail("mount", f"{text!r} is not below {_MOUNTS_BELOW}", hint)
+    # Found here, not when the volume is made. A unit's name is never shorter than a directory's.
+    if len(mountunits.unit_name(text)) > _MAX_NAME_BYTES:
+        table.fail("mount", f"a name of more than {_MAX_NAME_BYTES} bytes", "a shorter path")
     return text
 
 
-def _chunk(table: Mapping[str, object], source: str) -> int:
-    if "chunk" not in table:
-        return DEFAULT_LAYOUT.volumes[0].chunk_bytes
-    text = _string(table, "chunk", source)
-    found = _SIZE.fullmatch(text)
-    size_bytes = int(found.group(1)) * _UNIT_BYTES[found.group(2)] if found else 0
-    power_of_two = size_bytes > 0 and size_bytes & (size_bytes - 1) == 0
-    if not power_of_two or not MIN_CHUNK_BYTES <= size_bytes <= MAX_CHUNK_BYTES:
-        _fail(
-            source,
-            "volume.chunk",
-            f"{text!r} is not a chunk size",
-            'a power of two from "4KiB" to "64MiB", for example "256KiB"',
-        )
-    return size_bytes
+def _select(table: Table, stripe: str) -> Selector:
+    select = table.table("select", _SELECT_HINT)
+    if select is None:
+        return Selector()
+    select.only(("kind", "role", "serials", "count"))
+    ways = [key for key in ("kind", "role", "serials") if key in select.values]
+    if len(ways) != 1:
+        found = " and ".join(ways) or "none of kind, role and serials"
+        select.fail("", f"selects by {found}", f"by exactly one: {_SELECT_HINT}")
+    count = select.number_in("count", 1, _MAX_MEMBERS)
+    if ways == ["serials"]:
+        serials = select.words("serials", "the serials that 'stripewright inventory' shows")
+        if count is not None:
+            select.fail("count", "the serials are counted already", "leave it out")
+        _check_members(select, "serials", stripe, len(serials))
+        return Selector(kind=None, serials=serials)
+    _check_members(select, "count", stripe, count)
+    if ways == ["role"]:
+        role = select.text("role", pattern=_NAME, hint=_NAME_HINT)
+        return Selector(kind=None, role=role, count=count)
+    kind = select.choice("kind", (DiskKind.INSTANCE_STORE.value,), "")
+    return Selector(kind=DiskKind(kind), count=count)
 
 
-def _wait(table: Mapping[str, object], source: str) -> float:
-    if "wait" not in table:
-        return DEFAULT_LAYOUT.volumes[0].wait_seconds
-    text = _string(table, "wait", source)
-    found = _WAIT.fullmatch(text)
-    seconds = float(int(found.group(1)) * _UNIT_SECONDS[found.group(2)]) if found else -1.0
-    if not 0 <= seconds <= MAX_WAIT_SECONDS:
-        _fail(source, "volume.wait", f"{text!r} is not a time", 'from "0s" to "10min"')
-    return seconds
+def _check_members(select: Table, key: str, stripe: str, count: int | None) -> None:
+    if count is None:
+        return
+    if stripe == "single" and count != 1:
+        select.fail(key, f"{count} disks for stripe 'single'", "one disk, or another stripe")
+    if count < _LEAST_MEMBERS.get(stripe, 1):
+        select.fail(key, f"{count} disk for stripe {stripe!r}", "at least 2 disks, or 'single'")
 
 
-def _string(table: Mapping[str, object], key: str, source: str) -> str:
-    if key not in table:
-        _fail(source, f"volume.{key}", "missing", f"every volume needs '{key}'")
-    value = table[key]
-    if not isinstance(value, str):
-        _fail(source, f"volume.{key}", f"{value!r} is not text", f'write it as {key} = "..."')
-    return value
+def _mount_options(table: Table, filesystem: str) -> tuple[str, ...]:
+    if filesystem == "none":
+        if "mount_options" in table.values:
+            table.fail("mount_options", "there is no filesystem to mount", "leave it out")
+        return ()
+    hint = f"{filesystem} volumes may have: {mountoptions.allowed(filesystem)}"
+    options = table.words("mount_options", hint)
+    for option in options:
+        if against := mountoptions.problem(filesystem, option):
+            table.fail("mount_options", f"{option!r}: {against}", hint)
+    names = [option.partition("=")[0] for option in options]
+    for name in names:
+        if names.count(name) > 1:
+            table.fail("mount_options", f"{name!r} is given twice", hint)
+    return options
 
 
-def _fail(source: str, key: str, what: str, hint: str) -> NoReturn:
-    raise UsageError(f"{source}: {key}: {what}", hint)
+def _xfs(table: Table, filesystem: str) -> XfsOptions:
+    hint = 'xfs = { reflink = false, inode_size = "512B", log_size = "64MiB" }'
+    _only_for(table, "xfs", "filesystem", filesystem, "xfs")
+    options = table.table("xfs", hint)
+    if options is None:
+        return XfsOptions()
+    options.only(("reflink", "inode_size", "log_size"))
+    return XfsOptions(
+        reflink=options.flag("reflink"),
+        # 256 bytes were possible before metadata had checksums.
+        inode_size_bytes=options.amount("inode_size", "512B", "2KiB", power=True),
+        # mkfs.xfs itself wants 64 MiB; the format ends at 2 GiB less 10 MiB.
+        log_size_bytes=options.amount("log_size", "64MiB", "2038MiB", step="1MiB"),
+    )
+
+
+def _ext4(table: Table, filesystem: str) -> Ext4Options:
+    hint = 'ext4 = { bytes_per_inode = "64KiB", reserved_percent = 1, journal_size = "128MiB" }'
+    _only_for(table, "ext4", "filesystem", filesystem, "ext4")
+    options = table.table("ext4", hint)
+    if options is None:
+        return Ext4Options()
+    options.only(("bytes_per_inode", "reserved_percent", "journal_size"))
+    return Ext4Options(
+        bytes_per_inode=options.amount("bytes_per_inode", "4KiB", "64MiB", power=True),
+        reserved_percent=options.number_in("reserved_percent", 0, 50),
+        journal_size_bytes=options.amount("journal_size", "4MiB", "16GiB", step="1MiB"),
+    )
+
+
+# --------------------------------------------------------------------------- all together
+
+
+def _check_together(volumes: Sequence[Volume], tables: Sequence[Table]) -> None:
+    """What no two volumes may share: name, mount, a disk, an open end of the same selection."""
+    for at, (volume, table) in enumerate(zip(volumes, tables, strict=True)):
+        for number, other in enumerate(volumes[:at], start=1):
+            one = f"volume[{number}] ('{other.name}')"
+            if volume.name == other.name:
+                table.fail("name", f"{one} has the same name", "each volume needs its own")
+            if volume.mount and other.mount:
+                here, there = PurePosixPath(volume.mount), PurePosixPath(other.mount)
+                if here == there:
+                    table.fail("mount", f"{one} is mounted there too", "each needs its own")
+                if here in there.parents or there in here.parents:
+                    table.fail(
+                        "mount",
+                        f"{volume.mount} and {other.mount} of {one} lie in each other",
+                        "side by side, so that either volume can fail alone",
+                    )
+            mine, theirs = volume.select, other.select
+            if both := serials.shared(mine.serials, theirs.serials):
+                table.fail(
+                    "select", f"{one} has serial {min(both)!r} too", "a disk is in one volume only"
+                )
+            same = not mine.serials and (mine.kind, mine.role) == (theirs.kind, theirs.role)
+            if same and mine.count is None and theirs.count is None:
+                table.fail(
+                    "select",
+                    f"{one} takes all of the same disks",
+                    "give all but one of them a count, or select by role or serials",
+                )
+
+
+def _rules(tables: Sequence[Table]) -> tuple[OperatorRule, ...]:
+    found: list[OperatorRule] = []
+    for table in tables:
+        rule = _rule(table)
+        for number, other in enumerate(found, start=1):
+            if both := serials.shared(rule.serials, other.serials):
+                table.fail(
+                    "serials", f"rule[{number}] has {min(both)!r} too", "one rule for each disk"
+                )
+        found.append(rule)
+    return tuple(found)
+
+
+def _rule(table: Table) -> OperatorRule:
+    table.only(_RULE_KEYS)
+    exact = "exactly as 'stripewright inventory' shows it"
+    kind = table.choice("kind", _KINDS, "")
+    rule = OperatorRule(
+        serials=table.words("serials", exact),
+        vendor=table.printable("vendor", exact),
+        model=table.printable("model", exact),
+        cloud_name=table.printable("cloud_name", exact),
+        role=table.text("role", "", pattern=f"(?:{_NAME})?", hint=_NAME_HINT),
+        kind=DiskKind(kind) if kind else None,
+    )
+    if not (rule.serials or rule.model or rule.cloud_name):
+        table.fail("", "fits any disk", "give at least one of serials, model and cloud_name")
+    if not rule.role and rule.kind is None:
+        table.fail("", "says nothing about its disks", "give a role, a kind or both")
+    return rule
+
+
+def _tuning(values: Mapping[str, object], document: Document) -> Tuning:
+    found = values.get("tuning", {})
+    if not isinstance(found, dict):
+        document.fail("tuning", "not a table", "write it as one [tuning] table")
+    table = Table(found, document, "tuning")
+    table.only(_TUNING_KEYS)
+    # The kernel keeps it as milliseconds in 32 bits.
+    timeout = table.amount("io_timeout", "1s", "4294967s", step="1s")
+    return Tuning(
+        scheduler=table.choice("scheduler", _SCHEDULERS, "") or None,
+        io_timeout_seconds=None if timeout is None else timeout // 1_000_000,
+        cpu_latency_us=table.amount("cpu_latency", "0us", "100ms"),
+        rebuild_min_bytes=table.amount("rebuild_min", "1MiB/s", "100GiB/s", step="1MiB"),
+    )

@@ -3,14 +3,16 @@
 Nothing here runs a program. Members are recognised by reading the version 1.2 superblock
 itself (``struct mdp_superblock_1``, include/uapi/linux/raid/md_p.h): a name in
 it may hold any byte, and a line-based report would let such a name forge other fields.
+Options are those of mdadm(8) 4.2 and later.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from uuid import UUID
 
-from appliance.model import MdMember
+from appliance.model import MdMember, Signature, Volume
 
 HOMEHOST = "stripewright"
 # Where a 1.2 superblock lives, and how much of it can matter: 256 bytes and 2 a device.
@@ -19,9 +21,20 @@ SUPERBLOCK_SIZE_BYTES = 4096
 
 _MAGIC = 0xA92B4EFC
 _SECTOR_BYTES = 512
+# From here on a role is no slot: spare, faulty and journal are the three highest.
+_ROLE_MAX = 0xFF00
 _ROLE_SPARE = 0xFFFF
-_ROLE_FAULTY = 0xFFFE
 _HEADER_BYTES = 256
+_FEATURE_RECOVERY_OFFSET = 2
+_FEATURE_RESHAPE_ACTIVE = 4
+
+_LEVELS = {"md-raid0": "raid0", "md-raid10": "raid10"}
+# RAID10 layouts: the layout file's word, mdadm's option, what md calls it when it is read back.
+_RAID10_LAYOUTS = {
+    "near2": ("n2", "near=2"),
+    "far2": ("f2", "far=2"),
+    "offset2": ("o2", "offset=2"),
+}
 
 
 def array_name(volume: str) -> str:
@@ -40,37 +53,70 @@ def volume_of(name: str) -> str:
     return volume if separator and host == HOMEHOST else ""
 
 
-def create_argv(
-    volume: str, chunk_bytes: int, members: Sequence[str], *, over_members: bool = False
-) -> tuple[str, ...]:
-    """Create a RAID0. mdadm itself is the last one to refuse what is not blank.
+def level_of(volume: Volume) -> str:
+    """The level that the volume is declared with, as sysfs and mdadm name it."""
+    return _LEVELS[volume.stripe]
 
-    It then asks, and without a terminal that is a no. ``over_members`` tells it not to ask
-    (``--run``): members of the volume's own lost or half-made array are to be made anew.
+
+def layout_of(volume: Volume) -> str:
+    """The RAID10 layout that is declared, as :class:`MdMember` has it; empty for RAID0."""
+    return _RAID10_LAYOUTS[volume.raid10_layout][1] if volume.stripe == "md-raid10" else ""
+
+
+# -------------------------------------------------------------------------- command lines
+
+
+def create_argv(
+    volume: Volume, members: Sequence[str], *, uuid: str = "", force: bool = False
+) -> tuple[str, ...]:
+    """Create the array. mdadm itself is the last one to refuse what is not blank.
+
+    It then asks, and without a terminal that is a no. ``force`` tells it not to ask
+    (``--run``). It also asks when the members of a RAID10 differ in size by more than one
+    per cent. ``uuid`` is 32 hexadecimal digits, separated or not.
     """
     return (
         "mdadm",
         "--create",
-        array_path(volume),
-        *(("--run",) if over_members else ()),
+        array_path(volume.name),
+        *(("--run",) if force else ()),
         "--metadata=1.2",
         f"--homehost={HOMEHOST}",
-        f"--name={volume}",
-        "--level=0",
-        f"--chunk={chunk_bytes // 1024}K",
+        f"--name={volume.name}",
+        *((f"--uuid={uuid}",) if uuid else ()),
+        *_geometry_options(volume),
+        f"--chunk={volume.chunk_bytes // 1024}K",
         f"--raid-devices={len(members)}",
         *members,
     )
 
 
-def assemble_argv(volume: str, uuid: str, members: Sequence[str]) -> tuple[str, ...]:
-    """Assemble exactly these members by uuid; a RAID0 does not start with one missing."""
+def _geometry_options(volume: Volume) -> tuple[str, ...]:
+    if volume.stripe != "md-raid10":
+        return ("--level=0",)
+    option = _RAID10_LAYOUTS[volume.raid10_layout][0]
+    # Without a bitmap each unclean stop means reading and comparing every block again. It has
+    # to be said: newer versions of mdadm ask, and small arrays get none by themselves.
+    return ("--level=10", f"--layout={option}", "--bitmap=internal")
+
+
+def assemble_argv(
+    volume: str, uuid: str, members: Sequence[str], *, degraded: bool = False, update: str = ""
+) -> tuple[str, ...]:
+    """Assemble exactly these members by uuid; a RAID0 does not start with one missing.
+
+    ``degraded`` starts a RAID10 with fewer members than it had (``--run``); without it mdadm
+    refuses to. ``update`` is what it is to write anew in the superblocks: ``devicesize`` after
+    the disks were enlarged.
+    """
     return (
         "mdadm",
         "--assemble",
         array_path(volume),
+        *(("--run",) if degraded else ()),
         f"--homehost={HOMEHOST}",
         f"--uuid={uuid}",
+        *((f"--update={update}",) if update else ()),
         *members,
     )
 
@@ -79,8 +125,26 @@ def stop_argv(path: str) -> tuple[str, ...]:
     return ("mdadm", "--stop", path)
 
 
-def detail_argv(path: str) -> tuple[str, ...]:
-    return ("mdadm", "--detail", "--export", path)
+def add_argv(path: str, disks: Sequence[str]) -> tuple[str, ...]:
+    """Give a running RAID10 disks: a returning member is caught up, a new one rebuilt."""
+    return ("mdadm", "--manage", path, "--add", *disks)
+
+
+def grow_size_argv(path: str) -> tuple[str, ...]:
+    """Use all of enlarged members. Not for far layouts (:func:`can_resize`)."""
+    return ("mdadm", "--grow", path, "--size=max")
+
+
+def can_resize(layout: str) -> bool:
+    """Whether an array with this layout (``near=2``) can use members that became bigger.
+
+    ``raid10_resize`` (drivers/md/raid10.c) has no way for far copies, which are counted from
+    the middle of each member.
+    """
+    return not layout.startswith("far=")
+
+
+# ------------------------------------------------------------------------- what was found
 
 
 def format_uuid(raw: bytes) -> str:
@@ -94,40 +158,79 @@ def level_name(level: int) -> str:
     return "linear" if level == -1 else f"raid{level}"
 
 
+def layout_name(word: int) -> str:
+    """The layout word of RAID10 (superblock, sysfs ``md/layout``) as mdadm prints it.
+
+    The lowest byte counts near copies, the next far copies; bit 16 makes far ones offset. Empty
+    for the words of other levels, which have other meanings.
+    """
+    near, far = word & 0xFF, word >> 8 & 0xFF
+    if not near or not far:
+        return ""
+    parts = [f"near={near}"] if near != 1 else []
+    if far != 1:
+        parts.append(f"{'offset' if word & 0x10000 else 'far'}={far}")
+    return ", ".join(parts)
+
+
 def parse_superblock(block: bytes) -> MdMember | None:
     """A version 1.2 superblock, or ``None`` if it is not one that can be believed.
 
-    ``block`` is read at :data:`SUPERBLOCK_OFFSET_BYTES`. The checksum is the kernel's
-    ``calc_sb_1_csum``: the sum of the little-endian words with the sum field as zero.
+    ``block`` is read at :data:`SUPERBLOCK_OFFSET_BYTES`; the superblock says itself where it
+    belongs, so one of version 1.0 or 1.1 that lies there by chance is not taken. The checksum is
+    the kernel's ``calc_sb_1_csum``: the sum of the little-endian words with the sum field as zero.
     """
     if len(block) < _HEADER_BYTES:
         return None
-    magic, major = struct.unpack_from("<II", block, 0)
+    magic, major, features = struct.unpack_from("<III", block, 0)
     if magic != _MAGIC or major != 1:
         return None
-    (super_offset,) = struct.unpack_from("<Q", block, 144)
+    data_offset, data_sectors, super_offset = struct.unpack_from("<QQQ", block, 128)
     if super_offset * _SECTOR_BYTES != SUPERBLOCK_OFFSET_BYTES:
         return None
-    stored_sum, max_dev = struct.unpack_from("<II", block, 216)
+    events, _resync, stored_sum, max_dev = struct.unpack_from("<QQII", block, 200)
     used = _HEADER_BYTES + 2 * max_dev
     if used > len(block) or _checksum(block[:used]) != stored_sum:
         return None
-    level, _layout, _size, chunk_sectors, raid_disks = struct.unpack_from("<iIQII", block, 72)
-    (data_offset,) = struct.unpack_from("<Q", block, 128)
+    level, layout, _size, chunk_sectors, raid_disks = struct.unpack_from("<iIQII", block, 72)
     (dev_number,) = struct.unpack_from("<I", block, 160)
     role = _ROLE_SPARE
     if dev_number < max_dev:
         (role,) = struct.unpack_from("<H", block, _HEADER_BYTES + 2 * dev_number)
+    name = level_name(level)
     return MdMember(
         array_name=block[32:64].split(b"\0", 1)[0].decode(errors="backslashreplace"),
         array_uuid=format_uuid(block[16:32]),
         member_uuid=format_uuid(block[168:184]),
-        level=level_name(level),
+        level=name,
         member_count=raid_disks,
         chunk_bytes=chunk_sectors * _SECTOR_BYTES,
-        slot=None if role in {_ROLE_SPARE, _ROLE_FAULTY} else role,
+        slot=role if role < _ROLE_MAX else None,
         data_offset_bytes=data_offset * _SECTOR_BYTES,
+        layout=layout_name(layout) if name == "raid10" else "",
+        events=events,
+        device_bytes=data_sectors * _SECTOR_BYTES,
+        active_slots=_active_slots(block[_HEADER_BYTES:used], raid_disks),
+        recovering=bool(features & _FEATURE_RECOVERY_OFFSET),
+        reshaping=bool(features & _FEATURE_RESHAPE_ACTIVE),
     )
+
+
+def signature(member: MdMember) -> Signature:
+    """What the signature probers call this superblock."""
+    digits = member.array_uuid.replace(":", "")
+    return Signature(
+        kind="linux_raid_member",
+        offset_bytes=SUPERBLOCK_OFFSET_BYTES,
+        label=member.array_name,
+        uuid=str(UUID(digits)),
+    )
+
+
+def _active_slots(roles: bytes, raid_disks: int) -> tuple[int, ...]:
+    """The slots that the role table gives to some device, whether in sync or being rebuilt."""
+    taken = set(struct.unpack(f"<{len(roles) // 2}H", roles))
+    return tuple(sorted(role for role in taken if role < min(raid_disks, _ROLE_MAX)))
 
 
 def _checksum(block: bytes) -> int:
@@ -136,31 +239,3 @@ def _checksum(block: bytes) -> int:
     if len(zeroed) % 4:
         total += struct.unpack_from("<H", zeroed, len(zeroed) - 2)[0]
     return ((total & 0xFFFFFFFF) + (total >> 32)) & 0xFFFFFFFF
-
-
-def parse_export(text: str) -> dict[str, str]:
-    """``KEY=value`` lines of ``mdadm --detail --export``; the first of a key counts.
-
-    mdadm prints the identity keys before the per-device ones and escapes nothing, so a
-    later line that repeats a key cannot be trusted.
-    """
-    facts: dict[str, str] = {}
-    for line in text.splitlines():
-        key, separator, value = line.partition("=")
-        if separator and key.startswith("MD_"):
-            facts.setdefault(key, value)
-    return facts
-
-
-def detail_differences(
-    facts: Mapping[str, str], *, name: str, level: str, members: int, uuid: str = ""
-) -> list[str]:
-    """What a running array (``mdadm --detail --export``) has other than it should."""
-    wanted = {"MD_NAME": name, "MD_LEVEL": level, "MD_DEVICES": str(members)}
-    if uuid:
-        wanted["MD_UUID"] = uuid
-    return [
-        f"{key} is {facts.get(key, 'missing')}, not {value}"
-        for key, value in wanted.items()
-        if facts.get(key) != value
-    ]

@@ -7,16 +7,14 @@ never opens the history: a clerk without privileges does, and its answers are ch
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeGuard
 
 from appliance.model import EpochRecord
+from appliance.storage import files
 from appliance.storage.clerk import Clerk, ClerkError
 from appliance.system import journal
 
@@ -29,7 +27,7 @@ _MAX_TEXT = 8192
 def write_state(path: Path, document: Mapping[str, Any]) -> None:
     """Replace ``path`` in one step; everybody may read it. A full /run stops no stripe."""
     try:
-        _replace(path, document)
+        files.replace_json(path, document)
     except OSError as error:
         journal.event(
             journal.Event.HISTORY_UNAVAILABLE,
@@ -37,20 +35,6 @@ def write_state(path: Path, document: Mapping[str, Any]) -> None:
             priority=journal.Priority.WARNING,
             db=str(path),
         )
-
-
-def _replace(path: Path, document: Mapping[str, Any]) -> None:
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1)
-            file.write("\n")
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 class Record:
@@ -64,7 +48,7 @@ class Record:
     def __enter__(self) -> Self:
         try:
             self._clerk = Clerk(self._db)
-        except (OSError, ImportError) as error:  # no process to be had, or a broken installation
+        except OSError as error:  # no process to be had
             self._give_up(str(error))
         set_aside = self._ask("open")
         if isinstance(set_aside, str):

@@ -14,25 +14,39 @@ from appliance.errors import CommandFailed, OperatorError, Refused
 from appliance.system import process
 
 _TIMEOUT_SECONDS = 20.0
+# On a slow machine systemd runs its generators for a while.
+_RELOAD_SECONDS = 90.0
+# Another executor may be at work for as long as a plan takes.
+_LOOK_SECONDS = 7200.0
 _UNIT_FOLDERS = (Path("/etc/systemd/system"), Path("/usr/lib/systemd/system"))
 BENCH_UNIT = "stripewright-bench@{suite}.service"
 BENCH_TIMER = "stripewright-bench@{suite}.timer"
 ASSEMBLE_UNIT = "stripewright-assemble.service"
+WATCH_UNIT = "stripewright-watch.service"
+TARGET = "stripewright.target"
+PLAN_UNIT = "stripewright-plan@{request}.service"
+APPLY_UNIT = "stripewright-apply@{digest}.service"
+INITIALISE_UNIT = "stripewright-initialise@{volume}.service"
+PLAN_TEMPLATE = "stripewright-plan@.service"
+APPLY_TEMPLATE = "stripewright-apply@.service"
 
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """``ActiveState``, ``SubState`` and ``Result`` of a unit (org.freedesktop.systemd1)."""
+    """``ActiveState``, ``SubState`` and ``Result`` of a unit (org.freedesktop.systemd1);
+    ``queued`` says that it has a ``Job``.
+    """
 
     name: str
     active: str
     sub: str
     result: str
+    queued: bool = False
 
     @property
     def busy(self) -> bool:
-        """Running, or on its way there."""
-        return self.active in {"active", "activating", "reloading", "deactivating"}
+        """Running, or on its way there: one whose job waits for another is still ``inactive``."""
+        return self.queued or self.active in {"active", "activating", "reloading", "deactivating"}
 
 
 def systemd_is_running() -> bool:
@@ -47,12 +61,14 @@ def is_installed(unit: str) -> bool:
 
 def unit_state(name: str) -> UnitState:
     """State of unit ``name``; a unit that does not exist is ``inactive``."""
-    shown = _show(name, "ActiveState,SubState,Result")
+    shown = _show(name, "ActiveState,SubState,Result,Job")
     return UnitState(
         name,
         shown.get("ActiveState", "inactive"),
         shown.get("SubState", "dead"),
         shown.get("Result", ""),
+        # A number while there is a job; the line is missing, or has a zero, otherwise.
+        queued=shown.get("Job", "") not in {"", "0"},
     )
 
 
@@ -82,6 +98,25 @@ def stop_unit(name: str) -> None:
     _ask("stop", name)
 
 
+def start_and_wait(name: str) -> None:
+    """Start the oneshot unit ``name`` and return when it is done; see :func:`start_unit`."""
+    _ask("start", name, wait_seconds=_LOOK_SECONDS)
+
+
+def look_again() -> None:
+    """Have the boot unit look at the disks again: reload it if it is up, else start it.
+
+    Returns when it has looked, so that two looks never cut each other off.
+    """
+    argv = ["systemctl", "--no-ask-password", "reload-or-restart", "--", ASSEMBLE_UNIT]
+    process.run(argv, timeout_seconds=_LOOK_SECONDS, check=False)
+
+
+def reload_manager() -> None:
+    """Make systemd read its unit files again; root."""
+    process.run(["systemctl", "daemon-reload"], timeout_seconds=_RELOAD_SECONDS)
+
+
 def _show(name: str, properties: str) -> dict[str, str]:
     done = process.run(
         ["systemctl", "show", f"--property={properties}", "--", name],
@@ -90,10 +125,11 @@ def _show(name: str, properties: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
 
 
-def _ask(verb: str, name: str) -> None:
-    argv = ["systemctl", "--no-ask-password", "--no-block", verb, "--", name]
+def _ask(verb: str, name: str, *, wait_seconds: float = 0.0) -> None:
+    block = () if wait_seconds else ("--no-block",)
+    argv = ["systemctl", "--no-ask-password", *block, verb, "--", name]
     try:
-        process.run(argv, timeout_seconds=_TIMEOUT_SECONDS)
+        process.run(argv, timeout_seconds=wait_seconds or _TIMEOUT_SECONDS)
     except CommandFailed as error:
         said = error.output
         if "authentication required" in said or "Access denied" in said:

@@ -44,7 +44,12 @@ def test_keys_and_host_name_come_from_the_cloud(
         assert guest.root.sh("cat /etc/sudoers /etc/sudoers.d/* 2>/dev/null || true") == ""
         groups = set(operator.run(["id", "-nG"]).stdout.split())
         assert groups == {"operator", "systemd-journal", "stripewright-operators"}
-        # sshd offers one key, whatever else makes key files at first boot; and it is there.
+        # One host key is made, though cloud-init wants Debian's unit that makes more; sshd
+        # offers that one, and it is not empty.
+        unit = guest.root.run(["systemctl", "is-enabled", "sshd-keygen.service"], check=False)
+        assert unit.stdout.strip() == "masked"
+        made = guest.root.sh("cd /etc/ssh && ls -1d *host*key*").split()
+        assert made == ["ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"]
         offered = guest.root.sh("cat /etc/ssh/sshd_config.d/*.conf | grep '^HostKey'").split()
         assert offered == ["HostKey", "/etc/ssh/ssh_host_ed25519_key"]
         assert guest.root.sh("wc -c < /etc/ssh/ssh_host_ed25519_key").strip() != "0"

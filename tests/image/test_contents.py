@@ -32,11 +32,23 @@ def test_no_host_key_and_no_machine_id(root: RootFilesystem) -> None:
     assert root.names("/home/operator/.ssh") == []
 
 
-def test_arrays_are_never_assembled_by_udev(root: RootFilesystem) -> None:
+def test_mdadm_assembles_nothing_by_itself(root: RootFilesystem) -> None:
     assert "AUTO -all" in root.read("/etc/mdadm/mdadm.conf").splitlines()
-    for rule in ("64-md-raid-assembly.rules", "69-lvm.rules"):
-        assert rule in root.names("/etc/udev/rules.d")
-        assert root.read(f"/etc/udev/rules.d/{rule}") == ""
+
+
+@pytest.mark.parametrize(
+    "masked",
+    [
+        "systemd/system-generators/systemd-ssh-generator",
+        "systemd/system/sshd-keygen.service",  # cloud-init wants it, whatever the presets say
+        "udev/rules.d/64-md-raid-assembly.rules",
+        "udev/rules.d/69-lvm.rules",
+    ],
+)
+def test_masked(root: RootFilesystem, masked: str) -> None:
+    folder, name = masked.rsplit("/", 1)
+    assert name in root.names(f"/usr/lib/{folder}")  # there is something to mask
+    assert root.link(f"/etc/{masked}") == "/dev/null"
 
 
 def test_only_wanted_units_start(root: RootFilesystem) -> None:
@@ -50,7 +62,7 @@ def test_only_wanted_units_start(root: RootFilesystem) -> None:
 
 def test_code_is_compiled_and_never_checked_again(root: RootFilesystem) -> None:
     cached = root.names("/usr/lib/stripewright/appliance/__pycache__")
-    assert any(name.startswith("model.cpython-313") for name in cached)
+    assert any(name.startswith("cli.cpython-313") for name in cached)
     assert root.names("/usr/lib/stripewright/site-packages/pip") == []
 
 

@@ -25,6 +25,7 @@ KEPT = "/mnt/scratch/kept-by-the-operator"
 INTEGRITY_CHECK = """import sqlite3
 database = sqlite3.connect("/var/lib/stripewright/history.db")
 print(*database.execute("PRAGMA integrity_check").fetchone())"""
+DIGEST = "0123456789abcdef" * 4
 HOSTILE_SERIAL = "[@click=app.quit]X"
 
 Keep = Callable[[str, Terminal], None]
@@ -142,6 +143,12 @@ def test_reboot_assembles_the_same_array_in_the_same_epoch(life: Life) -> None:
         ["systemctl", "--no-ask-password", "mask", SUITE],
         ["systemd-run", "--no-ask-password", "--unit=stripewright-bench@smoke", "id"],
         ["systemd-run", "--no-ask-password", "--unit=stripewright-bench@other", "id"],
+        ["systemd-run", "--no-ask-password", f"--unit=stripewright-plan@{DIGEST}", "id"],
+        ["systemd-run", "--no-ask-password", f"--unit=stripewright-apply@{DIGEST}", "id"],
+        ["systemd-run", "--no-ask-password", "--unit=stripewright-initialise@x", "id"],
+        ["systemctl", "--no-ask-password", "stop", f"stripewright-apply@{DIGEST}.service"],
+        ["systemctl", "--no-ask-password", "kill", f"stripewright-apply@{DIGEST}.service"],
+        ["systemctl", "--no-ask-password", "reload-or-restart", "stripewright-assemble.service"],
         ["systemctl", "--no-ask-password", "poweroff"],
     ],
     ids=lambda command: " ".join(command).replace(" --no-ask-password", ""),

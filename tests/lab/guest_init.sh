@@ -1,7 +1,7 @@
 #!/bin/sh
 # First program of the lab guest. Started by tests/lab/uml.py as
-#   sh /mnt/checkout/tests/lab/guest_init.sh MODULES RESULTS SCENARIO...
-# with /proc and the checkout (hostfs, at /mnt/checkout) mounted. Runs the scenarios and
+#   sh /mnt/checkout/tests/lab/guest_init.sh MODULES RESULTS MODULE [ARGUMENT...]
+# with /proc and the checkout (hostfs, at /mnt/checkout) mounted. Runs `python3 -m MODULE` and
 # powers off; whatever happens the guest ends, so that the host never waits in vain.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 modules=$1
@@ -11,7 +11,8 @@ shift 2
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mount -t tmpfs run /run
-mount -t tmpfs tmp /tmp
+# The disks are files in it.
+mount -t tmpfs -o size=1600m tmp /tmp
 mount -t tmpfs state /var/lib/stripewright 2>/dev/null || {
     mkdir -p /var/lib/stripewright
     mount -t tmpfs state /var/lib/stripewright
@@ -27,13 +28,14 @@ mount -t hostfs none /usr/lib/modules -o "$modules"
 for daemon in /usr/lib/systemd/systemd-udevd /lib/systemd/systemd-udevd; do
     [ -x "$daemon" ] && "$daemon" --daemon && break
 done
-modprobe -a raid0 sd_mod
+modprobe -a raid0 raid10 dm-mod sd_mod target_core_file tcm_loop
+mount -t configfs none /sys/kernel/config
 
 cd /mnt/checkout || exit 1
 # The checkout's code, the image's locked dependencies.
 PYTHONPATH=/mnt/checkout:/usr/lib/stripewright/site-packages \
-PYTHONDONTWRITEBYTECODE=1 \
-    python3 -m tests.lab.guest /run/results/results.json "$@"
+PYTHONPYCACHEPREFIX=/run/pycache \
+    python3 -m "$@"
 
 sync
 echo o > /proc/sysrq-trigger

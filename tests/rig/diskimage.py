@@ -41,8 +41,13 @@ class RootFilesystem:
         return done.stdout.decode(errors="replace")
 
     def read(self, path: str) -> str:
-        """The text of a file; empty if there is none."""
+        """The text of a file; empty if there is none, and for a link."""
         return self._debugfs(f"cat {path}")
+
+    def link(self, path: str) -> str:
+        """Where a symbolic link points to (at most 59 bytes); empty if there is no link."""
+        rows = self._debugfs(f"stat {path}").splitlines()
+        return next((row.split('"')[1] for row in rows if row.startswith("Fast link dest:")), "")
 
     def names(self, folder: str) -> list[str]:
         """What is in a folder."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from tests.rig.errors import RigError
 
 MODEL = "Amazon EC2 NVMe Instance Storage"
+EBS_MODEL = "Amazon Elastic Block Store"
 CARRIER_LABEL = "rig-carrier"
 GIB = 1 << 30
 
@@ -31,6 +32,7 @@ class Drive:
     serial: str
     size_bytes: int = GIB
     holds: Path | None = None
+    model: str = MODEL
 
 
 def blank_drives(count: int = 4, prefix: str = "AWS", size_bytes: int = GIB) -> tuple[Drive, ...]:
@@ -130,7 +132,7 @@ class Carrier:
             lines += [
                 f"mkdir {subsystem}",
                 f"echo 1 > {subsystem}/attr_allow_any_host",
-                f"printf %s {_quoted(MODEL)} > {subsystem}/attr_model",
+                f"printf %s {_quoted(drive.model)} > {subsystem}/attr_model",
                 f"printf %s {_quoted(drive.serial)} > {subsystem}/attr_serial",
                 f"mkdir {subsystem}/namespaces/1",
                 f"printf %s /run/{CARRIER_LABEL}/{_file_name(number)}"
@@ -140,6 +142,49 @@ class Carrier:
                 f"nvme connect -t loop -n ec2-{number}",
             ]
         return "\n".join(lines) + "\n"
+
+    @staticmethod
+    def enlarge_script(number: int, size_bytes: int) -> str:
+        """Makes drive ``number`` bigger while the guest runs, as a modified EBS volume becomes."""
+        return "\n".join(
+            [
+                "set -eu",
+                f"truncate -s {size_bytes} /run/{CARRIER_LABEL}/{_file_name(number)}",
+                "n=/sys/kernel/config/nvmet/subsystems/" + f"ec2-{number}/namespaces/1",
+                "echo 1 > $n/revalidate_size",
+                "",
+            ]
+        )
+
+    @staticmethod
+    def swap_script(number: int, serial: str) -> str:
+        """Takes drive ``number`` away while the guest runs; a blank one comes in its place."""
+        subsystem = f"/sys/kernel/config/nvmet/subsystems/ec2-{number}"
+        link = f"/sys/kernel/config/nvmet/ports/1/subsystems/ec2-{number}"
+        file = f"/run/{CARRIER_LABEL}/{_file_name(number)}"
+        return "\n".join(
+            [
+                "set -eu",
+                f"nvme disconnect -n ec2-{number}",
+                f"rm {link}",
+                f"echo 0 > {subsystem}/namespaces/1/enable",
+                f"size=$(stat -c %s {file})",
+                f"rm {file}",
+                f"truncate -s $size {file}",
+                f"rmdir {subsystem}/namespaces/1 {subsystem}",
+                f"mkdir {subsystem}",
+                f"echo 1 > {subsystem}/attr_allow_any_host",
+                f"printf %s {_quoted(MODEL)} > {subsystem}/attr_model",
+                f"printf %s {_quoted(serial)} > {subsystem}/attr_serial",
+                f"mkdir {subsystem}/namespaces/1",
+                f"printf %s {file} > {subsystem}/namespaces/1/device_path",
+                f"echo 1 > {subsystem}/namespaces/1/enable",
+                f"ln -s {subsystem} {link}",
+                f"nvme connect -t loop -n ec2-{number}",
+                "udevadm settle",
+                "",
+            ]
+        )
 
     @staticmethod
     def teardown_script() -> str:

@@ -10,12 +10,17 @@ from appliance.model import (
     Filesystem,
     Inventory,
     Layout,
+    LogicalVolume,
+    LvmMember,
     Machine,
+    Mark,
+    MarkState,
     MdMember,
     Signature,
     Volume,
+    VolumeGroup,
 )
-from appliance.storage.identity import identify
+from appliance.storage.identity import identify_all
 
 GB = 10**9
 KIB = 1024
@@ -53,7 +58,9 @@ def member(
     uuid: str = UUID,
     name: str = "stripewright:scratch",
     filesystem: Filesystem | None = XFS,
-    data_zero: bool | None = False,
+    level: str = "raid0",
+    events: int | None = None,
+    active: tuple[int, ...] | None = None,
     **facts: object,
 ) -> Disk:
     """A member of an array, by default of ours with four members and a filesystem."""
@@ -61,13 +68,15 @@ def member(
         array_name=name,
         array_uuid=uuid,
         member_uuid=f"0:0:0:{slot}",
-        level="raid0",
+        level=level,
         member_count=count,
         chunk_bytes=256 * KIB,
         slot=slot,
         data_offset_bytes=1024 * KIB,
-        data_zero=data_zero,
         filesystem=filesystem if slot == 0 else None,
+        layout="near=2" if level == "raid10" else "",
+        events=events,
+        active_slots=active,
     )
     signature = Signature("linux_raid_member", 4096, name, uuid.replace(":", "-"))
     made = {"blank": False, "signatures": (signature,), "md_member": found, **facts}
@@ -83,6 +92,57 @@ def plain(number: int = 1, **facts: object) -> Disk:
         **facts,
     }
     return disk(number, **made)
+
+
+def making(*disks: Disk, volume: str = "scratch", host: str = "") -> tuple[Disk, ...]:
+    """``disks`` with the mark that ``volume`` is being made of them."""
+    return tuple(
+        replace(one, mark=Mark(MarkState.MAKING, volume, host, 512 * KIB, f"n{at}"))
+        for at, one in enumerate(disks)
+    )
+
+
+def released(*disks: Disk, volume: str = "old", intact: bool | None = True) -> tuple[Disk, ...]:
+    """``disks`` full of old bytes, given up by a confirmed removal of ``volume``."""
+    mark = Mark(MarkState.RELEASED, volume, "", 512 * KIB, "n", intact)
+    return tuple(replace(one, blank=False, mark=mark) for one in disks)
+
+
+def pv(number: int, *, group: str = "stripewright-scratch", **facts: object) -> Disk:
+    """A physical volume, by default of our volume group."""
+    found = LvmMember(f"pv{number}", group, "vg1" if group else "", ("stripewright:scratch",))
+    made = {
+        "blank": False,
+        "signatures": (Signature("LVM2_member", 536),),
+        "lvm_member": found,
+        **facts,
+    }
+    return disk(number, **made)
+
+
+def group(*members: Disk, logical: LogicalVolume | None = None, **facts: object) -> VolumeGroup:
+    """Our volume group on ``members``, its volume not active."""
+    ids = tuple(one.id for one in members)
+    volume = logical or LogicalVolume(
+        name="scratch",
+        path="/dev/stripewright-scratch/scratch",
+        size_bytes=len(members) * (900 * GB - 1024 * KIB),
+        stripe_bytes=256 * KIB,
+        segments=(ids,),
+        active=False,
+    )
+    made = VolumeGroup(
+        name="stripewright-scratch",
+        uuid="vg1",
+        tags=("stripewright:scratch",),
+        members=ids,
+        member_count=len(members),
+        extent_bytes=4096 * KIB,
+        free_bytes=0,
+        volumes=(volume,),
+        member_bytes=tuple(900 * GB - 1024 * KIB for _ in members),
+    )
+    return replace(made, **facts)  # type: ignore[arg-type]
 
 
 def array(*members: Disk, **facts: object) -> Array:
@@ -111,13 +171,16 @@ def held(*members: Disk) -> tuple[Disk, ...]:
 def inventory(
     *disks: Disk,
     arrays: tuple[Array, ...] = (),
+    groups: tuple[VolumeGroup, ...] = (),
+    layout: Layout = LAYOUT,
     machine: Machine = FOUR,
     privileged: bool = True,
 ) -> Inventory:
     """The disks, each identified as the probe would."""
     return Inventory(
         machine=machine,
-        disks=tuple(identify(one, arrays) for one in disks),
+        disks=identify_all(disks, arrays, groups, layout, machine),
         arrays=arrays,
+        groups=groups,
         privileged=privileged,
     )

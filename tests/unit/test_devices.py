@@ -1,100 +1,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.errors import CommandFailed
-from appliance.model import DiskKind
-from appliance.storage import blockdev, devices
-from appliance.storage.kernel import Kernel, parse_mountinfo, parse_swaps
-
-_MOUNTINFO = (
-    "22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw\n"
-    "30 22 9:127 / /mnt/scratch rw,nosuid,nodev,noatime - xfs /dev/md127 rw,sunit=512\n"
-    r"31 22 8:17 / /mnt/with\040space\134 rw - ext4 /dev/sdb1 rw" + "\n"
-    "not a line\n"
+from appliance.model import (
+    DiskKind,
+    Layout,
+    MdMember,
+    OperatorRule,
+    Signature,
 )
-
-
-class FakeSysfs:
-    """A machine as files: disks, partitions and arrays are a line each."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.udev: dict[str, Mapping[str, str]] = {}
-        (root / "sys/block").mkdir(parents=True)
-        (root / "sys/dev/block").mkdir(parents=True)
-        (root / "proc/self").mkdir(parents=True)
-        (root / "proc/self/mountinfo").write_text("")
-
-    def put(self, path: str, text: str) -> None:
-        file = self.root / "sys" / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text + "\n")
-
-    def disk(self, name: str, device: str, *, model: str = "", serial: str = "") -> Path:
-        self.put(f"block/{name}/dev", device)
-        self.put(f"block/{name}/size", "2048")
-        self.put(f"block/{name}/ro", "0")
-        if model:
-            self.put(f"block/{name}/device/model", model)
-        if serial:
-            self.put(f"block/{name}/device/serial", serial)
-        folder = self.root / "sys/block" / name
-        (self.root / "sys/dev/block" / device).symlink_to(folder)
-        return folder
-
-    def partition(self, disk: str, name: str, device: str) -> None:
-        self.put(f"block/{disk}/{name}/partition", "1")
-        self.put(f"block/{disk}/{name}/dev", device)
-        (self.root / "sys/dev/block" / device).symlink_to(self.root / "sys/block" / disk / name)
-
-    def array(self, name: str, device: str, members: list[str]) -> None:
-        folder = self.disk(name, device)
-        for attribute, value in {
-            "level": "raid0", "chunk_size": "262144", "raid_disks": str(len(members)),
-            "array_state": "clean",
-        }.items():  # fmt: skip
-            self.put(f"block/{name}/md/{attribute}", value)
-        (folder / "slaves").mkdir()
-        for slot, member in enumerate(members):
-            self.put(f"block/{name}/md/dev-{member}/slot", str(slot))
-            self.put(f"block/{member}/holders/{name}", "")
-            (folder / "slaves" / member).symlink_to(self.root / "sys/block" / member)
-
-    @property
-    def kernel(self) -> Kernel:
-        return Kernel(self.root / "sys", self.root / "proc", self.root / "dev")
-
-    def probe(self, *, privileged: bool = False) -> devices.Inventory:
-        return devices.probe(
-            kernel=self.kernel,
-            properties=lambda name: self.udev.get(name, {}),
-            privileged=privileged,
-        )
+from appliance.storage import blockdev, devices
+from appliance.storage.kernel import parse_mountinfo, parse_swaps
+from tests.unit.fakesysfs import MOUNTINFO, FakeSysfs, by_name, three_disks
 
 
 @pytest.fixture
 def sysfs(tmp_path: Path) -> FakeSysfs:
-    fake = FakeSysfs(tmp_path)
-    fake.disk("nvme0n1", "259:0", model="Amazon Elastic Block Store    ", serial="vol0f00")
-    fake.partition("nvme0n1", "nvme0n1p2", "259:2")
-    for number in (1, 2):
-        fake.disk(
-            f"nvme{number}n1",
-            f"259:{number * 10}",
-            model="Amazon EC2 NVMe Instance Storage        ",
-            serial=f"AWS{number}      ",
-        )
-    (tmp_path / "proc/self/mountinfo").write_text(_MOUNTINFO)
-    return fake
+    return three_disks(tmp_path)
 
 
 def test_mountinfo_and_swaps() -> None:
-    mounts = parse_mountinfo(_MOUNTINFO)
+    mounts = parse_mountinfo(MOUNTINFO)
     assert [mount.mountpoint for mount in mounts] == ["/", "/mnt/scratch", "/mnt/with space\\"]
     assert (mounts[1].device, mounts[1].fstype, mounts[1].source) == ("9:127", "xfs", "/dev/md127")
     assert parse_swaps("Filename Type\n/dev/sda2 partition 1 0 -2\n") == ("/dev/sda2",)
@@ -108,7 +40,7 @@ def test_disks_are_told_apart_by_model_and_root(sysfs: FakeSysfs) -> None:
     assert found["nvme0n1"].mountpoints == ("/",)
     assert found["nvme1n1"].kind is DiskKind.INSTANCE_STORE
     assert found["nvme1n1"].model == "Amazon EC2 NVMe Instance Storage"
-    assert (found["nvme1n1"].serial, found["nvme1n1"].size_bytes) == ("AWS1", 2048 * 512)
+    assert (found["nvme1n1"].serial, found["nvme1n1"].size_bytes) == ("AWS1", 65536 * 512)
     assert found["nvme1n1"].blank is None
 
 
@@ -153,26 +85,33 @@ def test_as_root_only_instance_storage_is_read(
 ) -> None:
     opened: list[str] = []
 
-    def read(node: str, size_bytes: int) -> blockdev.Contents:
-        opened.append(os.path.basename(node))  # noqa: PTH119
-        return blockdev.Contents(signatures=(), nonzero_offset_bytes=None)
+    def read(wanted: Sequence[blockdev.Device]) -> list[blockdev.Contents]:
+        opened.extend(os.path.basename(one.node) for one in wanted)  # noqa: PTH119
+        return [blockdev.Contents((), None) for _ in wanted]
 
     monkeypatch.setattr(blockdev, "read_contents", read)
     monkeypatch.setattr(blockdev, "is_busy", lambda node: False)
+    sysfs.disk("nvme3n1", "259:30", model="Amazon Elastic Block Store", serial="vol0a")
+    sysfs.disk("nvme4n1", "259:40", model="QEMU NVMe Ctrl", serial="q1")
     seen = sysfs.probe(privileged=True)
     assert sorted(opened) == ["nvme1n1", "nvme2n1"]
-    assert [one.claimable for one in seen.disks] == [False, True, True]
+    assert [one.claimable for one in seen.disks] == [False, True, True, False, False]
+    opened.clear()
+    rules = (
+        OperatorRule(serials=("vol0a", "vol0f00"), role="logs"),
+        OperatorRule(model="QEMU NVMe Ctrl", kind=DiskKind.INSTANCE_STORE),
+    )
+    seen = sysfs.probe(privileged=True, layout=Layout((), rules=rules))
+    assert sorted(opened) == ["nvme1n1", "nvme2n1", "nvme3n1", "nvme4n1"]
+    assert [one.role for one in seen.disks] == ["", "", "", "logs", ""]
+    assert [one.claimable for one in seen.disks] == [False, True, True, True, True]
 
 
 def test_a_disk_that_cannot_be_read_is_not_claimable(
     sysfs: FakeSysfs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read(node: str, size_bytes: int) -> blockdev.Contents:
-        if node.endswith("nvme1n1"):
-            raise OSError(5, "Input/output error")
-        raise CommandFailed(["wipefs"], 1, "no")
-
-    monkeypatch.setattr(blockdev, "read_contents", read)
+    errors = [OSError(5, "Input/output error"), CommandFailed(["wipefs"], 1, "no")]
+    monkeypatch.setattr(blockdev, "read_contents", lambda wanted: errors[: len(wanted)])
     seen = sysfs.probe(privileged=True)
     assert not any(one.claimable for one in seen.disks)
     assert "cannot be read" in seen.disks[1].reason
@@ -210,21 +149,47 @@ def test_a_link_that_leads_elsewhere_is_not_used(sysfs: FakeSysfs) -> None:
     assert stable_path() == link
 
 
-def test_the_last_look_sees_what_changed(sysfs: FakeSysfs, monkeypatch: pytest.MonkeyPatch) -> None:
-    contents = blockdev.Contents((), None)
-    monkeypatch.setattr(blockdev, "read_contents", lambda *_: contents)
-    monkeypatch.setattr(blockdev, "is_busy", lambda _: False)
-    (before,) = (one for one in sysfs.probe(privileged=True).disks if one.serial == "AWS1")
-    assert before.blank
+# ------------------------------------------------------------------ members that run
 
-    def look() -> str:
-        return devices.look_again(before, sysfs.kernel, properties=lambda _: {})
 
-    assert look() == ""
-    contents = blockdev.Contents((), 4096)
-    assert look() == "is no longer blank"
-    contents = blockdev.Contents((), None)
+def test_a_member_that_runs_is_read_without_the_probers(
+    sysfs: FakeSysfs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = MdMember("stripewright:scratch", "1:2:3:4", "5:6:7:8", "raid0", 2, 4096, 1)
+    member = replace(member, array_uuid="8f3aff54:cb72c56c:6d0a5fe1:cbc332e8")
+    asked: list[str] = []
+
+    def read(wanted: Sequence[blockdev.Device]) -> list[blockdev.Contents]:
+        asked.extend(one.node for one in wanted)
+        return [blockdev.Contents((), None) for _ in wanted]
+
+    found: list[MdMember | None] = [member]
+    monkeypatch.setattr(blockdev, "read_contents", read)
+    monkeypatch.setattr(blockdev, "read_marks", lambda *_: ())
     monkeypatch.setattr(blockdev, "is_busy", lambda _: True)
-    assert look() == "is now in use"
-    sysfs.put("block/nvme1n1/device/serial", "AWS7")
-    assert "is now another disk" in look()
+    monkeypatch.setattr(devices, "_member", lambda _: found[0])
+    sysfs.array("md127", "9:127", ["nvme2n1", "nvme1n1"])
+    sysfs.put("block/md127/size", "0")
+    disks = by_name(sysfs.probe(privileged=True))
+    assert asked == []
+    assert disks["nvme1n1"].signatures == (
+        Signature(
+            "linux_raid_member", 4096, "stripewright:scratch",
+            "8f3aff54-cb72-c56c-6d0a-5fe1cbc332e8",
+        ),
+    )  # fmt: skip
+    one = disks["nvme1n1"]
+    assert (one.busy, one.blank, one.md_member) == (True, False, member)
+    # What is not ours, does not run or has another user as well is looked at as any other disk.
+    for change in (
+        lambda: found.__setitem__(0, replace(member, array_name="theirs:scratch")),
+        lambda: found.__setitem__(0, None),
+        lambda: sysfs.put("block/md127/md/array_state", "inactive"),
+        lambda: sysfs.put("block/nvme1n1/holders/dm-0", ""),
+    ):
+        asked.clear()
+        change()
+        sysfs.probe(privileged=True)
+        assert "nvme1n1" in " ".join(asked)
+        found[0] = member
+        sysfs.put("block/md127/md/array_state", "clean")

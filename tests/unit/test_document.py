@@ -8,7 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.errors import UsageError
-from appliance.model import Decision, DiskKind
+from appliance.model import (
+    Decision,
+    DiskKind,
+    Filesystem,
+    HardwareDrive,
+    Inventory,
+    Layout,
+    LogicalVolume,
+    LvmMember,
+    Machine,
+    Mark,
+    MarkState,
+    MdMember,
+    OperatorRule,
+    Signature,
+    VirtualDrive,
+    VolumeGroup,
+)
 from appliance.storage.document import (
     inventory_from_json,
     inventory_to_json,
@@ -20,7 +37,7 @@ from tests.unit.disks import LAYOUT, array, disk, held, inventory, member
 
 _CONTRACT = {
     "path": "/dev/nvme1n1", "id": "nvme-x_1", "model": "Amazon EC2 NVMe Instance Storage",
-    "serial": "AWS1", "size_bytes": 900, "kind": "instance-store", "role": "",
+    "serial": "AWS1", "size_bytes": 900_000_000_000, "kind": "instance-store", "role": "",
     "claimable": True, "reason": "blank",
 }  # fmt: skip
 
@@ -29,6 +46,68 @@ def test_there_and_back() -> None:
     members = held(*(member(slot) for slot in range(4)))
     seen = inventory(*members, disk(7), arrays=(array(*members),))
     assert inventory_from_json(json.loads(json.dumps(inventory_to_json(seen)))) == seen
+
+
+def test_everything_there_and_back() -> None:
+    one = disk(
+        1,
+        signatures=(Signature("LVM2_member", 0x218, "", "pv"),),
+        blank=False,
+        lvm_member=LvmMember("pv", "stripewright-data", "vg", ("stripewright:data",)),
+        mark=Mark(MarkState.RELEASED, "data", "0123456789abcdef", 524288, "ab", intact=True),
+        cloud_name="sdf",
+        claimed_by="/etc/fstab line 3",
+        mount_options="rw",
+        holders=("dm-0",),
+        holder_notes=("LVM volume 'x'",),
+        hint="see",
+        md_member=MdMember(
+            *("a", "b", "c", "raid10", 2, 4096, 0, 1024, Filesystem("ext4", "l", "u")),
+            *("near=2", 17, 2**40),
+        ),
+    )
+    volume = LogicalVolume("data", "/dev/vg/data", 9, 4096, (("a", "b"), ("c",)), active=True)
+    seen = Inventory(
+        machine=Machine(host_tag="0123456789abcdef", ephemeral_names=("xvdb",)),
+        disks=(one,),
+        groups=(VolumeGroup("g", "u", ("t",), ("a",), 2, 4, 0, (volume,), (7,)),),
+        hardware_drives=(HardwareDrive(0, "252:1", "m", "s", 9, "UGood"),),
+        virtual_drives=(VirtualDrive(0, 1, "sw-x", "RAID0", 4096, 9, "Optl", "/dev/sda", ("a",)),),
+    )
+    assert inventory_from_json(json.loads(json.dumps(inventory_to_json(seen)))) == seen
+
+
+def test_the_layouts_rules_decide_where_the_document_does_not() -> None:
+    facts = {key: _CONTRACT[key] for key in ("path", "serial", "size_bytes")}
+    ebs = {**facts, "model": "Amazon Elastic Block Store", "blank": True}
+    layout = Layout(volumes=LAYOUT.volumes, rules=(OperatorRule(serials=("AWS1",), role="logs"),))
+    (found,) = inventory_from_json({"disks": [ebs]}, layout).disks
+    assert (found.kind, found.role, found.claimable) == (DiskKind.NETWORK, "logs", True)
+    (without,) = inventory_from_json({"disks": [ebs]}).disks
+    assert (without.role, without.claimable) == ("", False)
+    assert "[[rule]]" in without.hint
+    stated = {**ebs, "kind": "network", "claimable": False, "reason": "no", "role": ""}
+    (kept,) = inventory_from_json({"disks": [stated]}, layout).disks
+    assert (kept.role, kept.claimable, kept.reason) == ("", False, "no")
+
+
+def test_a_kind_that_the_facts_deny_is_no_reason_to_claim() -> None:
+    bare = {key: _CONTRACT[key] for key in ("path", "model", "serial", "size_bytes")}
+    for kind, claimable in (("instance-store", True), ("network", False), ("system", False)):
+        (found,) = inventory_from_json({"disks": [{**bare, "kind": kind}]}).disks
+        assert (found.kind, found.claimable) == (DiskKind(kind), claimable)
+
+
+def test_twins_in_a_document_are_refused() -> None:
+    bare = {key: _CONTRACT[key] for key in ("model", "serial", "size_bytes")}
+    rows = [{**bare, "path": f"/dev/nvme{at}n1"} for at in (1, 2)]
+    found = inventory_from_json({"disks": rows}).disks
+    assert [one.claimable for one in found] == [False, False]
+
+
+def test_azure_sizes_have_an_expected_count() -> None:
+    document = {"machine": {"machine_type": "Standard_L16as_v3"}, "disks": []}
+    assert inventory_from_json(document).machine.expected_disks == 2
 
 
 def test_the_contract_keys_are_enough() -> None:

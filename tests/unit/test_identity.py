@@ -1,11 +1,38 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from appliance.data import disk_rules, instance_type, instance_types
-from appliance.model import DiskKind, Signature
-from appliance.storage.identity import classify, identify, owner
+from appliance.data import disk_count, disk_rules, instance_type, instance_types
+from appliance.model import (
+    Disk,
+    DiskKind,
+    Layout,
+    LogicalVolume,
+    LvmMember,
+    Machine,
+    Mark,
+    MarkState,
+    OperatorRule,
+    Selector,
+    Signature,
+    Volume,
+    VolumeGroup,
+)
+from appliance.storage.identity import (
+    classify,
+    identify,
+    identify_all,
+    may_be_read,
+    operator_rule,
+    owner,
+)
 from tests.unit.disks import array, disk, held, member, plain
+
+EBS = "Amazon Elastic Block Store"
+MAKING = Mark(MarkState.MAKING, "scratch", "", 524288, "ab")
+RELEASED = Mark(MarkState.RELEASED, "scratch", "", 524288, "cd", intact=True)
 
 
 @pytest.mark.parametrize(
@@ -59,36 +86,6 @@ def test_a_blank_instance_disk_is_claimable_and_says_why() -> None:
     assert found.reason == "EC2 instance store, blank"
 
 
-@pytest.mark.parametrize(
-    ("facts", "reason"),
-    [
-        ({"size_bytes": 0}, "has size zero"),
-        ({"read_only": True}, "is read-only"),
-        ({"mountpoints": ("/data",)}, "is mounted at /data"),
-        ({"swap": True}, "is used as swap"),
-        ({"partitions": ("nvme1n1p1",)}, "has partitions: nvme1n1p1"),
-        ({"holders": ("dm-0",)}, "is held by dm-0"),
-        ({"busy": True}, "is opened exclusively by another program"),
-        (
-            {"blank": False, "nonzero_offset_bytes": 0x1234},
-            "no known signature, but data at 0x1234",
-        ),
-        (
-            {"signatures": (Signature("ext4", 0x438, "pg"),)},
-            "holds an ext4 signature at 0x438, label 'pg'",
-        ),
-        ({"signatures": (Signature("gpt", 0x200),)}, "has a gpt partition table at 0x200"),
-        ({"signatures": (Signature("LVM2_member", 0x218),)}, "holds a LVM2_member signature"),
-        ({"signatures": (Signature("xfs", 0, "theirs"),)}, "holds an xfs signature at 0x0, label"),
-        ({"signatures": (Signature("unreadable"),)}, "cannot be read"),
-    ],
-)
-def test_anything_in_the_way_is_named(facts: dict[str, object], reason: str) -> None:
-    found = identify(disk(1, **facts))
-    assert not found.claimable
-    assert reason in found.reason
-
-
 def test_ebs_is_named_by_its_volume_id() -> None:
     found = identify(disk(2, model="Amazon Elastic Block Store", serial="vol0ab12cd34"))
     assert found.reason == "EBS volume vol-0ab12cd34, no role given"
@@ -123,7 +120,8 @@ def test_a_raid_signature_without_believable_superblock_is_foreign() -> None:
 
 def test_a_plain_filesystem_is_ours_by_its_label_only() -> None:
     assert identify(plain()).claimable
-    assert not identify(plain(), (), ("data",)).claimable
+    other = Layout(volumes=(Volume(name="data", mount="/mnt/data"),))
+    assert not identify(plain(), layout=other).claimable
 
 
 def test_without_root_udevs_label_is_all_there_is() -> None:
@@ -148,3 +146,189 @@ def test_instance_types_have_counts_limits_and_sources() -> None:
             assert (
                 abs(row.read_iops_per_disk * row.disk_count - row.read_iops_total) <= row.disk_count
             )
+
+
+def test_two_of_one_serial_are_both_refused() -> None:
+    first, second, third = identify_all([disk(1, serial="S"), disk(2, serial="S"), disk(3)])
+    assert "has the same serial as /dev/nvme2n1" in first.reason
+    assert "has the same serial as /dev/nvme1n1" in second.reason
+    assert [one.claimable for one in (first, second, third)] == [False, False, True]
+    same_id = identify_all([disk(1), replace(disk(2), id=disk(1).id)])
+    assert all("has the same id as" in one.reason for one in same_id)
+    none = identify_all([disk(1, serial=""), disk(2, serial="", id="other")])
+    assert all(one.claimable for one in none)
+
+
+# ---------------------------------------------------------------------------- marks
+
+
+def test_a_disk_on_which_a_volume_is_being_made() -> None:
+    bare = disk(1, mark=MAKING)
+    assert owner(bare, ()) == "scratch"
+    assert identify(bare).reason == (
+        "EC2 instance store, volume 'scratch' was being made of it and is not finished"
+    )
+    dirty = disk(1, mark=MAKING, blank=False, nonzero_offset_bytes=4096)
+    assert identify(dirty).claimable
+    theirs = disk(1, mark=MAKING, blank=False, signatures=(Signature("ext4", 0x438, "pg"),))
+    assert owner(theirs, ("scratch",)) == ""
+    assert not identify(theirs).claimable
+
+
+def test_a_released_disk_counts_as_blank_while_nobody_wrote() -> None:
+    facts = {"blank": False, "nonzero_offset_bytes": 0x200000}
+    found = identify(disk(1, mark=RELEASED, **facts))
+    assert found.claimable
+    assert found.reason == "EC2 instance store, released from volume 'scratch' and unchanged since"
+    for intact in (False, None):
+        written = identify(disk(1, mark=replace(RELEASED, intact=intact), **facts))
+        assert not written.claimable
+        assert "has been written to since at 0x200000" in written.reason
+    signed = identify(disk(1, mark=RELEASED, signatures=(Signature("ext4", 0x438),), **facts))
+    assert not signed.claimable
+    zero = identify(disk(1, mark=replace(RELEASED, intact=False)))
+    assert zero.reason == "EC2 instance store, blank"
+
+
+def test_a_release_that_did_not_end() -> None:
+    found = identify(plain(mark=RELEASED))
+    assert found.claimable
+    assert "its release from volume 'scratch' has not ended" in found.reason
+
+
+# ---------------------------------------------------------------------------- LVM
+
+
+def lvm(number: int, **facts: object) -> Disk:
+    made = {
+        "blank": False,
+        "signatures": (Signature("LVM2_member", 0x218),),
+        "lvm_member": LvmMember("pv", "stripewright-data", "vg", ("stripewright:data",)),
+        "holders": ("dm-0",),
+        "holder_notes": ("LVM volume 'stripewright--data-data'",),
+        **facts,
+    }
+    return disk(number, **made)
+
+
+def test_a_group_of_ours_is_no_foreign_holder() -> None:
+    volume = LogicalVolume("data", "/dev/stripewright-data/data", 9, 4096, (), active=True)
+    group = VolumeGroup("stripewright-data", "vg", (), (), 1, 4, 0, (volume,))
+    assert owner(lvm(1), ()) == "data"
+    assert identify(lvm(1), (), (group,)).claimable
+    # Without root there are no groups, and device-mapper's name has to do.
+    assert identify(lvm(1)).claimable
+    other = identify(lvm(1, holder_notes=("LVM volume 'stripewright--data-snap'",)), (), (group,))
+    assert "is held by dm-0 (LVM volume 'stripewright--data-snap')" in other.reason
+    luks = identify(lvm(1, holder_notes=("LUKS 'stripewright--data-data'",)), (), (group,))
+    assert not luks.claimable
+
+
+# ---------------------------------------------------------------------------- rules
+
+
+@pytest.mark.parametrize(
+    ("rule", "fits"),
+    [
+        (OperatorRule(serials=("vol0a", "x"), role="data"), True),
+        (OperatorRule(serials=("vol0b",), role="data"), False),
+        (OperatorRule(model=EBS, role="data"), True),
+        (OperatorRule(cloud_name="sdf", model=EBS, role="data"), True),
+        (OperatorRule(cloud_name="sdg", model=EBS, role="data"), False),
+        (OperatorRule(cloud_name="sdf", vendor="Msft", role="data"), False),
+        (OperatorRule(role="data"), False),
+        (OperatorRule(vendor="", role="data"), False),
+    ],
+)
+def test_a_rule_needs_everything_that_it_says(rule: OperatorRule, fits: bool) -> None:
+    ebs = disk(2, model=EBS, serial="vol0a", cloud_name="sdf")
+    assert (operator_rule(ebs, (rule,)) is rule) is fits
+
+
+def test_the_first_rule_that_fits_gives_the_role() -> None:
+    rules = (OperatorRule(serials=("vol0a",), role="logs"), OperatorRule(model=EBS, role="data"))
+    layout = Layout(volumes=(), rules=rules)
+    first = identify(disk(2, model=EBS, serial="vol0a"), layout=layout)
+    second = identify(disk(3, model=EBS, serial="vol0b"), layout=layout)
+    assert [(one.role, one.claimable) for one in (first, second)] == [
+        ("logs", True), ("data", True),
+    ]  # fmt: skip
+    assert second.reason == "EBS volume vol-0b, blank"
+
+
+def test_a_serial_in_a_volume_names_a_network_disk() -> None:
+    volume = Volume(name="data", mount="/mnt/data", select=Selector(None, "", ("vol0a",)))
+    layout = Layout(volumes=(volume,))
+    named, other = disk(2, model=EBS, serial="vol0a"), disk(3, model=EBS, serial="vol0b")
+    assert identify(named, layout=layout).claimable
+    assert not identify(other, layout=layout).claimable
+    assert [may_be_read(one, layout) for one in (named, other, disk(1))] == [True, False, True]
+
+
+@pytest.mark.parametrize("written", ["vol0a", "vol-0a"])
+@pytest.mark.parametrize("shown", ["vol0a", "vol-0a"])
+def test_a_serial_is_the_same_with_the_dash_of_a_volume_id(written: str, shown: str) -> None:
+    ebs = disk(2, model=EBS, serial=shown)
+    volume = Volume(name="data", mount="/mnt/data", select=Selector(None, "", (written,)))
+    by_volume = Layout(volumes=(volume,))
+    by_rule = Layout(volumes=(), rules=(OperatorRule(serials=(written,), role="data"),))
+    for layout in (by_volume, by_rule):
+        assert may_be_read(ebs, layout)
+        assert identify(ebs, layout=layout).claimable
+    assert identify(ebs, layout=by_rule).role == "data"
+
+
+def test_no_rule_makes_a_system_disk_anything() -> None:
+    rules = (OperatorRule(serials=("S",), role="data", kind=DiskKind.INSTANCE_STORE),)
+    layout = Layout(volumes=(), rules=rules)
+    for system in (
+        disk(0, serial="S", holds_root=True),
+        disk(0, serial="S", transport="scsi", vendor="Msft", model="Virtual Disk", cloud_name="os"),
+        disk(0, serial="S", model="MSFT NVMe Accelerator v1.0", cloud_name="os"),
+    ):
+        found = identify(system, layout=layout)
+        assert (found.kind, found.role, found.claimable) == (DiskKind.SYSTEM, "", False)
+        assert not may_be_read(system, layout)
+
+
+def test_a_rule_says_what_the_data_does_not_know_and_nothing_else() -> None:
+    rules = (OperatorRule(model=EBS, kind=DiskKind.INSTANCE_STORE),)
+    assert classify(disk(2, model=EBS), rules) is DiskKind.NETWORK
+    rules = (OperatorRule(model="QEMU NVMe Ctrl", kind=DiskKind.INSTANCE_STORE),)
+    assert classify(disk(2, model="QEMU NVMe Ctrl"), rules) is DiskKind.INSTANCE_STORE
+    resource = disk(1, transport="scsi", vendor="Msft", model="Virtual Disk", cloud_name="resource")
+    assert classify(resource) is DiskKind.UNKNOWN
+    assert "Azure resource disk" in identify(resource).reason
+    rules = (OperatorRule(cloud_name="resource", kind=DiskKind.INSTANCE_STORE),)
+    assert classify(resource, rules) is DiskKind.INSTANCE_STORE
+
+
+# ---------------------------------------------------------------------------- Xen
+
+
+def xen(name: str, gib: float) -> Disk:
+    size = int(gib * 2**30)
+    return Disk(f"/dev/{name}", name, "", "", size, transport="xen", blank=True, cloud_name=name)
+
+
+def test_xen_disks_by_the_providers_metadata() -> None:
+    machine = Machine(provider="aws", machine_type="c3.xlarge", ephemeral_names=("xvdb",))
+    assert classify(xen("xvdb", 40), machine=machine) is DiskKind.INSTANCE_STORE
+    assert identify(xen("xvdb", 40), machine=machine).claimable
+    # An EBS volume under a name that the image wished for something else.
+    assert classify(xen("xvdb", 100), machine=machine) is DiskKind.UNKNOWN
+    other = identify(xen("xvdf", 40), machine=machine)
+    assert not other.claimable
+    assert 'cloud_name = "xvdf"' in other.hint
+    assert classify(xen("xvdb", 40)) is DiskKind.UNKNOWN
+    rules = (OperatorRule(cloud_name="xvdf", role="data", kind=DiskKind.NETWORK),)
+    ruled = identify(xen("xvdf", 40), layout=Layout((), rules=rules), machine=machine)
+    assert (ruled.kind, ruled.role, ruled.claimable) == (DiskKind.NETWORK, "data", True)
+
+
+def test_counts_of_azure() -> None:
+    assert disk_count("Standard_L80s_v3") == 10
+    assert disk_count("standard_l8s_V2") == 1
+    assert disk_count("Standard_L48as_v4") == 6
+    assert disk_count("i3.16xlarge") == 8
+    assert disk_count("Standard_D2s_v4") is None

@@ -7,22 +7,49 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.model import MdMember, Volume
 from appliance.storage import md
 
 _DATA = Path(__file__).parent / "data/storage"
+_SCRATCH = Volume(name="scratch", mount="/mnt/scratch")
+_LOGS = Volume(name="logs", mount="/mnt/logs", stripe="md-raid10", chunk_bytes=65536)
 
 
-def _superblock() -> bytes:
-    return (_DATA / "md-superblock-1.2.bin").read_bytes()
+def _superblock(which: str = "1.2") -> bytes:
+    return (_DATA / f"md-superblock-{which}.bin").read_bytes()
+
+
+def _member(which: str) -> MdMember:
+    found = md.parse_superblock(_superblock(which))
+    assert found is not None
+    return found
+
+
+# -------------------------------------------------------------------------- command lines
 
 
 def test_create_argv() -> None:
-    assert md.create_argv("scratch", 262144, ["/dev/a", "/dev/b"]) == (
+    assert md.create_argv(_SCRATCH, ["/dev/a", "/dev/b"]) == (
         "mdadm", "--create", "/dev/md/scratch", "--metadata=1.2", "--homehost=stripewright",
         "--name=scratch", "--level=0", "--chunk=256K", "--raid-devices=2", "/dev/a", "/dev/b",
     )  # fmt: skip
     # mdadm asks before it writes over a superblock, and only there it is told not to.
-    assert md.create_argv("scratch", 262144, ["/dev/a"], over_members=True)[3] == "--run"
+    assert md.create_argv(_SCRATCH, ["/dev/a"], force=True)[3] == "--run"
+    assert "--uuid=00ff" in md.create_argv(_SCRATCH, ["/dev/a"], uuid="00ff")
+
+
+@pytest.mark.parametrize(
+    ("layout", "option", "read_back"),
+    [("near2", "n2", "near=2"), ("far2", "f2", "far=2"), ("offset2", "o2", "offset=2")],
+)
+def test_raid10_has_its_layout_and_a_bitmap(layout: str, option: str, read_back: str) -> None:
+    volume = Volume(name="l", mount="/mnt/l", stripe="md-raid10", raid10_layout=layout)
+    argv = md.create_argv(volume, ["/dev/a", "/dev/b", "/dev/c"])
+    assert argv[6:9] == ("--level=10", f"--layout={option}", "--bitmap=internal")
+    assert md.layout_of(volume) == read_back
+    assert (md.level_of(volume), md.level_of(_SCRATCH)) == ("raid10", "raid0")
+    assert md.layout_of(_SCRATCH) == ""
+    assert md.can_resize(read_back) == (layout != "far2")
 
 
 def test_assemble_argv_is_by_uuid_and_never_forced() -> None:
@@ -31,24 +58,89 @@ def test_assemble_argv_is_by_uuid_and_never_forced() -> None:
         "mdadm", "--assemble", "/dev/md/scratch", "--homehost=stripewright", "--uuid=1:2:3:4",
         "/dev/a", "/dev/b",
     )  # fmt: skip
+    argv = md.assemble_argv("logs", "1:2:3:4", ["/dev/a"], degraded=True, update="devicesize")
+    assert argv == (
+        "mdadm", "--assemble", "/dev/md/logs", "--run", "--homehost=stripewright",
+        "--uuid=1:2:3:4", "--update=devicesize", "/dev/a",
+    )  # fmt: skip
+
+
+def test_the_other_commands() -> None:
+    assert md.stop_argv("/dev/md/x") == ("mdadm", "--stop", "/dev/md/x")
+    assert md.add_argv("/dev/md/x", ["/dev/a"]) == (
+        "mdadm", "--manage", "/dev/md/x", "--add", "/dev/a",
+    )  # fmt: skip
+    assert md.grow_size_argv("/dev/md/x") == ("mdadm", "--grow", "/dev/md/x", "--size=max")
+
+
+# ----------------------------------------------------------------------------- superblocks
 
 
 def test_a_recorded_superblock() -> None:
     """Slot 0 of four, made by mdadm 4.4; fields as ``mdadm --examine`` prints them."""
-    found = md.parse_superblock(_superblock())
-    assert found is not None
+    found = _member("1.2")
     assert found.array_name == "stripewright:scratch"
     assert found.array_uuid == "8f3aff54:cb72c56c:6d0a5fe1:cbc332e8"
     assert found.member_uuid == "695b56a0:de98eebc:489a97b0:8c67951b"
     assert (found.level, found.member_count, found.slot) == ("raid0", 4, 0)
     assert (found.chunk_bytes, found.data_offset_bytes) == (256 * 1024, 2048 * 512)
+    assert (found.layout, found.active_slots) == ("", (0, 1, 2, 3))
+    assert not found.recovering
+    assert not found.reshaping
 
 
-@pytest.mark.parametrize("offset", [0, 4, 16, 40, 72, 92, 128, 144, 160, 216, 256, 258])
+@pytest.mark.parametrize(
+    ("which", "layout", "events"), [("near2", "near=2", 8), ("far2", "far=2", 7)]
+)
+def test_a_recorded_raid10(which: str, layout: str, events: int) -> None:
+    """Slot 1 of four, made in a guest with the uuid 0123456789abcdef0011223344556677."""
+    found = _member(which)
+    assert found.array_uuid == "01234567:89abcdef:00112233:44556677"
+    assert (found.level, found.layout, found.slot) == ("raid10", layout, 1)
+    assert (found.events, found.device_bytes) == (events, 407552 * 512)
+    assert _member("offset2").layout == "offset=2"
+
+
+def test_a_member_that_was_away_and_one_that_is_rebuilt() -> None:
+    """Recorded: of four members one was left out, the rest written to; then it came back."""
+    left, stale, rebuilt = _member("left"), _member("stale"), _member("recovering")
+    assert (left.slot, left.active_slots) == (0, (0, 1, 2))
+    assert (stale.slot, stale.active_slots) == (3, (0, 1, 2, 3))
+    assert stale.events is not None
+    assert left.events is not None
+    assert stale.events < left.events
+    assert (rebuilt.slot, rebuilt.recovering, stale.recovering) == (3, True, False)
+
+
+def test_an_array_in_the_middle_of_a_reshape_says_so() -> None:
+    block = bytearray(_superblock("near2"))
+    block[8] |= 4
+    found = md.parse_superblock(_resummed(block))
+    assert found is not None
+    assert found.reshaping
+
+
+def test_only_raid10_has_a_layout_of_copies() -> None:
+    block = bytearray(_superblock())
+    struct.pack_into("<I", block, 76, 0x102)
+    found = md.parse_superblock(_resummed(block))
+    assert found is not None
+    assert (found.level, found.layout) == ("raid0", "")
+
+
+@pytest.mark.parametrize("offset", [0, 4, 16, 40, 72, 92, 128, 144, 160, 200, 216, 256, 258])
 def test_a_damaged_superblock_is_not_believed(offset: int) -> None:
     block = bytearray(_superblock())
     block[offset] ^= 0x01
     assert md.parse_superblock(bytes(block)) is None
+
+
+@pytest.mark.parametrize("sector", [0, 16])
+def test_another_version_is_not_ours(sector: int) -> None:
+    """1.1 is at the start of a disk and 1.0 at its end; both say where they belong."""
+    block = bytearray(_superblock())
+    struct.pack_into("<Q", block, 144, sector)
+    assert md.parse_superblock(_resummed(block)) is None
 
 
 def test_a_name_may_hold_any_byte() -> None:
@@ -61,12 +153,14 @@ def test_a_name_may_hold_any_byte() -> None:
     assert md.volume_of(found.array_name) == ""
 
 
-def test_a_spare_has_no_slot() -> None:
+@pytest.mark.parametrize("role", [0xFFFF, 0xFFFE, 0xFFFD])
+def test_spare_faulty_and_journal_have_no_slot(role: int) -> None:
     block = bytearray(_superblock())
-    struct.pack_into("<H", block, 256, 0xFFFF)
+    struct.pack_into("<H", block, 256, role)
     found = md.parse_superblock(_resummed(block))
     assert found is not None
     assert found.slot is None
+    assert found.active_slots == (1, 2, 3)
 
 
 @given(st.binary(max_size=600))
@@ -74,34 +168,35 @@ def test_noise_is_no_superblock(noise: bytes) -> None:
     assert md.parse_superblock(noise) is None
 
 
-@given(st.binary(min_size=256, max_size=256), st.integers(0, 255))
-def test_noise_with_the_right_magic_never_raises(noise: bytes, at: int) -> None:
+@given(st.binary(min_size=64, max_size=64), st.integers(0, 255), st.booleans())
+def test_noise_with_the_right_magic_never_raises(noise: bytes, at: int, resum: bool) -> None:
     block = bytearray(_superblock())
-    block[at : at + 64] = noise[:64]
+    block[at : at + 64] = noise
+    if resum:
+        struct.pack_into("<I", block, 220, 384)
+        md.parse_superblock(_resummed(block))
     md.parse_superblock(bytes(block))
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        (0x102, "near=2"),
+        (0x201, "far=2"),
+        (0x10201, "offset=2"),
+        (0x202, "near=2, far=2"),
+        # RAID0 has words of its own, and no layout is none.
+        *((0, ""), (1, ""), (2, "")),
+    ],
+)
+def test_layout_words(word: int, name: str) -> None:
+    assert md.layout_name(word) == name
 
 
 def test_ours_is_the_homehost_and_a_name() -> None:
     assert md.volume_of("stripewright:scratch") == "scratch"
     assert md.volume_of("scratch") == ""
     assert md.volume_of("other:scratch") == ""
-
-
-def test_detail_export_is_compared_field_by_field() -> None:
-    facts = md.parse_export((_DATA / "mdadm-detail-export.txt").read_text())
-    assert facts["MD_NAME"] == "stripewright:scratch"
-    right = md.detail_differences(facts, name="stripewright:scratch", level="raid0", members=4)
-    assert right == []
-    wrong = md.detail_differences(facts, name="stripewright:data", level="raid10", members=3)
-    assert wrong == [
-        "MD_NAME is stripewright:scratch, not stripewright:data",
-        "MD_LEVEL is raid0, not raid10",
-        "MD_DEVICES is 4, not 3",
-    ]
-
-
-def test_a_repeated_key_does_not_replace_the_first() -> None:
-    assert md.parse_export("MD_NAME=a\nMD_NAME=b\nnoise\n") == {"MD_NAME": "a"}
 
 
 def _resummed(block: bytearray) -> bytes:

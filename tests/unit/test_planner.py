@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import pytest
@@ -9,10 +8,12 @@ from appliance.model import (
     Array,
     Decision,
     Disk,
+    DiskKind,
     Filesystem,
     Layout,
     Machine,
     Plan,
+    Selector,
     Signature,
 )
 from appliance.storage.planner import plan
@@ -27,6 +28,7 @@ from tests.unit.disks import (
     disk,
     held,
     inventory,
+    making,
     member,
     plain,
 )
@@ -51,7 +53,11 @@ def decide(
 
 
 def programs(made: Plan) -> list[str]:
-    return [step.argv[0] for step in made.steps]
+    """The programs, and our own chores by their name."""
+    return [step.argv[2] if step.argv[0] == "stripewright" else step.argv[0] for step in made.steps]
+
+
+CREATED = ["mark", "mdadm", "mkfs.xfs", "unmark", "mount"]
 
 
 # ------------------------------------------------------------------------------ create
@@ -60,18 +66,24 @@ def programs(made: Plan) -> list[str]:
 def test_four_blank_disks_are_created_in_the_order_of_their_ids() -> None:
     made = decide(*reversed(FOUR_BLANK))
     assert made.decision is Decision.CREATE
-    assert programs(made) == ["mdadm", "mkfs.xfs", "mount"]
-    assert made.steps[0].argv[-4:] == tuple(one.stable_path for one in FOUR_BLANK)
-    assert [gone.serial for gone in made.steps[0].destroys] == [one.serial for one in FOUR_BLANK]
+    assert programs(made) == CREATED
+    for step in made.steps[:2]:
+        assert step.argv[-4:] == tuple(one.stable_path for one in FOUR_BLANK)
+        assert [gone.serial for gone in step.destroys] == [one.serial for one in FOUR_BLANK]
+    # The tools stay the last to refuse.
+    assert not {"--run", "-f", "-F"} & {word for step in made.steps for word in step.argv}
     assert made.volumes[0].reason == "all 4 disks of instance storage that m5d.24xlarge has, blank"
 
 
 def test_one_disk_is_plain() -> None:
     made = decide(disk(1), machine=replace(FOUR, expected_disks=1))
     assert made.decision is Decision.CREATE
-    assert programs(made) == ["mkfs.xfs", "mount"]
-    assert made.steps[0].argv[-1] == disk(1).stable_path
-    assert made.steps[0].destroys[0].serial == disk(1).serial
+    assert programs(made) == ["mark", "mkfs.xfs", "unmark", "mount"]
+    assert made.steps[0].argv[-2:] == ("end", disk(1).stable_path)
+    assert made.steps[1].destroys[0].serial == disk(1).serial
+    # The last MiB, where the mark is, is never the filesystem's.
+    size = (900 * 10**9 - 2**20) // 4096 * 4096
+    assert f"size={size},noalign" in made.steps[1].argv
 
 
 def test_an_unknown_machine_type_counts_nothing_and_says_so() -> None:
@@ -222,53 +234,6 @@ def test_blank_disks_beside_a_whole_volume_are_named() -> None:
     assert "not used" not in decide(*OURS).volumes[0].reason
 
 
-def test_killed_between_create_and_mkfs_goes_on_with_mkfs() -> None:
-    empty = [member(slot, filesystem=None, data_zero=True) for slot in range(4)]
-    made = decide(*empty)
-    assert made.decision is Decision.ASSEMBLE
-    assert programs(made) == ["mdadm", "mkfs.xfs", "mount"]
-    assert "-f" not in made.steps[1].argv
-    running = held(*empty)
-    made = decide(*running, arrays=(array(*running, filesystem=None, blank=True),))
-    assert programs(made) == ["mkfs.xfs", "mount"]
-
-
-def test_killed_inside_mkfs_makes_it_again_in_one_step() -> None:
-    """Two steps, one to clear and one to make, could be killed between them."""
-    half = [member(slot, filesystem=replace(XFS, unfinished=True)) for slot in range(4)]
-    made = decide(*half)
-    assert programs(made) == ["mdadm", "mkfs.xfs", "mount"]
-    assert made.steps[1].argv[:3] == ("mkfs.xfs", "-f", "-K")
-
-
-def test_killed_inside_mdadm_create_is_created_anew_if_nothing_was_stored() -> None:
-    begun = [member(slot, filesystem=None, data_zero=True) for slot in (0, 1)]
-    made = decide(*begun, disk(3), disk(4), waited=False)
-    assert made.decision is Decision.CREATE
-    stored = [member(slot, filesystem=None, data_zero=False) for slot in (0, 1)]
-    assert decide(*stored, disk(3), disk(4)).decision is Decision.REFUSE
-
-
-def test_killed_inside_the_create_of_a_recreation_begins_it_again() -> None:
-    """mdadm had written two of four new superblocks; the other two still have the old."""
-    new = [member(slot, uuid=OTHER_UUID, filesystem=None) for slot in (0, 1)]
-    old = [member(slot) for slot in (2, 3)]
-    assert decide(*new, *old).decision is Decision.REFUSE
-    assert decide(*new, *old, layout=RECREATE, waited=False).decision is Decision.WAIT
-    made = decide(*new, *old, layout=RECREATE)
-    assert made.decision is Decision.RECREATE
-    assert programs(made) == ["blkdiscard"] * 4 + ["mdadm", "mkfs.xfs", "mount"]
-    # A whole array is never part of it, nor one that runs, nor a disk with something else.
-    whole = [member(slot, count=2) for slot in (0, 1)]
-    other = [member(slot, number=slot + 5, uuid=OTHER_UUID) for slot in (0, 1)]
-    assert decide(*whole, *other, layout=RECREATE).decision is Decision.REFUSE
-    running = array(*held(*old), state="broken")
-    assert decide(*new, *held(*old), arrays=(running,), layout=RECREATE).decision is Decision.REFUSE
-    foreign = disk(9, signatures=(Signature("ext4", 0x438),), blank=False)
-    assert decide(*new, *old, foreign, layout=RECREATE).decision is Decision.REFUSE
-    assert decide(*new, old[0], layout=RECREATE).decision is Decision.REFUSE
-
-
 def test_an_array_that_exists_but_does_not_run_is_stopped_first() -> None:
     members = held(*OURS)
     made = decide(*members, arrays=(array(*members, state="inactive", filesystem=None),))
@@ -276,11 +241,6 @@ def test_an_array_that_exists_but_does_not_run_is_stopped_first() -> None:
         ("mdadm", "--stop"),
         ("mdadm", "--assemble"),
     ]
-
-
-def test_data_in_the_array_but_no_filesystem() -> None:
-    made = decide(*[member(slot, filesystem=None) for slot in range(4)])
-    assert made.decision is Decision.REFUSE
 
 
 # -------------------------------------------------------------------------------- loss
@@ -301,16 +261,26 @@ def test_a_member_replaced_by_a_blank_disk() -> None:
     assert "/dev/nvme9n1" in made.volumes[0].reason
 
 
-def test_recreate_is_done_only_when_declared_and_clears_the_remains_first() -> None:
+def test_recreate_is_done_only_when_declared_and_after_marking_what_is_left() -> None:
     assert decide(*OURS[:3], disk(9), layout=RECREATE, waited=False).decision is Decision.WAIT
     made = decide(*OURS[:3], disk(9), layout=RECREATE)
     assert made.decision is Decision.RECREATE
-    assert programs(made) == ["blkdiscard"] * 3 + ["mdadm", "mkfs.xfs", "mount"]
-    cleared = [step.destroys[0].id for step in made.steps[:3]]
-    assert cleared == [one.id for one in OURS[:3]]
-    assert made.steps[0].argv[:6] == (
-        "blkdiscard", "--zeroout", "--offset", "1048576", "--length", "1048576",
-    )  # fmt: skip
+    assert programs(made) == CREATED
+    assert "--run" in made.steps[1].argv
+    assert [one.holds for one in made.steps[0].destroys] == [
+        *["a member of the lost volume, its data given up"] * 3, "blank",
+    ]  # fmt: skip
+
+
+def test_only_instance_storage_is_recreated() -> None:
+    network = [replace(one, kind=DiskKind.NETWORK, role="data") for one in OURS[:3]]
+    volume = replace(SCRATCH, on_loss="recreate", select=Selector(None, role="data"))
+    seen = replace(
+        inventory(), disks=tuple(replace(one, claimable=True) for one in (*network, disk(9)))
+    )
+    made = plan(seen, Layout((volume,)), waited=True)
+    assert made.decision is Decision.REFUSE
+    assert "is no instance storage, and only that is made anew" in made.volumes[0].reason
 
 
 def test_recreate_is_not_done_over_a_foreign_or_missing_disk() -> None:
@@ -401,10 +371,12 @@ def test_a_plain_volume_among_more_disks() -> None:
 
 
 def test_a_plain_volume_whose_mkfs_never_ended() -> None:
-    half = plain(filesystem=replace(XFS, unfinished=True))
-    made = decide(half, machine=ONE)
-    assert programs(made) == ["mkfs.xfs", "mount"]
-    assert "-f" in made.steps[0].argv
+    half = plain(filesystem=replace(XFS, unfinished=True, label=""))
+    (marked,) = making(half)
+    made = decide(marked, machine=ONE)
+    assert programs(made) == ["mark", "mkfs.xfs", "unmark", "mount"]
+    assert made.steps[1].argv[1] == "-f"
+    assert decide(half, machine=ONE).decision is Decision.REFUSE
 
 
 # ------------------------------------------------------------------------- without root
@@ -421,25 +393,3 @@ def test_without_root_a_preview_is_made_from_what_udev_knows() -> None:
     running = held(*members)
     mounted = array(*running, mountpoint="/mnt/scratch", filesystem=replace(XFS, sunit_bytes=None))
     assert decide(*running, arrays=(mounted,), privileged=False).decision is Decision.NOTHING
-
-
-# ------------------------------------------------------------------------------- digest
-
-
-def test_the_digest_ignores_order_and_kernel_names() -> None:
-    first = decide(*FOUR_BLANK)
-    for order in itertools.permutations(FOUR_BLANK):
-        renamed = [replace(one, path=f"/dev/nvme{8 + at}n1") for at, one in enumerate(order)]
-        assert decide(*renamed).digest == first.digest
-
-
-def test_the_digest_sees_what_matters() -> None:
-    digests = {
-        decide(*FOUR_BLANK).digest,
-        decide(*FOUR_BLANK[:3], disk(5)).digest,
-        decide(*FOUR_BLANK[:3], replace(FOUR_BLANK[3], size_bytes=1)).digest,
-        decide(*FOUR_BLANK[:3], replace(FOUR_BLANK[3], busy=True)).digest,
-        decide(*FOUR_BLANK, layout=ACCEPT).digest,
-        decide(*OURS).digest,
-    }
-    assert len(digests) == 6

@@ -32,6 +32,16 @@ def test_a_unit_state_is_read_and_a_missing_unit_is_inactive(systemctl: list[obj
 
 
 @pytest.mark.parametrize(
+    ("job", "busy"), [("Job=4711\n", True), ("Job=0\n", False), ("Job=\n", False), ("", False)]
+)
+def test_a_unit_whose_job_waits_for_another_is_busy(
+    systemctl: list[object], job: str, busy: bool
+) -> None:
+    systemctl.append(f"Result=success\nActiveState=inactive\nSubState=dead\n{job}")
+    assert services.unit_state("x.service").busy is busy
+
+
+@pytest.mark.parametrize(
     ("printed", "at"),
     [
         (f'[{{"next":1795248000000000,"last":0,"unit":"{TIMER}","activates":"s"}}]', 1795248000.0),

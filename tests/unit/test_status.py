@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import pytest
 
 from appliance import status as status_room
 from appliance.status import Health, read_status
-from appliance.system.services import UnitState
 
 
 class Appliance:
@@ -138,23 +138,65 @@ def test_a_refusal_and_a_failure_say_why_and_what_next(appliance: Appliance, out
 
 
 def test_while_the_boot_unit_waits_that_is_said(appliance: Appliance) -> None:
-    appliance.state.update(outcome="waiting", message="3 of 4 disks", volumes=[])
+    appliance.state.update(outcome="waiting", message="3 of 4 disks", volumes=[], pid=os.getpid())
     now = appliance.read()
     assert (now.health, now.summary) == (Health.WORKING, "3 of 4 disks")
 
 
-def test_a_boot_unit_that_was_killed_at_work_is_a_failure(
-    appliance: Appliance, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("pid", [None, 0, -1, 2**22 + 1, "1"])
+def test_whoever_was_killed_at_work_is_a_failure(appliance: Appliance, pid: object) -> None:
+    appliance.state.update(outcome="applying", message="step 2 of 4", volumes=[], pid=pid)
+    now = appliance.read()
+    assert now.health is Health.FAILED
+    assert "step 2 of 4" in now.summary
+
+
+def _second(appliance: Appliance, **facts: object) -> None:
+    appliance.state["volumes"].append(
+        {**appliance.state["volumes"][0], "name": "logs", "mount": "/mnt/logs", **facts}
+    )
+
+
+def test_one_volume_up_and_one_refused_says_both(appliance: Appliance) -> None:
+    _second(appliance, outcome="refused", reason="nvme3n1 holds ext4", hint="move it")
+    appliance.state["outcome"] = "refused"
+    now = appliance.read()
+    assert (now.health, now.hint) == (Health.REFUSED, "move it")
+    assert now.summary == (
+        f"logs: nvme3n1 holds ext4; scratch is mounted at {appliance.mount}, 4 disks"
+    )
+
+
+def test_a_volume_without_a_filesystem_is_up_while_its_device_is_there(
+    appliance: Appliance,
 ) -> None:
-    appliance.state.update(outcome="applying", message="step 2 of 4", volumes=[])
-    monkeypatch.setattr(status_room.services, "systemd_is_running", lambda: True)
-    monkeypatch.setattr(status_room.services, "next_elapse", lambda _: None)
-    for active, health in (("activating", Health.WORKING), ("failed", Health.FAILED)):
-        state = UnitState("x", active, "", "")
-        monkeypatch.setattr(status_room.services, "unit_state", lambda _, state=state: state)
-        now = appliance.read()
-        assert now.health is health
-        assert "step 2 of 4" in now.summary
+    volume = appliance.state["volumes"][0]
+    volume.update(outcome="up", mount="", filesystem="none", sunit_bytes=None, swidth_bytes=None)
+    appliance.mounted()
+    now = appliance.read()
+    assert (now.health, now.volumes[0].is_up) == (Health.OK, True)
+    assert now.volumes[0].geometry_proved
+    assert "scratch is up as" in now.summary
+    (appliance.block / "md127" / "dev").unlink()
+    assert appliance.read().health is Health.FAILED
+
+
+def test_a_degraded_raid10_is_told_with_what_it_does(appliance: Appliance) -> None:
+    md = appliance.block / "md127" / "md"
+    (md / "degraded").write_text("1\n")
+    (md / "sync_action").write_text("recover\n")
+    (md / "sync_completed").write_text("250 / 1000\n")
+    now = appliance.read()
+    assert (now.health, now.hint) == (Health.DEGRADED, "")
+    assert now.summary == "scratch lacks 1 of 4 members (recover 25 %)"
+    (md / "sync_action").write_text("idle\n")
+    assert "blank disk" in appliance.read().hint
+
+
+def test_half_of_a_near_raid10_holds_copies(appliance: Appliance) -> None:
+    volume = appliance.state["volumes"][0]
+    volume.update(level="raid10", data_disks=2, swidth_bytes=2 * 262144)
+    assert appliance.read().volumes[0].geometry_proved
 
 
 @pytest.mark.parametrize("name", ["données", "with blank", "back\\slash", "\udcff"])

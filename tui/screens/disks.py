@@ -100,7 +100,7 @@ class DisksScreen(MainScreen):
         status = None if view.snapshot is None else view.snapshot.status
         wide = width >= _WIDE_CELLS
         volumes = () if status is None else status.volumes
-        members = tuple((volume.name, volume.members, volume.mounted) for volume in volumes)
+        members = tuple((volume.name, volume.members, volume.is_up) for volume in volumes)
         shown = (self._disks, members, width if wide else 0, self.app.theme)
         if shown == self._shown:
             return

@@ -54,7 +54,7 @@ def _volume(volume: VolumeStatus, status: Status, width: int, glyphs: Glyphs) ->
     """Two lines for a volume that is there; what is wrong with it, if it is not the summary."""
     dot = f" {glyphs.dot} "
     name = Content.styled(clean(volume.name), "bold")
-    if not volume.mounted:
+    if not volume.is_up:
         if volume.reason in {"", status.summary}:
             return []
         return wrapped(
@@ -75,7 +75,10 @@ def _volume(volume: VolumeStatus, status: Status, width: int, glyphs: Glyphs) ->
             geometry.append(f"{label} {size(value)}")
     lead = name.pad_right(max(1, _INDENT - name.cell_length))
     first = Content.assemble(lead, ", ".join(geometry))
-    if volume.level:
+    if volume.degraded:
+        missing = f" {glyphs.warn} {volume.degraded} missing {clean(volume.sync)}".rstrip()
+        first = Content.assemble(first, (missing, marks.WARN))
+    elif volume.level and volume.mount:
         proof = (
             (f"{glyphs.good} aligned", marks.GOOD)
             if volume.geometry_proved
@@ -86,7 +89,7 @@ def _volume(volume: VolumeStatus, status: Status, width: int, glyphs: Glyphs) ->
 
 
 def _room(volume: VolumeStatus, status: Status) -> list[str]:
-    room = [clean(volume.mount)]
+    room = [clean(volume.mount) or "no filesystem"]
     if volume.size_bytes:
         free = "" if volume.free_bytes is None else f", {size(volume.free_bytes)} free"
         room.append(f"{size(volume.size_bytes)}{free}")

@@ -1,0 +1,97 @@
+"""The frozen values that flow between the rooms; standard library only.
+
+Follow them to follow the program::
+
+    Disk -> Inventory -> Plan -> Applied          (appliance.storage)
+    Suite -> Run -> JobResult -> Finding          (appliance.bench, appliance.history)
+
+Sizes are bytes, times are nanoseconds or seconds as the name says.
+"""
+
+from __future__ import annotations
+
+from appliance.model.disks import (
+    Array,
+    Disk,
+    DiskKind,
+    Filesystem,
+    HardwareDrive,
+    Inventory,
+    LogicalVolume,
+    LvmMember,
+    Machine,
+    Mark,
+    MarkState,
+    MdMember,
+    Signature,
+    VirtualDrive,
+    VolumeGroup,
+)
+from appliance.model.plans import (
+    Decision,
+    Destruction,
+    Ext4Options,
+    Layout,
+    OperatorRule,
+    Orders,
+    Plan,
+    Selector,
+    Step,
+    Tuning,
+    Volume,
+    VolumePlan,
+    XfsOptions,
+)
+from appliance.model.results import (
+    Counters,
+    EpochRecord,
+    Finding,
+    Job,
+    JobResult,
+    RunRecord,
+    RunState,
+    Sample,
+    Severity,
+    Suite,
+)
+
+__all__ = [
+    "Array",
+    "Counters",
+    "Decision",
+    "Destruction",
+    "Disk",
+    "DiskKind",
+    "EpochRecord",
+    "Ext4Options",
+    "Filesystem",
+    "Finding",
+    "HardwareDrive",
+    "Inventory",
+    "Job",
+    "JobResult",
+    "Layout",
+    "LogicalVolume",
+    "LvmMember",
+    "Machine",
+    "Mark",
+    "MarkState",
+    "MdMember",
+    "OperatorRule",
+    "Orders",
+    "Plan",
+    "RunRecord",
+    "RunState",
+    "Sample",
+    "Selector",
+    "Severity",
+    "Signature",
+    "Step",
+    "Suite",
+    "Tuning",
+    "VirtualDrive",
+    "Volume",
+    "VolumeGroup",
+    "VolumePlan",
+    "XfsOptions",
+]

@@ -1,0 +1,292 @@
+"""What the probe sees: disks, what they hold, and what the kernel has built of them.
+
+Text that comes from a disk (model, serial, label) is hostile: it is carried as it is and
+made harmless where it is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class DiskKind(StrEnum):
+    """What a disk is, by its exact model; never by its name or by elimination."""
+
+    INSTANCE_STORE = "instance-store"
+    NETWORK = "network"
+    SYSTEM = "system"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Something that a prober recognised on a disk.
+
+    ``kind`` is blkid's name (``xfs``, ``linux_raid_member``, ``gpt`` …);
+    ``offset_bytes`` is ``None`` where the source does not tell (the udev database).
+    """
+
+    kind: str
+    offset_bytes: int | None = None
+    label: str = ""
+    uuid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filesystem:
+    """A filesystem and its stripe geometry, in bytes (0: none set), as read back.
+
+    ``unfinished``: its superblock says that mkfs has not ended, so it was never mounted.
+    ``size_bytes`` is what it covers of its device, ``None`` where it was not read.
+    """
+
+    kind: str
+    label: str
+    uuid: str
+    sunit_bytes: int | None = None
+    swidth_bytes: int | None = None
+    unfinished: bool = False
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MdMember:
+    """What the md superblock of one member says.
+
+    ``array_name`` is the whole name with its homehost part (``stripewright:scratch``);
+    ``slot`` is the member's position in the array, ``None`` for a spare. ``layout`` is that
+    of RAID10 as mdadm writes it (``near=2``), else empty. ``filesystem`` is what the array
+    starts with, read through slot 0. ``events`` counts the superblock's updates: a member
+    that was away has fewer. ``device_bytes`` is the data area as the superblock has it.
+    ``recovering``: it was being rebuilt, so not all it holds is good; ``reshaping``: the array
+    was on its way to another shape (``member_count`` is then the new one). ``active_slots``
+    are those that took part when this superblock was last written (``None``: not read).
+    """
+
+    array_name: str
+    array_uuid: str
+    member_uuid: str
+    level: str
+    member_count: int
+    chunk_bytes: int | None
+    slot: int | None
+    data_offset_bytes: int | None = None
+    filesystem: Filesystem | None = None
+    layout: str = ""
+    events: int | None = None
+    device_bytes: int | None = None
+    recovering: bool = False
+    reshaping: bool = False
+    active_slots: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LvmMember:
+    """What the LVM label of one physical volume says; ``group`` is empty for an orphan."""
+
+    pv_uuid: str
+    group: str = ""
+    group_uuid: str = ""
+    tags: tuple[str, ...] = ()
+
+
+class MarkState(StrEnum):
+    """``making``: nothing was stored yet. ``released``: a confirmed plan gave the disk up."""
+
+    MAKING = "making"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Our own note on a disk (:mod:`appliance.storage.marks`), believed only on that very disk.
+
+    ``intact``, of a released disk: every sampled part reads as it did when it was released
+    (``None``: not compared). ``offset_bytes`` is where the mark is. ``nonce`` is different
+    for every mark that was ever written.
+    """
+
+    state: MarkState
+    volume: str
+    host_tag: str
+    offset_bytes: int
+    nonce: str = ""
+    intact: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """One whole disk as the probe saw it, and what identity made of it.
+
+    ``id`` is stable across boots and kernel names (``nvme-MODEL_SERIAL`` or the wwid);
+    ``blank`` is ``True`` only when no prober found a signature and every sampled region
+    read as zero (a mark of ours apart), ``None`` when it could not be read (no root).
+    ``stable_path`` is a link that survives renaming (``/dev/disk/by-id/…``), empty where udev
+    made none. ``cloud_name`` is what the provider calls it (EBS attachment ``sdf``, GCP device
+    name), ``claimed_by`` who else has plans for it (``/etc/fstab line 3``), empty if nobody.
+    ``holder_notes`` say what each of ``holders`` is (``LUKS 'secret'``), in the same order.
+    ``hint`` is what can be done about ``reason`` where that says why it is not used.
+    """
+
+    path: str
+    id: str
+    model: str
+    serial: str
+    size_bytes: int
+    vendor: str = ""
+    transport: str = ""
+    kind: DiskKind = DiskKind.UNKNOWN
+    role: str = ""
+    claimable: bool = False
+    reason: str = ""
+    signatures: tuple[Signature, ...] = ()
+    partitions: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()
+    mountpoints: tuple[str, ...] = ()
+    swap: bool = False
+    read_only: bool = False
+    busy: bool = False
+    holds_root: bool = False
+    blank: bool | None = None
+    nonzero_offset_bytes: int | None = None
+    md_member: MdMember | None = None
+    stable_path: str = ""
+    filesystem: Filesystem | None = None
+    lvm_member: LvmMember | None = None
+    mark: Mark | None = None
+    cloud_name: str = ""
+    claimed_by: str = ""
+    mount_options: str = ""
+    holder_notes: tuple[str, ...] = ()
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An md array that the kernel knows. ``members`` are disk ids in slot order.
+
+    ``blank`` is as for :class:`Disk`. ``degraded`` is how many members are missing or not
+    in sync; ``sync_action`` the kernel's word (``idle``, ``resync``, ``recover`` …).
+    ``member_bytes`` is what the array uses of each member, 0 where the level has no such number.
+    """
+
+    path: str
+    name: str
+    uuid: str
+    level: str
+    chunk_bytes: int
+    member_count: int
+    members: tuple[str, ...]
+    state: str
+    size_bytes: int
+    filesystem: Filesystem | None = None
+    mountpoint: str = ""
+    mount_options: str = ""
+    blank: bool | None = None
+    layout: str = ""
+    degraded: int = 0
+    sync_action: str = ""
+    member_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalVolume:
+    """An LVM logical volume. ``segments`` are disk ids in stripe order, one tuple a segment.
+
+    ``active`` says whether its node (``path``) is there.
+    """
+
+    name: str
+    path: str
+    size_bytes: int
+    stripe_bytes: int
+    segments: tuple[tuple[str, ...], ...]
+    active: bool
+    filesystem: Filesystem | None = None
+    mountpoint: str = ""
+    mount_options: str = ""
+    blank: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeGroup:
+    """An LVM volume group, as its metadata has it. ``members`` are disk ids.
+
+    ``member_count`` counts the members that it should have, ``free_bytes`` what no logical
+    volume uses. ``member_bytes`` is the size of each member as LVM has recorded it, in the
+    order of ``members``.
+    """
+
+    name: str
+    uuid: str
+    tags: tuple[str, ...]
+    members: tuple[str, ...]
+    member_count: int
+    extent_bytes: int
+    free_bytes: int
+    volumes: tuple[LogicalVolume, ...] = ()
+    member_bytes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareDrive:
+    """A drive behind a RAID controller: ``place`` is ``enclosure:slot``, ``state`` storcli's."""
+
+    controller: int
+    place: str
+    model: str
+    serial: str
+    size_bytes: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualDrive:
+    """What a RAID controller made of its drives. ``drives`` are places, ``path`` the disk node."""
+
+    controller: int
+    number: int
+    name: str
+    level: str
+    strip_bytes: int
+    size_bytes: int
+    state: str
+    path: str
+    drives: tuple[str, ...]
+    wwid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine itself, from DMI and the kernel.
+
+    ``expected_disks`` is how many instance-storage disks its type is sold with, or
+    ``None`` when the type is not in the data (then no count is enforced). ``host_tag`` is 16
+    hexadecimal digits made from the machine id and DMI's UUID, empty where there is no id or
+    the UUID could not be read (it is root's); what we build carries it. ``ephemeral_names`` are
+    the kernel names that the provider's metadata gives to pre-Nitro instance storage (``xvdb``).
+    """
+
+    provider: str = "unknown"
+    machine_type: str = ""
+    vendor: str = ""
+    kernel: str = ""
+    cpu_count: int = 0
+    boot_id: str = ""
+    expected_disks: int | None = None
+    host_tag: str = ""
+    ephemeral_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Everything the planner may know. ``privileged`` says whether disks were read directly."""
+
+    machine: Machine
+    disks: tuple[Disk, ...]
+    arrays: tuple[Array, ...] = ()
+    privileged: bool = False
+    groups: tuple[VolumeGroup, ...] = ()
+    hardware_drives: tuple[HardwareDrive, ...] = ()
+    virtual_drives: tuple[VirtualDrive, ...] = ()

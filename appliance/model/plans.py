@@ -1,0 +1,186 @@
+"""What is declared and what will be done about it: Layout -> Plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from appliance.model.disks import DiskKind
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which disks a volume takes: by exactly one of kind, role and serials.
+
+    ``count``, with kind or role: so many of them, ``None``: all that no other volume counts.
+    """
+
+    kind: DiskKind | None = DiskKind.INSTANCE_STORE
+    role: str = ""
+    serials: tuple[str, ...] = ()
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class XfsOptions:
+    """What a volume may set of mkfs.xfs; ``None``: the tool's own default."""
+
+    reflink: bool | None = None
+    inode_size_bytes: int | None = None
+    log_size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ext4Options:
+    """What a volume may set of mkfs.ext4; ``None``: the tool's own default."""
+
+    bytes_per_inode: int | None = None
+    reserved_percent: int | None = None
+    journal_size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """One declared volume.
+
+    ``stripe`` is ``single``, ``md-raid0``, ``md-raid10``, ``lvm-stripe`` or ``hw-raid0``;
+    ``filesystem`` is ``xfs``, ``ext4`` or ``none`` (then ``mount`` is empty). A ``md-raid0`` of
+    one disk is plain, as ``single`` is. ``mount_options`` come on top of nodev,nosuid,noatime.
+    ``initialise_rate_bytes`` bounds the reading of a volume restored from a snapshot (a second).
+    """
+
+    name: str
+    mount: str
+    chunk_bytes: int = 256 * 1024
+    stripe: str = "md-raid0"
+    filesystem: str = "xfs"
+    select: Selector = field(default_factory=Selector)
+    on_short: str = "refuse"
+    on_loss: str = "refuse"
+    wait_seconds: float = 60.0
+    raid10_layout: str = "near2"
+    lvm_extent_bytes: int = 4 * 1024 * 1024
+    mount_options: tuple[str, ...] = ()
+    xfs: XfsOptions = field(default_factory=XfsOptions)
+    ext4: Ext4Options = field(default_factory=Ext4Options)
+    initialise_rate_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRule:
+    """The operator's word on certain disks; every field that is set must match exactly.
+
+    It gives them a ``role``, and may say what ``kind`` they are where the data does not know.
+    """
+
+    serials: tuple[str, ...] = ()
+    vendor: str = ""
+    model: str = ""
+    cloud_name: str = ""
+    role: str = ""
+    kind: DiskKind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Kernel settings that the layout declares; ``None``: left as they are.
+
+    ``cpu_latency_us`` holds while a suite runs (PM QoS), the rest while the volumes are up.
+    ``rebuild_min_bytes`` is md's ``speed_limit_min``, a second and member.
+    """
+
+    scheduler: str | None = None
+    io_timeout_seconds: int | None = None
+    cpu_latency_us: int | None = None
+    rebuild_min_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the operator declared; ``source`` is the file, or ``built-in default``."""
+
+    volumes: tuple[Volume, ...]
+    source: str = "built-in default"
+    rules: tuple[OperatorRule, ...] = ()
+    tuning: Tuning = field(default_factory=Tuning)
+
+    @property
+    def volume_names(self) -> tuple[str, ...]:
+        """The names that make a disk with such a label ours."""
+        return tuple(volume.name for volume in self.volumes)
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What an operator asks for beyond the layout; boot has none of it.
+
+    ``remove`` names volumes to be taken down and their disks released, ``erase`` serials of
+    disks whose foreign contents are given up, ``grow`` lets volumes take what room there is.
+    ``declare`` is the SHA-256 of the layout text that is to be installed before anything is
+    destroyed or made, empty if it is the installed one.
+    """
+
+    remove: tuple[str, ...] = ()
+    erase: tuple[str, ...] = ()
+    grow: bool = False
+    declare: str = ""
+
+
+class Decision(StrEnum):
+    CREATE = "create"
+    ASSEMBLE = "assemble"
+    NOTHING = "nothing"
+    GROW = "grow"
+    RECREATE = "recreate"
+    REMOVE = "remove"
+    WAIT = "wait"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Destruction:
+    """What a step overwrites, in the words the preview shows."""
+
+    path: str
+    id: str
+    serial: str
+    size_bytes: int
+    holds: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One program run. ``check`` names the verification that must hold afterwards,
+    ``volume`` the volume that the step is for. Where ``argv[0]`` is ``stripewright`` it is a
+    chore of our own (:mod:`appliance.storage.chores`), done without starting a process.
+    """
+
+    argv: tuple[str, ...]
+    why: str
+    destroys: tuple[Destruction, ...] = ()
+    check: str = ""
+    volume: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumePlan:
+    """``settles``: it waits only until no new disk has come for a while, because nobody
+    knows how many there should be.
+    """
+
+    name: str
+    decision: Decision
+    reason: str
+    disks: tuple[str, ...] = ()
+    hint: str = ""
+    settles: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be done. The preview renders this object and the executor runs it."""
+
+    decision: Decision
+    digest: str
+    volumes: tuple[VolumePlan, ...]
+    steps: tuple[Step, ...]

@@ -1,0 +1,154 @@
+"""Who else has plans for a disk: fstab, cloud-init and the Azure agent.
+
+A disk can be blank and yet promised to another tool that will format or mount it a moment
+later. The files of three such tools are read for the devices that they name.
+
+cloud-init's files are YAML, and there is no YAML library among the appliance's own (one for
+a single question is not worth its updates). It is not needed: a device that is *named* under
+``disk_setup``, ``fs_setup`` or ``mounts`` counts as claimed, whatever stands around it. Top-level
+keys of block-style YAML begin in the first column, so where a section ends is known without
+a parser, and a file in another style counts as one section. That can refuse a disk
+too much, never one too little.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.model import Disk, Layout
+
+_MAX_FILE_BYTES = 1024 * 1024
+_OCTAL = re.compile(r"\\([0-7]{3})")
+_COMMENT = re.compile(r"(^|\s)#.*")
+_KEY = re.compile(r"""["']?[A-Za-z_][\w.-]*["']?\s*:""")
+_SECTION = re.compile(r"""["']?(?:disk_setup|fs_setup|mounts|swap)["']?\s*:""")
+_NAMED = re.compile(
+    r"/dev/[A-Za-z0-9/._:+\\-]+|\b(?:LABEL|UUID)=[^\s,\"'\]]+|\bephemeral[0-9]+"
+    r"|\b(?:sd|xvd|vd)[a-z]{1,3}[0-9]*\b|\bnvme[0-9]+n[0-9]+(?:p[0-9]+)?\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """``device`` as the file has it (a path, a tag, ``ephemeral0``), ``source`` file and line."""
+
+    device: str
+    source: str
+    mount: str = ""
+
+
+def read_claims(root: Path = Path("/")) -> tuple[Claim, ...]:
+    """Every claim in the files below ``root``. Never raises: what cannot be read says nothing."""
+    found = list(parse_fstab(_text(root / "etc/fstab")))
+    cloud = root / "etc/cloud"
+    if not (cloud / "cloud-init.disabled").exists():
+        files = [cloud / "cloud.cfg", *sorted((cloud / "cloud.cfg.d").glob("*.cfg"))]
+        # What this instance's user-data and vendor-data were merged to.
+        files.append(root / "var/lib/cloud/instance/cloud-config.txt")
+        for file in files:
+            found += parse_cloud_config(_text(file), f"cloud-init, /{file.relative_to(root)}")
+    found += parse_waagent(_text(root / "etc/waagent.conf"))
+    return tuple(found)
+
+
+def parse_fstab(text: str) -> Iterator[Claim]:
+    """fstab(5): the first two fields of each line."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        fields = line.split()
+        if len(fields) >= 2 and not fields[0].startswith("#"):
+            device, mount = (_unescape(field) for field in fields[:2])
+            yield Claim(device.replace('"', ""), f"/etc/fstab line {number}", mount)
+
+
+def parse_cloud_config(text: str, source: str) -> Iterator[Claim]:
+    """Every device that is named in one of the sections that set disks up."""
+    lines = text.splitlines()
+    whole = next((line for line in lines if line.strip() and line[0] != "#"), "").startswith("{")
+    inside, depth = whole, 0
+    for number, line in enumerate(lines, start=1):
+        bare = _COMMENT.sub("", line)
+        # Inside of brackets a key in the first column is not a top-level one.
+        if not whole and depth <= 0 and _KEY.match(bare):
+            inside, depth = _SECTION.match(bare) is not None, 0
+        depth += sum(bare.count(one) for one in "[{") - sum(bare.count(one) for one in "]}")
+        if inside:
+            for device in _NAMED.findall(bare):
+                yield Claim(device.rstrip(":"), f"{source} line {number}")
+
+
+def parse_waagent(text: str) -> Iterator[Claim]:
+    """The Azure agent's resource disk, if it is to format it or to swap on it."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        key, _, value = line.split("#")[0].partition("=")
+        wanted = key.strip() in {"ResourceDisk.Format", "ResourceDisk.EnableSwap"}
+        if wanted and value.strip().lower() == "y":
+            yield Claim("resource", f"/etc/waagent.conf line {number} ({key.strip()}=y)")
+
+
+def claimed_by(
+    disk: Disk,
+    claims: Collection[Claim],
+    *,
+    layout: Layout,
+    dev_root: Path = Path("/dev"),
+    links: Collection[str] = (),
+    ephemeral: bool = False,
+) -> str:
+    """The first claim on ``disk`` that is not our own mount line, as words; empty if none.
+
+    ``links`` are udev's links to the disk; ``ephemeral`` says that the provider calls it so.
+    """
+    for claim in claims:
+        if not _is_own(claim, layout) and _names(claim.device, disk, dev_root, links, ephemeral):
+            return f"{claim.source}, {claim.mount}" if claim.mount[:1] == "/" else claim.source
+    return ""
+
+
+def _is_own(claim: Claim, layout: Layout) -> bool:
+    volume = next((one for one in layout.volumes if one.mount and one.mount == claim.mount), None)
+    if volume is None:
+        return False
+    # A UUID is that of a filesystem that is there: then that is what decides about the disk.
+    return claim.device == f"LABEL={volume.name}" or claim.device.startswith(
+        ("/dev/stripewright/", "UUID=", "/dev/disk/by-uuid/")
+    )
+
+
+def _names(
+    device: str, disk: Disk, dev_root: Path, links: Collection[str], ephemeral: bool
+) -> bool:
+    name = disk.path.rpartition("/")[2]
+    tag, separator, value = device.partition("=")
+    if separator and tag in {"LABEL", "UUID"}:
+        field = tag.lower()
+        held = [getattr(one, field) for one in disk.signatures]
+        held += [getattr(disk.filesystem, field)] if disk.filesystem else []
+        return value.casefold() in {text.casefold() for text in held if text}
+    if device.startswith("ephemeral"):
+        return ephemeral
+    if device == "resource":
+        return disk.cloud_name == "resource"
+    if re.sub(r"-part[0-9]+$", "", device) in links:
+        return True
+    target = dev_root / device.removeprefix("/dev/")
+    reached = target.resolve().name if target.exists() else target.name
+    # nvme0n1p1, but sda1: a letter stands between two numbers only.
+    partition = re.escape(name) + ("p" if name[-1:].isdecimal() else "") + "[0-9]+"
+    return any(one == name or re.fullmatch(partition, one) for one in (reached, target.name))
+
+
+def _unescape(text: str) -> str:
+    return _OCTAL.sub(lambda found: chr(int(found.group(1), 8)), text)
+
+
+def _text(path: Path) -> str:
+    try:
+        # Non-blocking, so that a pipe in the file's place cannot hold up the boot.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            return file.read(_MAX_FILE_BYTES).decode(errors="replace")
+    except OSError:
+        return ""

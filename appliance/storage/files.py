@@ -1,0 +1,45 @@
+"""Files that root leaves for others: replaced in one step, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def replace_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Replace ``path`` by ``document``; everybody may read it. Raises :class:`OSError`."""
+    replace_text(path, json.dumps(document, indent=1) + "\n")
+
+
+def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
+    """Replace ``path`` by ``text`` with mode 0644. ``durable``: it survives a power cut."""
+    import tempfile  # only readers of such files are in a hurry
+
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    # Not the whole name: it may be as long as a name can be, and mkstemp adds to it.
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    if durable:
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in ``folder`` to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,189 @@
+"""Our own note on a disk: that we are making a volume of it, or that we gave it up. Pure.
+
+A volume is made in several steps, and power can fail between any two. What is then on the
+disk looks like somebody's data: half an mkfs, a superblock without a filesystem. The mark
+says that it is not. ``making`` stands on each disk before anything else is written to it
+and goes after the filesystem was proved and before the first mount, so a disk that has it
+never held anything of anybody since. ``released`` stands on a disk that a confirmed plan
+took out of a volume; its digest over samples of the contents tells whether anybody
+has written there since.
+
+A mark is 4096 bytes: the magic line, one JSON object, zeros, and a SHA-256 of all that. It
+is believed only on the disk whose serial and size it names (a copied disk or an image is
+another disk), and only at one of two places, where nothing on the disk keeps data
+(:mod:`appliance.storage.forms`):
+
+* *front*, 512 KiB: in the gap before the data of md members (data offset 1 MiB or more) and in
+  LVM's metadata area before its first extent; behind every ZFS label and btrfs superblock;
+* *end*, one MiB before the end: for a filesystem that has the disk to itself. It is made
+  one MiB smaller than the disk, so the mark is never inside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from appliance.model import Mark, MarkState
+
+BLOCK_BYTES = 4096
+EDGE_BYTES = 1024 * 1024
+# Below this the two places and the samples would run into each other.
+MIN_DISK_BYTES = 16 * 1024 * 1024
+
+_MAGIC = b"STRIPEWRIGHT MARK 1\n"
+_SUM_BYTES = hashlib.sha256().digest_size
+_BODY_BYTES = BLOCK_BYTES - _SUM_BYTES
+_FRONT_BYTES = 512 * 1024
+
+# What is read of a disk to find it blank, or unchanged since it was released: all that libblkid
+# (util-linux 2.41, libblkid/src) looks at before it has found something inside of it. Furthest
+# from the start: a second LUKS2 header at 4 MiB, 4 KiB long (superblocks/luks.c; the next are
+# VMFS, bcachefs and UDF, at 2 MiB). Furthest from the end: Promise RAID, 3087 sectors
+# (superblocks/promise_raid.c; the next is bcachefs, 1 MiB). Between them, samples.
+HEAD_BYTES = 4 * 1024 * 1024 + 64 * 1024
+TAIL_BYTES = 2 * 1024 * 1024
+READ_BYTES = 1024 * 1024
+_SAMPLE_COUNT = 62
+
+_VOLUME = re.compile(r"[a-z][a-z0-9-]{0,11}", re.ASCII)
+_HOST_TAG = re.compile(r"(?:[0-9a-f]{16})?", re.ASCII)
+_NONCE = re.compile(r"[0-9a-f]{1,64}", re.ASCII)
+_SAMPLES = re.compile(r"(?:[0-9a-f]{64})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a mark says. ``samples`` is :func:`samples_digest` (released only), hexadecimal;
+    ``at`` seconds since the epoch, for people only: clocks jump.
+    """
+
+    state: MarkState
+    volume: str
+    host_tag: str
+    serial: str
+    size_bytes: int
+    nonce: str
+    samples: str = ""
+    at: int = 0
+
+
+def front_offset() -> int:
+    """Where the mark of a disk under md or LVM is, in bytes."""
+    return _FRONT_BYTES
+
+
+def end_offset(size_bytes: int) -> int:
+    """Where the mark of a disk with a filesystem of its own is, in bytes."""
+    return (size_bytes - EDGE_BYTES) // BLOCK_BYTES * BLOCK_BYTES
+
+
+def offsets(size_bytes: int) -> tuple[int, ...]:
+    """Both places on a disk of this size; none if it is too small for marks."""
+    if size_bytes < MIN_DISK_BYTES:
+        return ()
+    return (front_offset(), end_offset(size_bytes))
+
+
+def sample_offsets(start_bytes: int, end_bytes: int) -> list[tuple[int, int]]:
+    """(offset, length) of what is read between two offsets: head, even steps, tail, in order.
+
+    None is longer than :data:`READ_BYTES`.
+    """
+    if end_bytes - start_bytes <= HEAD_BYTES + TAIL_BYTES:
+        return _whole(start_bytes, end_bytes)
+    first, last = start_bytes + HEAD_BYTES, end_bytes - TAIL_BYTES
+    step = (last - first) / (_SAMPLE_COUNT + 1)
+    return [
+        *_whole(start_bytes, first),
+        *[
+            (first + int(step * (at + 1)) // BLOCK_BYTES * BLOCK_BYTES, BLOCK_BYTES)
+            for at in range(_SAMPLE_COUNT)
+        ],
+        *_whole(last, end_bytes),
+    ]
+
+
+def _whole(start_bytes: int, end_bytes: int) -> list[tuple[int, int]]:
+    return [
+        (at, min(READ_BYTES, end_bytes - at)) for at in range(start_bytes, end_bytes, READ_BYTES)
+    ]
+
+
+def encode(note: Note) -> bytes:
+    """The block to be written. Raises :class:`ValueError` for a note that would not be believed."""
+    _check(note)
+    text = json.dumps(asdict(note), sort_keys=True, separators=(",", ":")).encode("ascii")
+    body = (_MAGIC + text).ljust(_BODY_BYTES, b"\0")
+    if len(body) > _BODY_BYTES:
+        raise ValueError("the serial is too long for a mark")
+    return body + hashlib.sha256(body).digest()
+
+
+def decode(
+    block: bytes, *, serial: str, size_bytes: int, offset: int, samples: str | None = None
+) -> Mark | None:
+    """The mark in ``block``, read at ``offset`` of the disk with this serial and size, or
+    ``None`` if there is none that can be believed.
+
+    ``samples`` is the digest of the disk as it is now; with it a released mark is found
+    intact or not. Never raises.
+    """
+    note = _note(block)
+    if note is None or (note.serial, note.size_bytes) != (serial, size_bytes):
+        return None
+    if offset not in offsets(size_bytes):
+        return None
+    intact = None
+    if note.state is MarkState.RELEASED and samples is not None:
+        intact = bool(note.samples) and note.samples == samples
+    return Mark(
+        state=note.state,
+        volume=note.volume,
+        host_tag=note.host_tag,
+        offset_bytes=offset,
+        nonce=note.nonce,
+        intact=intact,
+    )
+
+
+def _note(block: bytes) -> Note | None:
+    if len(block) != BLOCK_BYTES or not block.startswith(_MAGIC):
+        return None
+    body, stored = block[:_BODY_BYTES], block[_BODY_BYTES:]
+    if hashlib.sha256(body).digest() != stored:
+        return None
+    try:
+        facts = json.loads(body[len(_MAGIC) :].rstrip(b"\0"))
+        return _from_facts(facts) if isinstance(facts, dict) else None
+    # A sum is no proof of good will: deep nesting, foreign types and wrong values end here.
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _from_facts(facts: Mapping[str, Any]) -> Note:
+    known = {field.name: facts[field.name] for field in fields(Note)}
+    note = Note(**{**known, "state": MarkState(known["state"])})
+    _check(note)
+    return note
+
+
+def _check(note: Note) -> None:
+    for value, pattern in (
+        (note.volume, _VOLUME),
+        (note.host_tag, _HOST_TAG),
+        (note.nonce, _NONCE),
+        (note.samples, _SAMPLES),
+    ):
+        if not pattern.fullmatch(value):
+            raise ValueError(f"{value!r} has no place in a mark")
+    # bool is an int in Python, not in JSON.
+    if type(note.size_bytes) is not int or type(note.at) is not int:
+        raise TypeError("sizes and times are whole numbers")
+    # Older Xen disks have no serial; they are told by the size alone.
+    if not isinstance(note.serial, str):
+        raise TypeError("a serial is text")

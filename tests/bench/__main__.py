@@ -1,0 +1,53 @@
+"""``python3 -m tests.bench [--pairs N] [--json FILE]``: ``make bench``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.bench import planning
+from tests.lab import uml
+from tests.rig.build import build
+
+_LEAST_PAIRS = 7
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=_LEAST_PAIRS)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    if arguments.pairs < _LEAST_PAIRS:
+        parser.error(f"at least {_LEAST_PAIRS} pairs")
+    if why := uml.missing():
+        print(f"error: {why}", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory(prefix="stripewright-bench-") as folder:
+        run = uml.run_guest(build().disk, Path(folder), ["tests.bench.guest", str(arguments.pairs)])
+    paths = run.results
+    if set(paths) != {"create", "assemble"}:
+        print(f"error: the guest did not end:\n{run.console[-2000:]}", file=sys.stderr)
+        return 1
+    planned = planning.measure()
+    print("path       script s   ours s    ratio   pairs   (medians; User Mode Linux, 4 disks)")
+    for what, one in paths.items():
+        medians = one["median_seconds"]
+        print(
+            f"{what:10} {medians['script']:8.2f} {medians['ours']:8.2f}"
+            f" {one['ratio']:8.2f} {one['pairs']:7}"
+        )
+    print("disks      plan s   (median of 7, this machine)")
+    for count, seconds in planned.items():
+        print(f"{count:10} {seconds:8.4f}")
+    if arguments.json:
+        arguments.json.write_text(
+            json.dumps({"paths": paths, "planning": planned}, indent=1) + "\n"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Waiting for udev: only for what it has not told of yet."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from appliance.storage import hotplug
+from appliance.system import process, stopping
+from tests.unit.fakesysfs import three_disks
+
+
+def test_waiting_for_disks_ends_when_the_process_is_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    polls: list[float] = []
+
+    class Quiet:
+        def poll(self, timeout: float) -> None:
+            polls.append(timeout)
+            assert len(polls) <= 4, "it goes on waiting"
+            if len(polls) == 3:
+                signal.raise_signal(signal.SIGTERM)
+
+    events = hotplug.BlockEvents.__new__(hotplug.BlockEvents)
+    monkeypatch.setattr(events, "_monitor", Quiet(), raising=False)
+    with stopping.heeded():
+        assert not events.wait(600)
+    assert len(polls) == 3
+    assert max(polls) <= 1.0
+    polls[:] = [0.0] * 3
+    assert not events.wait(0.0)
+
+
+def test_udev_is_waited_for_until_it_has_told_of_every_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sysfs = three_disks(tmp_path)
+    ran: list[str] = []
+
+    def run(argv: Sequence[str], **_: object) -> process.Completed:
+        ran.append(" ".join(argv[:2]))
+        return process.Completed(tuple(argv), 0, "", "")
+
+    monkeypatch.setattr(process, "run", run)
+
+    def settled() -> bool:
+        ran.clear()
+        hotplug.settle(sysfs.kernel, lambda name: sysfs.udev.get(name, {}))
+        assert ran in ([], ["udevadm settle"])
+        return not ran
+
+    # A kernel without sequence numbers.
+    assert not settled()
+    for number in range(3):
+        sysfs.put(f"block/nvme{number}n1/diskseq", str(number + 7))
+    assert not settled()
+    for number in range(3):
+        links = f"/dev/disk/by-id/x /dev/disk/by-diskseq/{number + 7}"
+        sysfs.udev[f"nvme{number}n1"] = {"DEVLINKS": links}
+    assert settled()
+    # Another disk came by that name, and udev has not seen it yet.
+    sysfs.put("block/nvme2n1/diskseq", "10")
+    assert not settled()

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from appliance.storage import watch
+from appliance.system import journal
+
+
+@dataclass
+class Event:
+    action: str
+    sys_name: str
+    device_type: str = "disk"
+
+
+class Over(Exception):
+    """No more events: a monitor would wait for ever."""
+
+
+class Events:
+    def __init__(self, *events: Event | None) -> None:
+        self.left = list(events)
+
+    def poll(self, timeout: float | None = None) -> Event | None:
+        if self.left:
+            return self.left.pop(0)
+        if timeout is None:
+            raise Over
+        return None
+
+
+@pytest.mark.parametrize(
+    ("event", "matters"),
+    [
+        (Event("add", "nvme5n1"), True),
+        (Event("add", "sdb"), True),
+        (Event("change", "nvme5n1"), False),
+        (Event("remove", "nvme5n1"), False),
+        (Event("add", "nvme5n1p1", "partition"), False),
+        (Event("add", "md127"), False),
+        (Event("add", "dm-0"), False),
+        (Event("add", "loop3"), False),
+        (Event("add", "mdisk"), True),
+    ],
+)
+def test_only_a_new_whole_disk_matters(event: Event, matters: bool) -> None:
+    assert watch.matters(event) is matters
+
+
+def test_disks_that_arrive_together_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(journal, "event", lambda _, message, **__: told.append(message))
+    looks: list[int] = []
+    events = Events(
+        Event("change", "sda"), Event("add", "nvme5n1"), Event("add", "nvme6n1"), None,
+        Event("add", "md127"), Event("add", "nvme7n1"),
+    )  # fmt: skip
+    with pytest.raises(Over):
+        watch.follow(events, lambda: looks.append(1))
+    assert len(looks) == 2
+    assert told[0] == "new: nvme5n1, nvme6n1; the boot unit looks again"
+
+
+def test_a_disk_that_came_before_anybody_listened_is_not_missed() -> None:
+    state = {"inventory": {"disks": [{"path": "/dev/nvme1n1"}]}}
+    assert watch.unknown_disks(state, {"nvme1n1", "nvme2n1"}) == {"nvme2n1"}
+    assert watch.unknown_disks(state, {"nvme1n1"}) == set()
+    assert watch.unknown_disks(None, {"nvme1n1"}) == set(), "no look yet: one will come"
