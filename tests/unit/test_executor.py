@@ -423,10 +423,12 @@ def test_asked_to_stop_nothing_more_is_begun(machine: FakeMachine) -> None:
     assert machine.boot()[0] == 0
 
 
+@pytest.mark.parametrize("up", [set(), {"logs"}])
 def test_asked_to_stop_nothing_is_waited_for(
-    machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+    machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, up: set[str]
 ) -> None:
     machine.decide = {"data": Decision.WAIT, "logs": Decision.CREATE}
+    machine.up = set(up)
 
     def wait(_: float) -> bool:
         assert machine.waits == []
