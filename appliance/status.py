@@ -21,7 +21,8 @@ from appliance import paths
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model import Disk, EpochRecord, JobResult, Machine, RunRecord, RunState
-from appliance.storage import initialise, tuning
+from appliance.storage import tuning
+from appliance.storage.act import initialise
 from appliance.storage.document import inventory_from_json
 from appliance.storage.tuning import Setting
 from appliance.system import services

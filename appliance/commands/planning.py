@@ -30,7 +30,7 @@ from appliance.errors import (
     UsageError,
 )
 from appliance.model import Decision, Inventory, Layout, Orders, Plan
-from appliance.storage.requests import Request, Store
+from appliance.storage.act.requests import Request, Store
 from appliance.system import services
 
 _POLL_SECONDS = 0.3
@@ -100,7 +100,7 @@ def _preview(
     layout: Layout, request: Request, inventory_file: Path | None, *, as_json: bool
 ) -> int:
     from appliance.storage import planner
-    from appliance.storage.chores import sha256_of
+    from appliance.storage.act.chores import sha256_of
 
     declare = "" if request.layout_text is None else sha256_of(request.layout_text)
     orders = Orders(
@@ -127,7 +127,7 @@ def _preview(
 
 def _ask_root(request: Request) -> dict[str, Any]:
     """Have the plan unit plan ``request``, and read what it left."""
-    from appliance.storage import requests
+    from appliance.storage.act import requests
 
     asked_at = time.monotonic()
     name = requests.leave(paths.SPOOL_DIR, request)

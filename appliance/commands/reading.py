@@ -11,7 +11,7 @@ from typing import Any
 
 from appliance import paths, text
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError, UsageError
-from appliance.storage.initialise import load
+from appliance.storage.act.initialise import load
 from appliance.system import services
 
 _POLL_SECONDS = 1.0

@@ -13,9 +13,10 @@ from appliance import paths
 from appliance.commands.planning import store
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_STALE, OperatorError, UsageError
 from appliance.model import Plan, Step
-from appliance.storage import executor, files, requests
+from appliance.storage import executor
+from appliance.storage.act import files, requests
+from appliance.storage.act.requests import Request
 from appliance.storage.document import inventory_to_json, plan_to_json
-from appliance.storage.requests import Request
 from appliance.system import journal, services
 
 # A look of the boot unit at a disk that has just come takes seconds.
@@ -154,7 +155,8 @@ def _bring_target_up() -> None:
 def chore(words: Sequence[str]) -> int:
     """Do by hand what a plan's ``stripewright chore …`` does."""
     need_root()
-    from appliance.storage import chores, devices
+    from appliance.storage import devices
+    from appliance.storage.act import chores
     from appliance.storage.layout import load_layout
 
     with executor.lock(paths.LOCK_FILE):
@@ -172,7 +174,7 @@ def chore(words: Sequence[str]) -> int:
 
 def _declared_text(words: Sequence[str]) -> str | None:
     """The layout that ``chore declare HASH`` means: it is in one of the planned requests."""
-    from appliance.storage.chores import sha256_of
+    from appliance.storage.act.chores import sha256_of
 
     if list(words[:1]) != ["declare"]:
         return None
@@ -190,7 +192,7 @@ def _declared_text(words: Sequence[str]) -> str | None:
 
 def watch() -> int:
     """Wait for disks that arrive, and have the boot unit look at them."""
-    from appliance.storage import watch as watching
+    from appliance.storage.act import watch as watching
 
     watching.run(services.look_again)
     return EXIT_OK
@@ -208,14 +210,14 @@ def tune_undo() -> int:
 
 def hold_cpu_latency() -> int:
     """Hold the declared CPU latency until stopped."""
-    from appliance.storage import qos
+    from appliance.storage.act import qos
 
     return qos.hold(paths.CPU_LATENCY_FILE)
 
 
 def read_through(volume: str) -> int:
     """What the initialise unit runs: read every block of a volume."""
-    from appliance.storage import initialise
+    from appliance.storage.act import initialise
     from appliance.storage.layout import load_layout
 
     layout = load_layout(paths.LAYOUT_FILE)

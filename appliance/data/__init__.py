@@ -25,7 +25,7 @@ class DiskRule:
     """One way to recognise a disk. ``vendor`` is empty where the bus has none (NVMe).
 
     ``place``, if any, is what the disk's ``cloud_name`` must be. ``names_in`` is where the
-    provider keeps the disk's name (:func:`appliance.storage.nvme.cloud_name`), empty where
+    provider keeps the disk's name (:func:`appliance.storage.probe.nvme.cloud_name`), empty where
     there is none. ``shared_serial``: the disks of one controller all have its serial.
     """
 

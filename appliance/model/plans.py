@@ -152,7 +152,7 @@ class Destruction:
 class Step:
     """One program run. ``check`` names the verification that must hold afterwards,
     ``volume`` the volume that the step is for. Where ``argv[0]`` is ``stripewright`` it is a
-    chore of our own (:mod:`appliance.storage.chores`), done without starting a process.
+    chore of our own (:mod:`appliance.storage.act.chores`), done without starting a process.
     """
 
     argv: tuple[str, ...]

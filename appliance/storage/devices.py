@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 
 from appliance.data import DiskRule, disk_rule
 from appliance.model import Array, Disk, Inventory, Layout, Machine, MdMember
-from appliance.storage import blockdev, built, claims, identity, md, nvme, obstacles, probers
-from appliance.storage.kernel import Kernel, Mount
+from appliance.storage import identity, md
 from appliance.storage.layout import DEFAULT_LAYOUT
-from appliance.storage.mounted import brought_up_to_date
+from appliance.storage.probe import blockdev, built, claims, nvme, obstacles, probers
+from appliance.storage.probe.kernel import Kernel, Mount
+from appliance.storage.probe.mounted import brought_up_to_date
 from appliance.system.machine import read_machine
 
 Properties = Callable[[str], Mapping[str, str]]

@@ -20,20 +20,13 @@ from pathlib import Path
 from appliance import paths
 from appliance.errors import OperatorError, Refused, StalePlan
 from appliance.model import Decision, Inventory, Layout, Orders, Plan, Step
-from appliance.storage import (
-    apply,
-    bootloop,
-    chores,
-    devices,
-    planner,
-    settlement,
-    summary,
-)
-from appliance.storage.kernel import Kernel
+from appliance.storage import devices, planner
+from appliance.storage.act import apply, bootloop, chores, settlement, summary
+from appliance.storage.act.places import Places
+from appliance.storage.act.record import Record, write_state
+from appliance.storage.act.requests import Request
 from appliance.storage.layout import load_layout, parse_layout
-from appliance.storage.places import Places
-from appliance.storage.record import Record, write_state
-from appliance.storage.requests import Request
+from appliance.storage.probe.kernel import Kernel
 from appliance.system import journal, stopping
 
 __all__ = ["Places", "Planned", "apply_confirmed", "boot", "plan_request"]

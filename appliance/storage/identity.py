@@ -2,7 +2,7 @@
 
 A disk is claimable when three things hold: it is known as instance storage (by its exact model,
 by the provider's metadata, or by an operator's rule) or is a network volume that the layout names;
-nothing speaks against it (:mod:`appliance.storage.obstacles`); and it is either blank, or
+nothing speaks against it (:mod:`appliance.storage.probe.obstacles`); and it is either blank, or
 carries the name of one of our volumes, or was released by one. What is not recognised
 is left alone; there is no rule by elimination.
 """
@@ -23,8 +23,10 @@ from appliance.model import (
     OperatorRule,
     VolumeGroup,
 )
-from appliance.storage import md, obstacles, ownership, serials
+from appliance.storage import md, serials
+from appliance.storage.decide import ownership
 from appliance.storage.layout import DEFAULT_LAYOUT
+from appliance.storage.probe import obstacles
 
 # The provider's GB against the disk's own size: GB or GiB, and what is rounded.
 _SIZE_TOLERANCE = 0.1
@@ -110,7 +112,7 @@ def may_be_read(disk: Disk, layout: Layout, machine: Machine | None = None) -> b
 
 
 def owner(disk: Disk, volume_names: Collection[str]) -> str:
-    """The volume that this disk carries (:mod:`appliance.storage.ownership`), else empty."""
+    """The volume that this disk carries (:mod:`appliance.storage.decide.ownership`), else empty."""
     found = ownership.trace(disk, volume_names)
     return found.volume if found else ""
 

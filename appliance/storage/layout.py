@@ -24,7 +24,8 @@ from appliance.model import (
     Volume,
     XfsOptions,
 )
-from appliance.storage import mountoptions, mountunits, serials
+from appliance.storage import mountoptions, serials
+from appliance.storage.act import mountunits
 from appliance.storage.declared import Document, Table
 
 DEFAULT_LAYOUT = Layout(volumes=(Volume(name="scratch", mount="/mnt/scratch"),))

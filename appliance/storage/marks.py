@@ -11,7 +11,7 @@ has written there since.
 A mark is 4096 bytes: the magic line, one JSON object, zeros, and a SHA-256 of all that. It
 is believed only on the disk whose serial and size it names (a copied disk or an image is
 another disk), and only at one of two places, where nothing on the disk keeps data
-(:mod:`appliance.storage.forms`):
+(:mod:`appliance.storage.probe.forms`):
 
 * *front*, 512 KiB: in the gap before the data of md members (data offset 1 MiB or more) and in
   LVM's metadata area before its first extent; behind every ZFS label and btrfs superblock;

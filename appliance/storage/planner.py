@@ -5,9 +5,9 @@ planned for the disks as they will be then. Each volume goes through the same qu
 
 1. Is its name where it cannot be, or can its disks not be told apart? Then refuse.
 2. Is its name on a disk of its own? Then that is the volume, whole or not at all
-   (:mod:`appliance.storage.existing`); what its marks call unfinished is begun again.
+   (:mod:`appliance.storage.decide.existing`); what its marks call unfinished is begun again.
 3. Are all the disks there that it should have, and blank? Then create
-   (:mod:`appliance.storage.fresh`).
+   (:mod:`appliance.storage.decide.fresh`).
 """
 
 from __future__ import annotations
@@ -15,20 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from appliance.model import Decision, Inventory, Layout, Orders, Plan, Step, Volume, VolumePlan
-from appliance.storage import (
-    allotment,
-    existing,
-    fresh,
-    hardware,
-    md,
-    ownership,
-    removal,
-    steps,
-)
-from appliance.storage.allotment import Pool
-from appliance.storage.digest import digest
-from appliance.storage.evidence import Evidence, gather
-from appliance.storage.steps import Outcome, list_disks, refuse
+from appliance.storage import md
+from appliance.storage.decide import allotment, existing, fresh, hardware, ownership, removal, steps
+from appliance.storage.decide.allotment import Pool
+from appliance.storage.decide.digest import digest
+from appliance.storage.decide.evidence import Evidence, gather
+from appliance.storage.decide.steps import Outcome, list_disks, refuse
 
 # The plan as a whole is what its most serious volume is.
 _GRAVITY = (

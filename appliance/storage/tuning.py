@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from appliance.model import Tuning
-from appliance.storage import files
+from appliance.storage.act import files
 from appliance.system import journal
 
 _CHOSEN = re.compile(r"\[([^\]]+)\]")

@@ -22,8 +22,9 @@ from unittest import mock
 
 from appliance.errors import OperatorError
 from appliance.model import Decision, Machine
-from appliance.storage import bootloop, devices, executor
-from appliance.storage.requests import Request
+from appliance.storage import devices, executor
+from appliance.storage.act import bootloop
+from appliance.storage.act.requests import Request
 from appliance.system.machine import read_machine
 from tests.lab.catalogue import Deed, Expected, Scenario, size_of
 from tests.lab.rack import Rack

@@ -26,9 +26,10 @@ from appliance.model import (
     Volume,
     VolumePlan,
 )
-from appliance.storage import apply, blockdev, chores, lastlook, verify
-from appliance.storage.kernel import Kernel
-from appliance.storage.record import Record
+from appliance.storage.act import apply, chores, lastlook, verify
+from appliance.storage.act.record import Record
+from appliance.storage.probe import blockdev
+from appliance.storage.probe.kernel import Kernel
 from appliance.system import journal, process, stopping
 
 ONE = Disk("/dev/nvme1n1", "id1", "m", "S1", 10**9, stable_path="/dev/disk/by-id/x")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.storage import benchdir
+from appliance.storage.act import benchdir
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 _NOBODY = 65534

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model import MarkState, Signature
-from appliance.storage import blockdev, marks, probers
+from appliance.storage import marks
 from appliance.storage.marks import Note
+from appliance.storage.probe import blockdev, probers
 
 _DATA = Path(__file__).parent / "data/storage"
 MIB = 1024 * 1024

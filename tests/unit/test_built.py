@@ -9,8 +9,9 @@ import pytest
 
 from appliance.errors import ProgramMissing
 from appliance.model import Disk, Filesystem, LvmMember, Signature
-from appliance.storage import blockdev, built, hwraid
-from appliance.storage.kernel import Kernel, Mount
+from appliance.storage import hwraid
+from appliance.storage.probe import blockdev, built
+from appliance.storage.probe.kernel import Kernel, Mount
 from appliance.system import process
 from tests.unit.disks import disk
 

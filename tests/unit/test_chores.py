@@ -11,8 +11,10 @@ import pytest
 
 from appliance.errors import OperatorError, UsageError
 from appliance.model import Disk, LvmMember, MarkState, MdMember, Signature
-from appliance.storage import blockdev, chores, marks, md, probers
-from appliance.storage.chores import Bench
+from appliance.storage import marks, md
+from appliance.storage.act import chores
+from appliance.storage.act.chores import Bench
+from appliance.storage.probe import blockdev, probers
 from appliance.system import journal, process
 
 SIZE = 64 * 2**20

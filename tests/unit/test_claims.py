@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model import Filesystem, Layout, Signature, Volume
-from appliance.storage.claims import (
+from appliance.storage.probe.claims import (
     Claim,
     claimed_by,
     parse_cloud_config,

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import pytest
 
 from appliance.history.store import History
-from appliance.storage import clerk, record
-from appliance.storage.record import Record, parse_epoch, write_state
+from appliance.storage.act import clerk, record
+from appliance.storage.act.record import Record, parse_epoch, write_state
 from appliance.system import journal
 
 _NOBODY = 65534

@@ -15,8 +15,9 @@ from appliance.model import (
     OperatorRule,
     Signature,
 )
-from appliance.storage import blockdev, devices
-from appliance.storage.kernel import parse_mountinfo, parse_swaps
+from appliance.storage import devices
+from appliance.storage.probe import blockdev
+from appliance.storage.probe.kernel import parse_mountinfo, parse_swaps
 from tests.unit.fakesysfs import MOUNTINFO, FakeSysfs, by_name, three_disks
 
 

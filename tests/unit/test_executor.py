@@ -28,23 +28,21 @@ from appliance.model import (
     Step,
     VolumePlan,
 )
-from appliance.storage import (
+from appliance.storage import devices, executor, planner
+from appliance.storage.act import (
     apply,
     benchdir,
     chores,
     clerk,
-    devices,
-    executor,
-    hotplug,
     lastlook,
-    planner,
     record,
     settlement,
-    steps,
     verify,
 )
+from appliance.storage.act.requests import Request
+from appliance.storage.decide import steps
 from appliance.storage.executor import Places, apply_confirmed, boot, plan_request
-from appliance.storage.requests import Request
+from appliance.storage.probe import hotplug
 from appliance.system import journal, process
 
 MACHINE = Machine(machine_type="m5d.24xlarge", expected_disks=4, boot_id="b")
@@ -512,7 +510,7 @@ def test_before_the_first_look_the_state_says_so(machine: FakeMachine) -> None:
 def test_a_new_look_leaves_the_state_until_it_knows_better(
     machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from appliance.storage import summary
+    from appliance.storage.act import summary
 
     machine.boot()
     monkeypatch.setattr(summary, "is_of_this_boot", lambda *_: True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.storage import hotplug
+from appliance.storage.probe import hotplug
 from appliance.system import process, stopping
 from tests.unit.fakesysfs import three_disks
 

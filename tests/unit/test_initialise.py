@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.storage import initialise
-from appliance.storage.initialise import BLOCK_BYTES, Member, Reader, members_of, resume
+from appliance.storage.act import initialise
+from appliance.storage.act.initialise import BLOCK_BYTES, Member, Reader, members_of, resume
 
 MIB = 2**20
 

@@ -13,7 +13,9 @@ from appliance.model import (
     MdMember,
     Signature,
 )
-from appliance.storage import blockdev, built, devices, lastlook
+from appliance.storage import devices
+from appliance.storage.act import lastlook
+from appliance.storage.probe import blockdev, built
 from tests.unit.fakesysfs import FakeSysfs, three_disks
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.storage import mountunits
-from appliance.storage.mountunits import MountUnit, sync, unit_name, unit_text
+from appliance.storage.act import mountunits
+from appliance.storage.act.mountunits import MountUnit, sync, unit_name, unit_text
 
 DATA = MountUnit("data", "/dev/stripewright/data", "/mnt/data", "xfs", ("nodev", "discard"))
 LOGS = MountUnit("logs", "/dev/stripewright/logs", "/mnt/db/logs", "ext4", ("nodev",))

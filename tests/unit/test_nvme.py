@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.storage import nvme
+from appliance.storage.probe import nvme
 
 
 def controller(name: bytes, vendor: bytes = b"\x0f\x1d") -> bytes:

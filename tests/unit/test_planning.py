@@ -25,8 +25,9 @@ from appliance.model import (
     Volume,
     VolumePlan,
 )
-from appliance.storage import executor, requests
-from appliance.storage.requests import Request
+from appliance.storage import executor
+from appliance.storage.act import requests
+from appliance.storage.act.requests import Request
 from appliance.system import journal, services
 
 DIGEST = "ab" * 32
@@ -306,7 +307,8 @@ def test_what_units_run_is_for_root(
 def test_a_chore_by_hand_finds_the_layout_that_it_is_to_install(
     places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from appliance.storage import chores, devices
+    from appliance.storage import devices
+    from appliance.storage.act import chores
 
     monkeypatch.setattr(paths, "LOCK_FILE", places / "lock")
     monkeypatch.setattr(devices, "probe", lambda **_: FOUND)

@@ -9,7 +9,7 @@ import pytest
 
 from appliance.errors import CommandFailed
 from appliance.model import Signature
-from appliance.storage import probers
+from appliance.storage.probe import probers
 from appliance.system import process
 
 _DATA = Path(__file__).parent / "data/storage"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import OperatorError, StalePlan, UsageError
-from appliance.storage import requests
-from appliance.storage.requests import MAX_REQUEST_BYTES, Request, Store
+from appliance.storage.act import requests
+from appliance.storage.act.requests import MAX_REQUEST_BYTES, Request, Store
 
 ASKED = Request('[[volume]]\nname = "data"\nmount = "/mnt/data"\n# é\n', ("logs",), ("AWS1",))
 

@@ -21,7 +21,7 @@ from appliance.model import (
     VolumeGroup,
     VolumePlan,
 )
-from appliance.storage import summary
+from appliance.storage.act import summary
 
 CHUNK = 262144
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model import Signature
-from appliance.storage import tables
+from appliance.storage.probe import tables
 
 SIZE = 64 * 1024 * 1024
 _EFI = b"EFI PART\0\0\1\0"

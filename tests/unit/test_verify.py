@@ -10,10 +10,13 @@ import pytest
 
 from appliance.errors import OperatorError
 from appliance.model import Disk, MdMember, Step, Volume
-from appliance.storage import blockdev, filesystem, hotplug, md, steps, verify
-from appliance.storage.chores import Bench, by_path
-from appliance.storage.kernel import Kernel
-from appliance.storage.verify import Scene
+from appliance.storage import filesystem, md
+from appliance.storage.act import verify
+from appliance.storage.act.chores import Bench, by_path
+from appliance.storage.act.verify import Scene
+from appliance.storage.decide import steps
+from appliance.storage.probe import blockdev, hotplug
+from appliance.storage.probe.kernel import Kernel
 from appliance.system import process
 
 SCRATCH = Volume("scratch", "/mnt/scratch")

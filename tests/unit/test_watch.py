@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from appliance.storage import watch
+from appliance.storage.act import watch
 from appliance.system import journal
 
 

@@ -15,7 +15,7 @@ import time
 import traceback
 from dataclasses import asdict
 
-from appliance.storage.places import Places
+from appliance.storage.act.places import Places
 from tests.lab import rack
 from tests.lab.guest import RESULTS, must_be_guest
 from tests.lab.kills.points import Point, Seen, recorded, reporting

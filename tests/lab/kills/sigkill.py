@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from appliance.storage.places import Places
+from appliance.storage.act.places import Places
 from tests.lab import rack
 from tests.lab.guest import DISKS, NAMES, RESULTS, must_be_guest
 from tests.lab.kills.names import BYSTANDER

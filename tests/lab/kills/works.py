@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from appliance.storage import executor
-from appliance.storage.places import Places
-from appliance.storage.requests import Request
+from appliance.storage.act.places import Places
+from appliance.storage.act.requests import Request
 from tests.lab.kills.names import BYSTANDER, NAMES
 from tests.lab.play import MACHINE_ID, machine, release
 from tests.lab.rack import MIB, Rack

@@ -1,0 +1,1 @@
+"""Doing what a plan says, proving it, and recording it."""

@@ -1,0 +1,122 @@
+"""The last look at a disk before it is written to: whether it is what the plan was made for.
+
+It comes right before the write, however long ago the plan was made, and is the reason why
+nothing else has to be looked at a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from appliance.model import Disk, MarkState, MdMember
+from appliance.storage import devices, identity
+from appliance.storage.layout import DEFAULT_LAYOUT
+from appliance.storage.probe import blockdev, built, obstacles
+from appliance.storage.probe.kernel import Kernel
+
+
+def look_again(
+    disks: Sequence[Disk],
+    kernel: Kernel,
+    *,
+    volume: str = "",
+    properties: devices.Properties | None = None,
+) -> tuple[Disk, str] | None:
+    """The first of ``disks`` that is no longer as it was seen, and in what: the last look before
+    the first write to them.
+
+    Each ``path`` is read again in full, and opened exclusively. The disk has to be held by
+    nobody, be the same disk, and hold what it held or less. What the plan itself has put there
+    since, a mark that ``volume`` (or, if empty, any volume) is being made, is no change:
+    whatever was seen before it was given up with it.
+    """
+    seen = devices.Probe.of(kernel, properties or devices.udev_properties(), True, DEFAULT_LAYOUT)
+    now = devices.try_read([seen.disk(Path(disk.path).name) for disk in disks])
+    members = built.read_groups(kernel, now, seen.mounted).members
+    for then, one in zip(disks, now, strict=True):
+        here = replace(one, lvm_member=members.get(one.path))
+        if (
+            problem := _another(then, here)
+            or _changed_use(then, here)
+            or _changed(then, here, volume)
+        ):
+            return then, problem
+    return None
+
+
+def look_at_making(
+    disks: Sequence[Disk],
+    kernel: Kernel,
+    *,
+    volume: str,
+    properties: devices.Properties | None = None,
+) -> tuple[Disk, str] | None:
+    """As :func:`look_again`, before a later write of the same plan: by now its own mark says
+    that ``volume`` is being made of the disk. That it still does, on the same disk, which
+    nobody uses, is all that there is to know.
+    """
+    seen = devices.Probe.of(kernel, properties or devices.udev_properties(), True, DEFAULT_LAYOUT)
+    for then in disks:
+        now = seen.disk(Path(then.path).name)
+        try:
+            busy = blockdev.is_busy(now.path)
+            found = blockdev.read_marks(now.path, now.size_bytes, now.serial)
+        except OSError:
+            return then, "can no longer be read"
+        problem = _another(then, now) or _changed_use(then, replace(now, busy=busy))
+        if not problem and [(m.state, m.volume) for m in found] != [(MarkState.MAKING, volume)]:
+            problem = f"no longer says that '{volume}' is made of it"
+        if problem:
+            return then, problem
+    return None
+
+
+def _another(then: Disk, now: Disk) -> str:
+    if (now.id, now.serial, now.size_bytes) != (then.id, then.serial, then.size_bytes):
+        return f"is now another disk ({now.id})"
+    if now.stable_path != then.stable_path:
+        return f"is no longer what {then.stable_path or 'its link'} leads to"
+    return ""
+
+
+def _changed_use(then: Disk, now: Disk) -> str:
+    if obstacles.UNREADABLE in now.signatures:
+        return "can no longer be read"
+    # Partitions that were shown with the plan are a part of what an erasure gives up.
+    if now.busy or now.mountpoints or now.holders or now.swap:
+        return "is now in use"
+    if set(now.partitions) - set(then.partitions):
+        return "is now in use: it has partitions that it had not"
+    return ""
+
+
+def _changed(then: Disk, now: Disk, volume: str) -> str:
+    if now.mark is not None and now.mark.state is MarkState.MAKING:
+        maker = now.mark.volume
+        if volume in {"", maker} and identity.owner(now, (maker,)) == maker:
+            return ""
+    return _changed_contents(then, now)
+
+
+def _changed_contents(then: Disk, now: Disk) -> str:
+    new = {(one.kind, one.uuid) for one in now.signatures}
+    if new - {(one.kind, one.uuid) for one in then.signatures}:
+        return "has a signature that it had not" if then.signatures else "is no longer blank"
+    if then.md_member is not None and now.signatures:
+        member = now.md_member
+        if member is None or _md_identity(member) != _md_identity(then.md_member):
+            return "no longer has the superblock that it had"
+    if then.lvm_member is not None and now.signatures and then.lvm_member != now.lvm_member:
+        return "is no longer in the volume group that it was in"
+    if then.signatures or now.blank:
+        return ""
+    released = now.mark is not None and now.mark.state is MarkState.RELEASED and now.mark.intact
+    if released or (then.blank is False and now.nonzero_offset_bytes == then.nonzero_offset_bytes):
+        return ""
+    return "is no longer blank" if then.blank else "has been written to"
+
+
+def _md_identity(member: MdMember) -> tuple[object, ...]:
+    return (member.array_uuid, member.member_uuid, member.slot)

@@ -1,0 +1,1 @@
+"""Decisions about volumes: each file one question that the planner asks. Pure."""

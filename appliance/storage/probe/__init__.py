@@ -1,0 +1,1 @@
+"""Looking at disks, arrays and groups without changing any."""

@@ -1,0 +1,263 @@
+"""What has been built of the disks: md arrays, LVM groups, RAID controllers. Reads only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from appliance.errors import OperatorError
+from appliance.model import (
+    Array,
+    Disk,
+    Filesystem,
+    HardwareDrive,
+    LogicalVolume,
+    LvmMember,
+    Signature,
+    VirtualDrive,
+    VolumeGroup,
+)
+from appliance.storage import hwraid, lvm, md
+from appliance.storage.probe import blockdev, obstacles
+from appliance.storage.probe.kernel import Kernel, Mount
+from appliance.storage.probe.mounted import brought_up_to_date
+from appliance.system import process
+
+_LVM = "LVM2_member"
+_MD = "linux_raid_member"
+_REPORT_TIMEOUT_SECONDS = 60
+# device-mapper's name of an LVM volume: group and volume, dashes inside of them doubled.
+_MAPPED = re.compile(r"LVM volume '((?:[^-]|--)+)-((?:[^-]|--)+)'", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Volume groups, and what each physical volume's label says, by the disk's path."""
+
+    groups: tuple[VolumeGroup, ...] = ()
+    members: Mapping[str, LvmMember] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Controllers:
+    """RAID controllers: the drives behind them, and what they made of those."""
+
+    drives: tuple[HardwareDrive, ...] = ()
+    virtual_drives: tuple[VirtualDrive, ...] = ()
+
+    def has_our_name(self, disk: Disk) -> bool:
+        """Whether ``disk`` is a virtual drive that carries a volume of ours."""
+        return any(
+            disk.path == one.path or (one.wwid and one.wwid in disk.id.lower())
+            for one in self.virtual_drives
+            if hwraid.volume_of(one.name)
+        )
+
+
+NO_GROUPS = Groups()
+
+
+# ------------------------------------------------------------------------------------- md
+
+
+def read_array(
+    kernel: Kernel,
+    name: str,
+    disks: Mapping[str, Disk],
+    facts: Mapping[str, str],
+    mounted: Mapping[str, list[Mount]],
+    *,
+    privileged: bool,
+) -> Array:
+    """The md array ``name`` from sysfs; as root, and if it is ours, with what it holds."""
+    node = str(kernel.dev_root / name)
+    slots = {
+        found.name.removeprefix("dev-"): kernel.attribute(name, f"md/{found.name}/slot")
+        for found in (kernel.sys_root / "block" / name / "md").glob("dev-*")
+    }
+    members = sorted(slots, key=lambda one: (not slots[one].isdecimal(), slots[one].zfill(6), one))
+    known = [disks[one].md_member for one in members if one in disks and disks[one].md_member]
+    first = known[0] if known else None
+    level = kernel.attribute(name, "md/level")
+    mounts = mounted.get(kernel.attribute(name, "dev"), [])
+    array = Array(
+        path=node,
+        name=first.array_name if first else facts.get("MD_NAME", ""),
+        uuid=first.array_uuid if first else facts.get("MD_UUID", ""),
+        level=level,
+        chunk_bytes=_number(kernel.attribute(name, "md/chunk_size")),
+        member_count=_number(kernel.attribute(name, "md/raid_disks")),
+        members=tuple(disks[one].id if one in disks else one for one in members),
+        state=kernel.attribute(name, "md/array_state"),
+        size_bytes=kernel.size_bytes(name),
+        filesystem=_udev_filesystem(facts),
+        mountpoint=mounts[0].mountpoint if mounts else "",
+        mount_options=mounts[0].options if mounts else "",
+        layout=md.layout_name(_number(kernel.attribute(name, "md/layout")))
+        if level == "raid10"
+        else "",
+        degraded=_number(kernel.attribute(name, "md/degraded")),
+        sync_action=kernel.attribute(name, "md/sync_action"),
+        # KiB (Documentation/admin-guide/md.rst); 0 for RAID0.
+        member_bytes=_number(kernel.attribute(name, "md/component_size")) * 1024,
+    )
+    if not privileged or array.size_bytes == 0 or not md.volume_of(array.name):
+        return array
+    found, blank = _contents(node, array.size_bytes, mounts)
+    return array if blank is None else replace(array, filesystem=found, blank=blank)
+
+
+def _number(text: str) -> int:
+    # "262144", but also "none" and, while an array is reshaped, "4 (3)".
+    word = text.partition(" ")[0]
+    return int(word) if word.isascii() and word.isdecimal() else 0
+
+
+def _udev_filesystem(facts: Mapping[str, str]) -> Filesystem | None:
+    kind = facts.get("ID_FS_TYPE", "")
+    if not kind:
+        return None
+    return Filesystem(
+        kind=kind, label=facts.get("ID_FS_LABEL", ""), uuid=facts.get("ID_FS_UUID", "")
+    )
+
+
+# ------------------------------------------------------------------------------------ LVM
+
+
+def read_groups(
+    kernel: Kernel, disks: Sequence[Disk], mounted: Mapping[str, list[Mount]]
+) -> Groups:
+    """The groups on those of ``disks`` that were read and hold an LVM label.
+
+    No program is started if there is none. Without LVM's tools, or if they do not answer,
+    nothing is known of the labels, and the disks are somebody's.
+    """
+    labelled = [
+        disk
+        for disk in disks
+        if disk.blank is not None and any(one.kind == _LVM for one in disk.signatures)
+    ]
+    if not labelled:
+        return NO_GROUPS
+    try:
+        # A missing member makes it exit with 5 after a whole report.
+        report = lvm.parse_report(_run(lvm.report_argv([d.path for d in labelled])).stdout)
+    except OperatorError:
+        return NO_GROUPS
+    ids = {path: disk.id for disk in labelled for path in (disk.path, disk.stable_path) if path}
+    paths = {path: disk.path for disk in labelled for path in (disk.path, disk.stable_path)}
+    mapped = _mapped_nodes(kernel)
+    return Groups(
+        groups=tuple(
+            replace(
+                group,
+                volumes=tuple(
+                    _read_volume(kernel, group, one, mapped, mounted) for one in group.volumes
+                ),
+            )
+            for group in (lvm.with_ids(group, ids) for group in report.groups)
+        ),
+        members={paths.get(path, path): member for path, member in report.members.items()},
+    )
+
+
+def _mapped_nodes(kernel: Kernel) -> dict[str, str]:
+    """The kernel name of every device-mapper device, by what it is."""
+    names = [folder.parent.name for folder in (kernel.sys_root / "block").glob("dm-*/dm")]
+    return {kernel.holder_note(name): name for name in names}
+
+
+def _read_volume(
+    kernel: Kernel,
+    group: VolumeGroup,
+    volume: LogicalVolume,
+    mapped: Mapping[str, str],
+    mounted: Mapping[str, list[Mount]],
+) -> LogicalVolume:
+    name = mapped.get(obstacles.lvm_note(group.name, volume.name), "")
+    if not name:
+        return replace(volume, active=False)
+    mounts = mounted.get(kernel.attribute(name, "dev"), [])
+    found = replace(
+        volume,
+        mountpoint=mounts[0].mountpoint if mounts else "",
+        mount_options=mounts[0].options if mounts else "",
+    )
+    if not lvm.volume_of(group.name, group.tags):
+        return found
+    held, blank = _contents(str(kernel.dev_root / name), kernel.size_bytes(name), mounts)
+    return replace(found, filesystem=held, blank=blank)
+
+
+def member_by_holders(
+    signatures: Collection[Signature], notes: Collection[str]
+) -> LvmMember | None:
+    """What device-mapper tells of the group that an active physical volume is in.
+
+    That is all there is without root; as root LVM's own report takes its place.
+    """
+    label = next((one for one in signatures if one.kind == _LVM), None)
+    found = [_MAPPED.fullmatch(note) for note in notes]
+    groups = {one.group(1).replace("--", "-") for one in found if one}
+    if label is None or len(groups) != 1:
+        return None
+    return LvmMember(pv_uuid=label.uuid, group=groups.pop())
+
+
+# ----------------------------------------------------------------------- RAID controllers
+
+
+def controllers() -> Controllers:
+    """What ``storcli64`` says, where it is installed; nothing if it does not answer."""
+    if process.find_program(hwraid.PROGRAM) is None:
+        return Controllers()
+    try:
+        drives = _run(hwraid.drives_argv())
+        virtual = _run(hwraid.virtual_drives_argv())
+        return Controllers(
+            drives=hwraid.parse_drives(drives.stdout, drives.returncode),
+            virtual_drives=hwraid.parse_virtual_drives(virtual.stdout, virtual.returncode),
+        )
+    except OperatorError:
+        return Controllers()
+
+
+def _run(argv: Sequence[str]) -> process.Completed:
+    # The parsers of what a tool reports judge its exit status, too.
+    return process.run(argv, timeout_seconds=_REPORT_TIMEOUT_SECONDS, check=False)
+
+
+# --------------------------------------------------------------------------------- common
+
+
+def _contents(
+    node: str, size_bytes: int, mounts: Sequence[Mount]
+) -> tuple[Filesystem | None, bool | None]:
+    """(filesystem, blank) of what was built; ``blank`` is ``None`` if it cannot be read.
+
+    What is mounted from it is what the kernel has found there: no prober is asked, as long as
+    the superblock says the same.
+    """
+    try:
+        own = blockdev.read_filesystem(node) if mounts else None
+        if own is not None and all(mount.fstype == own.kind for mount in mounts):
+            return brought_up_to_date(own, mounts[0].mountpoint), False
+        (found,) = blockdev.read_contents([blockdev.Device(node, size_bytes)])
+        if isinstance(found, Exception):
+            return None, None
+        return filesystem(node, found.signatures), found.blank
+    except (OSError, OperatorError, ValueError, LookupError, TypeError):
+        return None, None
+
+
+def filesystem(node: str, signatures: Collection[Signature]) -> Filesystem | None:
+    """The filesystem that ``node`` holds by itself, as far as it is known to the probers."""
+    kinds = {found.kind for found in signatures}
+    if kinds in ({"xfs"}, {"ext4"}):
+        return blockdev.read_filesystem(node)
+    for found in signatures:
+        if found.kind not in {_MD, _LVM}:
+            return Filesystem(kind=found.kind, label=found.label, uuid=found.uuid)
+    return None
