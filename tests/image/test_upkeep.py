@@ -1,0 +1,94 @@
+"""Reading a restored volume through, and declared tuning, on the running image."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.rig.drives import EBS_MODEL, Drive, blank_drives
+from tests.rig.qemu import Guest, Machine
+from tests.rig.ssh import Shell
+
+EBS_SERIAL = "vol0f1e2d3c4b5a69788"
+MIB = 1 << 20
+LAYOUT = f"""[[volume]]
+name = "scratch"
+mount = "/mnt/scratch"
+
+[[volume]]
+name = "vault"
+select = {{ serials = ["{EBS_SERIAL}"] }}
+stripe = "single"
+mount = "/mnt/vault"
+initialise_rate = "100MiB/s"
+"""
+TUNING = """
+[tuning]
+io_timeout = "45s"
+rebuild_min = "50MiB/s"
+"""
+
+
+@pytest.fixture(scope="module")
+def guest(new_machine: Callable[[tuple[Drive, ...]], Machine]) -> Iterator[Guest]:
+    drives = (*blank_drives(), Drive(EBS_SERIAL, 256 * MIB + 512 * MIB, model=EBS_MODEL))
+    running = new_machine(drives).boot()
+    try:
+        running.wait_for_root()
+        assert running.wait_for_outcome()["outcome"] == "mounted"
+        running.wait_for_ssh()
+        yield running
+    finally:
+        running.root.close()
+        running.kill()
+
+
+@pytest.fixture(scope="module")
+def operator(guest: Guest) -> Iterator[Shell]:
+    keys, folder = guest.machine.keys, guest.machine.folder
+    shell = Shell("operator", guest.ssh_port, keys, folder, shared=True)
+    yield shell
+    shell.close()
+
+
+def declare(operator: Shell, text: str) -> None:
+    operator.sh(f"cat > wanted.toml <<'END'\n{text}END")
+    said = operator.sh("stripewright plan --layout wanted.toml")
+    (digest,) = re.findall(r"^digest: +([0-9a-f]{64})$", said, re.M)
+    operator.sh(f"stripewright apply --confirm {digest}", timeout_seconds=600)
+
+
+def test_every_block_of_a_volume_is_read(guest: Guest, operator: Shell) -> None:
+    declare(operator, LAYOUT)
+    operator.sh("systemctl start --no-block stripewright-initialise@vault.service")
+    deadline = time.monotonic() + 300
+    show = "systemctl show -P ActiveState stripewright-initialise@vault.service"
+    while operator.sh(show).strip() in {"activating", "active"}:
+        assert time.monotonic() < deadline, operator.sh("stripewright status")
+        time.sleep(2)
+    said = operator.sh("stripewright status")
+    assert re.search(r"vault.*(read|100 %)", said), said
+    sectors = int(guest.root.sh(f"cat /sys/block/{node(guest)}/stat").split()[2])
+    assert sectors * 512 >= 768 * MIB
+
+
+def node(guest: Guest) -> str:
+    link = f"/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_{EBS_SERIAL}"
+    return guest.root.sh(f"readlink -f {link}").strip().rpartition("/")[2]
+
+
+def test_tuning_is_set_shown_and_undone(guest: Guest, operator: Shell) -> None:
+    timeout = f"cat /sys/block/{node(guest)}/queue/io_timeout"
+    speed = "cat /proc/sys/dev/raid/speed_limit_min"
+    before = (guest.root.sh(timeout), guest.root.sh(speed))
+    declare(operator, LAYOUT + TUNING)
+    assert guest.root.sh(timeout).strip() == "45000"
+    assert guest.root.sh(speed).strip() == str(50 * 1024)
+    said = operator.sh("stripewright status")
+    assert "io_timeout" in said, said
+    assert before[0].strip() in said, said
+    declare(operator, LAYOUT)
+    assert (guest.root.sh(timeout), guest.root.sh(speed)) == before
