@@ -121,7 +121,7 @@ def _volume_facts(volume: VolumeStatus) -> list[str]:
     if volume.mount and not volume.mounted:
         where += " (NOT MOUNTED)"
     free = "" if volume.free_bytes is None else f", {text.size(volume.free_bytes)} free"
-    shape = f"  {volume.level or 'single disk'}, {len(volume.members)} disks"
+    shape = f"  {volume.level}, {len(volume.members)} disks" if volume.level else "  single disk"
     if volume.level:
         shape += f", chunk {_size(volume.chunk_bytes)}"
     if volume.mount and volume.level:
