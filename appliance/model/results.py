@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -77,6 +77,28 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Slice:
+    """One interval of a job's run time as the block layer saw it (all members together)."""
+
+    seconds: float
+    iops: float
+    bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Provisioned:
+    """How long a provisioned limit was exceeded during the job (NVMe log page 0xD0), in µs.
+
+    ``volume_*`` is the volume's own limit, ``instance_*`` the machine's for network volumes.
+    """
+
+    volume_iops_us: int = 0
+    volume_throughput_us: int = 0
+    instance_iops_us: int = 0
+    instance_throughput_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class JobResult:
     """What fio reported for one job and direction, and what the block layer saw meanwhile.
 
@@ -87,7 +109,11 @@ class JobResult:
     devices are not known. ``published_iops`` is the machine type's limit, if one is known.
     ``rw`` is the access pattern asked for (``randread``), empty where it was not recorded.
     ``host_cpu_percent`` is the busy share of all processors of the machine during the job,
-    waiting for I/O not counted; ``None`` where it was not measured.
+    waiting for I/O not counted; ``None`` where it was not measured. ``published_bytes_per_s``
+    is the published bandwidth; ``published_basis`` and ``published_source`` say in words how
+    the published figures come about and where they are from. ``member`` is the one disk that
+    was measured instead of the whole stripe, empty for the stripe. ``pass_index`` counts the
+    passes of a suite that measures every job several times, from 1.
     """
 
     job: str
@@ -113,6 +139,12 @@ class JobResult:
     published_iops: float | None = None
     rw: str = ""
     host_cpu_percent: float | None = None
+    published_bytes_per_s: float | None = None
+    published_basis: str = ""
+    published_source: str = ""
+    member: str = ""
+    pass_index: int = 1
+    provisioned: Provisioned | None = None
 
     @property
     def valid(self) -> bool:
@@ -146,6 +178,8 @@ class RunRecord:
 
     ``phase`` is ``check``, ``prepare`` or the name of the job being measured. ``notes`` is
     what limits the whole run's meaning (a target whose block devices are not known).
+    ``target_kind`` is ``filesystem``, ``raw-read`` or ``raw-write``. ``conditions`` is what was
+    recorded of the surroundings (write cache, discard, scheduler, preconditioning), as text.
     """
 
     id: int
@@ -169,6 +203,8 @@ class RunRecord:
     machine_type: str = ""
     time_factor: float = 1.0
     notes: tuple[str, ...] = ()
+    target_kind: str = "filesystem"
+    conditions: dict[str, str] = field(default_factory=dict)
 
     @property
     def scaled(self) -> str:
