@@ -32,8 +32,6 @@ from appliance.model.evidence import (
     DeviceIo,
     Evidence,
     Judged,
-    Provisioned,
-    Slice,
     Source,
 )
 from appliance.model.plans import (
@@ -57,10 +55,12 @@ from appliance.model.results import (
     Finding,
     Job,
     JobResult,
+    Provisioned,
     RunRecord,
     RunState,
     Sample,
     Severity,
+    Slice,
     Suite,
 )
 
