@@ -242,11 +242,32 @@ def test_a_run_is_in_the_journal_with_fields(life: Life) -> None:
     assert "Subject: A benchmark run is complete" in catalog  # units/catalog, compiled
 
 
-def test_other_blank_drives_are_a_new_stripe_and_a_new_epoch(life: Life, keep_screen: Keep) -> None:
+def test_a_serial_with_markup_is_refused_and_shown_as_it_is(life: Life, keep_screen: Keep) -> None:
     life.now.shutdown()
     assert life.machine.carrier.unmounted_cleanly()
-    others = (Drive(HOSTILE_SERIAL), *blank_drives(3, prefix="NEW"))
-    life.machine.carrier.replace(others)
+    life.machine.carrier.replace((Drive(HOSTILE_SERIAL), *blank_drives(3, prefix="NEW")))
+
+    state = life.boot()
+    volume = state["volumes"][0]
+    assert (state["outcome"], volume["decision"]) == ("refused", "refuse"), state
+    hostile = next(d for d in state["inventory"]["disks"] if d["serial"] == HOSTILE_SERIAL)
+    assert not hostile["claimable"]
+    assert "serial" in hostile["reason"]
+
+    ssh = life.now.operator.argv(["stripewright", "tui"], terminal=True)
+    with Terminal(ssh, life.machine.folder) as terminal:
+        terminal.wait_for("REFUSED", deadline_seconds=180)
+        terminal.keys("2")
+        terminal.wait_for(HOSTILE_SERIAL[:10], deadline_seconds=60)
+        terminal.keys("Down")  # from the root disk to the first drive: all of its serial
+        terminal.wait_for(f"· {HOSTILE_SERIAL} ·", deadline_seconds=60)
+        keep_screen("live-hostile-serial", terminal)
+
+
+def test_other_blank_drives_are_a_new_stripe_and_a_new_epoch(life: Life) -> None:
+    life.now.shutdown()
+    assert life.machine.carrier.unmounted_cleanly()
+    life.machine.carrier.replace(blank_drives(4, prefix="NEW"))
 
     state = life.boot()
     volume = state["volumes"][0]
@@ -256,14 +277,5 @@ def test_other_blank_drives_are_a_new_stripe_and_a_new_epoch(life: Life, keep_sc
     assert "stop/start" in journal
     assert blank_drives()[0].serial in journal  # before
     assert blank_drives(prefix="NEW")[0].serial in journal  # after
-
-    ssh = life.now.operator.argv(["stripewright", "tui"], terminal=True)
-    with Terminal(ssh, life.machine.folder) as terminal:
-        terminal.wait_for("HEALTHY", deadline_seconds=180)
-        terminal.keys("2")
-        terminal.wait_for(HOSTILE_SERIAL[:10], deadline_seconds=60)
-        terminal.keys("Down")  # from the root disk to the first drive: all of its serial
-        terminal.wait_for(f"· {HOSTILE_SERIAL} ·", deadline_seconds=60)
-        keep_screen("live-hostile-serial", terminal)
     life.now.shutdown()
     assert life.machine.carrier.unmounted_cleanly()

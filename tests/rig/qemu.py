@@ -215,12 +215,20 @@ class Guest:
             self._must_run(what)
             waited = time.monotonic() - self.started
             if waited > deadline_seconds:
-                raise RigError(f"no {what} after {waited:.0f} s", f"look at {self.console}")
+                raise RigError(f"no {what} after {waited:.0f} s", self._last_of_the_console())
             if time.monotonic() - shown > 20:
                 shown = time.monotonic()
                 say(f"booting ({waited:.0f} s)")
             time.sleep(1)
         return time.monotonic() - self.started
+
+    def _last_of_the_console(self) -> str:
+        """What the guest said at last: elsewhere, its console log is gone with the machine."""
+        try:
+            lines = self.console.read_text(errors="replace").splitlines()
+        except OSError:
+            lines = []
+        return "\n".join([f"the last lines of {self.console.name}:", *lines[-25:]])
 
     def _must_run(self, waiting_for: str) -> None:
         if self.process.poll() is not None:
