@@ -104,7 +104,9 @@ class Mark:
 
     ``intact``, of a released disk: every sampled part reads as it did when it was released
     (``None``: not compared). ``offset_bytes`` is where the mark is. ``nonce`` is different
-    for every mark that was ever written.
+    for every mark that was ever written. ``filesystem_uuid``, of a disk that is being made: the
+    UUID that the filesystem gets (32 digits), empty if there will be none or the mark is of an
+    older version.
     """
 
     state: MarkState
@@ -113,6 +115,7 @@ class Mark:
     offset_bytes: int
     nonce: str = ""
     intact: bool | None = None
+    filesystem_uuid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +197,8 @@ class Array:
 class LogicalVolume:
     """An LVM logical volume. ``segments`` are disk ids in stripe order, one tuple a segment.
 
-    ``active`` says whether its node (``path``) is there.
+    ``active`` says whether its node (``path``) is there. ``start_bytes`` is where it begins in
+    what LVM has of the first disk of its first segment, ``None`` if that is not known.
     """
 
     name: str
@@ -207,6 +211,7 @@ class LogicalVolume:
     mountpoint: str = ""
     mount_options: str = ""
     blank: bool | None = None
+    start_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

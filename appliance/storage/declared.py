@@ -83,6 +83,11 @@ class Table:
             if key not in allowed:
                 self.fail(key, "unknown key", f"allowed: {', '.join(allowed)}")
 
+    def only_with(self, key: str, other: str, value: str, wanted: str) -> None:
+        """Refuse ``key`` where ``other`` has not the ``wanted`` value."""
+        if key in self.values and value != wanted:
+            self.fail(key, f"this volume has {other} {value!r}", f"only with {other} = {wanted!r}")
+
     def text(self, key: str, default: str | None = None, *, pattern: str = "", hint: str) -> str:
         """A string; it must be there unless there is a ``default``."""
         if key not in self.values:

@@ -16,15 +16,13 @@ from pathlib import Path, PurePosixPath
 from appliance.errors import UsageError
 from appliance.model import (
     DiskKind,
-    Ext4Options,
     Layout,
     OperatorRule,
     Selector,
     Tuning,
     Volume,
-    XfsOptions,
 )
-from appliance.storage import mountoptions, serials
+from appliance.storage import layout_filesystem, serials
 from appliance.storage.act import mountunits
 from appliance.storage.declared import Document, Table
 
@@ -186,18 +184,11 @@ def _volume(table: Table) -> Volume:
         wait_seconds=defaults.wait_seconds if wait is None else wait / 1e6,
         raid10_layout=_raid10_layout(table, stripe, defaults.raid10_layout),
         lvm_extent_bytes=_extent(table, stripe, chunk, defaults.lvm_extent_bytes),
-        mount_options=_mount_options(table, filesystem),
-        xfs=_xfs(table, filesystem),
-        ext4=_ext4(table, filesystem),
+        mount_options=layout_filesystem.mount_options(table, filesystem),
+        xfs=layout_filesystem.xfs(table, filesystem),
+        ext4=layout_filesystem.ext4(table, filesystem),
         initialise_rate_bytes=table.amount("initialise_rate", "1MiB/s", "100GiB/s"),
     )
-
-
-def _only_for(table: Table, key: str, other: str, value: str, wanted: str) -> bool:
-    """Whether ``key`` is there; it may be only where ``other`` has the ``wanted`` value."""
-    if key in table.values and value != wanted:
-        table.fail(key, f"this volume has {other} {value!r}", f"only with {other} = {wanted!r}")
-    return key in table.values
 
 
 def _chunk(table: Table, stripe: str, default: int) -> int:
@@ -209,12 +200,12 @@ def _chunk(table: Table, stripe: str, default: int) -> int:
 
 
 def _raid10_layout(table: Table, stripe: str, default: str) -> str:
-    _only_for(table, "raid10_layout", "stripe", stripe, "md-raid10")
+    table.only_with("raid10_layout", "stripe", stripe, "md-raid10")
     return table.choice("raid10_layout", _RAID10_LAYOUTS, default)
 
 
 def _extent(table: Table, stripe: str, chunk: int, default: int) -> int:
-    _only_for(table, "lvm_extent", "stripe", stripe, "lvm-stripe")
+    table.only_with("lvm_extent", "stripe", stripe, "lvm-stripe")
     found = table.amount("lvm_extent", "1MiB", "1GiB", power=True)
     extent = default if found is None else found
     if stripe == "lvm-stripe" and chunk > extent:
@@ -277,53 +268,6 @@ def _check_members(select: Table, key: str, stripe: str, count: int | None) -> N
         select.fail(key, f"{count} disks for stripe 'single'", "one disk, or another stripe")
     if count < _LEAST_MEMBERS.get(stripe, 1):
         select.fail(key, f"{count} disk for stripe {stripe!r}", "at least 2 disks, or 'single'")
-
-
-def _mount_options(table: Table, filesystem: str) -> tuple[str, ...]:
-    if filesystem == "none":
-        if "mount_options" in table.values:
-            table.fail("mount_options", "there is no filesystem to mount", "leave it out")
-        return ()
-    hint = f"{filesystem} volumes may have: {mountoptions.allowed(filesystem)}"
-    options = table.words("mount_options", hint)
-    for option in options:
-        if against := mountoptions.problem(filesystem, option):
-            table.fail("mount_options", f"{option!r}: {against}", hint)
-    names = [option.partition("=")[0] for option in options]
-    for name in names:
-        if names.count(name) > 1:
-            table.fail("mount_options", f"{name!r} is given twice", hint)
-    return options
-
-
-def _xfs(table: Table, filesystem: str) -> XfsOptions:
-    hint = 'xfs = { reflink = false, inode_size = "512B", log_size = "64MiB" }'
-    _only_for(table, "xfs", "filesystem", filesystem, "xfs")
-    options = table.table("xfs", hint)
-    if options is None:
-        return XfsOptions()
-    options.only(("reflink", "inode_size", "log_size"))
-    return XfsOptions(
-        reflink=options.flag("reflink"),
-        # 256 bytes were possible before metadata had checksums.
-        inode_size_bytes=options.amount("inode_size", "512B", "2KiB", power=True),
-        # mkfs.xfs itself wants 64 MiB; the format ends at 2 GiB less 10 MiB.
-        log_size_bytes=options.amount("log_size", "64MiB", "2038MiB", step="1MiB"),
-    )
-
-
-def _ext4(table: Table, filesystem: str) -> Ext4Options:
-    hint = 'ext4 = { bytes_per_inode = "64KiB", reserved_percent = 1, journal_size = "128MiB" }'
-    _only_for(table, "ext4", "filesystem", filesystem, "ext4")
-    options = table.table("ext4", hint)
-    if options is None:
-        return Ext4Options()
-    options.only(("bytes_per_inode", "reserved_percent", "journal_size"))
-    return Ext4Options(
-        bytes_per_inode=options.amount("bytes_per_inode", "4KiB", "64MiB", power=True),
-        reserved_percent=options.number_in("reserved_percent", 0, 50),
-        journal_size_bytes=options.amount("journal_size", "4MiB", "16GiB", step="1MiB"),
-    )
 
 
 # --------------------------------------------------------------------------- all together

@@ -19,7 +19,7 @@ from appliance.model import LogicalVolume, LvmMember, Volume, VolumeGroup
 _PREFIX = "stripewright"
 _VOLUME = re.compile(r"[a-z][a-z0-9-]{0,11}", re.ASCII)
 _HOST_TAG = re.compile(r"[0-9a-f]{16}", re.ASCII)
-_DEVICE = re.compile(r"(.+)\([0-9]+\)", re.DOTALL)
+_DEVICE = re.compile(r"(.+)\(([0-9]+)\)", re.DOTALL)
 
 # No copies of the metadata in /etc/lvm, which is read-only on the image and would be a state
 # file; no cache of what other calls saw; no discard of what is given up; no system id, which
@@ -285,12 +285,17 @@ def _group(part: object) -> VolumeGroup | None:
         member_count=_number(row["pv_count"]),
         extent_bytes=_number(row["vg_extent_size"]),
         free_bytes=_number(row["vg_free"]),
-        volumes=tuple(_volume(one, _rows(part, "seg")) for one in _rows(part, "lv")),
+        volumes=tuple(
+            _volume(one, _rows(part, "seg"), extent_bytes=_number(row["vg_extent_size"]))
+            for one in _rows(part, "lv")
+        ),
         member_bytes=tuple(_number(one["pv_size"]) for one in present),
     )
 
 
-def _volume(row: dict[str, str], segments: Sequence[dict[str, str]]) -> LogicalVolume:
+def _volume(
+    row: dict[str, str], segments: Sequence[dict[str, str]], *, extent_bytes: int
+) -> LogicalVolume:
     own = sorted(
         (one for one in segments if one["lv_name"] == row["lv_name"]),
         key=lambda one: _number(one["seg_start"]),
@@ -298,13 +303,15 @@ def _volume(row: dict[str, str], segments: Sequence[dict[str, str]]) -> LogicalV
     # Only plain stripes have disks of which anything can be said; any other kind has none.
     plain = all(one["segtype"] in {"striped", "linear"} for one in own)
     stripes = {_number(one["stripe_size"]) for one in own}
+    placed = [_devices(one["devices"]) for one in own] if plain else []
     return LogicalVolume(
         name=row["lv_name"],
         path=row["lv_path"],
         size_bytes=_number(row["lv_size"]),
         stripe_bytes=stripes.pop() if plain and len(stripes) == 1 else 0,
-        segments=tuple(_devices(one["devices"]) for one in own) if plain else (),
+        segments=tuple(tuple(device for device, _ in one) for one in placed),
         active=row["lv_active"] == "active",
+        start_bytes=placed[0][0][1] * extent_bytes if placed and placed[0] else None,
     )
 
 
@@ -330,10 +337,10 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()
 
 
-def _devices(text: str) -> tuple[str, ...]:
+def _devices(text: str) -> tuple[tuple[str, int], ...]:
     """``/dev/sdb(0),/dev/sdc(0)``: each device with its first extent."""
     found = [_DEVICE.fullmatch(one) for one in _list(text)]
-    return tuple(one.group(1) for one in found if one)
+    return tuple((one.group(1), int(one.group(2))) for one in found if one)
 
 
 def _number(text: str) -> int:

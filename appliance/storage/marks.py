@@ -3,10 +3,10 @@
 A volume is made in several steps, and power can fail between any two. What is then on the
 disk looks like somebody's data: half an mkfs, a superblock without a filesystem. The mark
 says that it is not. ``making`` stands on each disk before anything else is written to it
-and goes after the filesystem was proved and before the first mount, so a disk that has it
-never held anything of anybody since. ``released`` stands on a disk that a confirmed plan
-took out of a volume; its digest over samples of the contents tells whether anybody
-has written there since.
+and goes after the filesystem was proved and before the first mount. It names the UUID that the
+filesystem gets: as long as that is not there, the disk holds nothing of anybody's.
+``released`` stands on a disk that a confirmed plan took out of a volume; its digest over
+samples of the contents tells whether anybody has written there since.
 
 A mark is 4096 bytes: the magic line, one JSON object, zeros, and a SHA-256 of all that. It
 is believed only on the disk whose serial and size it names (a copied disk or an image is
@@ -54,12 +54,16 @@ _VOLUME = re.compile(r"[a-z][a-z0-9-]{0,11}", re.ASCII)
 _HOST_TAG = re.compile(r"(?:[0-9a-f]{16})?", re.ASCII)
 _NONCE = re.compile(r"[0-9a-f]{1,64}", re.ASCII)
 _SAMPLES = re.compile(r"(?:[0-9a-f]{64})?", re.ASCII)
+_UUID = re.compile(r"(?:[0-9a-f]{32})?", re.ASCII)
+# What marks of an older version do not say. Such a version passes over what it does not know.
+_LATER: Mapping[str, Any] = {"filesystem_uuid": ""}
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
     """What a mark says. ``samples`` is :func:`samples_digest` (released only), hexadecimal;
-    ``at`` seconds since the epoch, for people only: clocks jump.
+    ``at`` seconds since the epoch, for people only: clocks jump. ``filesystem_uuid`` (making only)
+    as for :class:`appliance.model.Mark`.
     """
 
     state: MarkState
@@ -70,6 +74,7 @@ class Note:
     nonce: str
     samples: str = ""
     at: int = 0
+    filesystem_uuid: str = ""
 
 
 def front_offset() -> int:
@@ -148,6 +153,7 @@ def decode(
         offset_bytes=offset,
         nonce=note.nonce,
         intact=intact,
+        filesystem_uuid=note.filesystem_uuid,
     )
 
 
@@ -166,6 +172,7 @@ def _note(block: bytes) -> Note | None:
 
 
 def _from_facts(facts: Mapping[str, Any]) -> Note:
+    facts = {**_LATER, **facts}
     known = {field.name: facts[field.name] for field in fields(Note)}
     note = Note(**{**known, "state": MarkState(known["state"])})
     _check(note)
@@ -178,6 +185,7 @@ def _check(note: Note) -> None:
         (note.host_tag, _HOST_TAG),
         (note.nonce, _NONCE),
         (note.samples, _SAMPLES),
+        (note.filesystem_uuid, _UUID),
     ):
         if not pattern.fullmatch(value):
             raise ValueError(f"{value!r} has no place in a mark")

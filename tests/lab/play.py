@@ -94,8 +94,9 @@ class Player:
         self._rack.clear()
         for path in (LAYOUT, STATE, *HISTORY.glob("history.db*"), *map(Path, _REPLACEABLE)):
             path.unlink(missing_ok=True)
-        for unit in _UNITS.glob("mnt-*.mount"):
-            unit.unlink()
+        # Units that were written, and programs that stood before the real ones.
+        for left in (*_UNITS.glob("mnt-*.mount"), *Path("/usr/local/sbin").iterdir()):
+            left.unlink()
         for folder in Path("/mnt").iterdir():
             if folder.is_symlink():
                 folder.unlink()

@@ -94,12 +94,12 @@ def plain(number: int = 1, **facts: object) -> Disk:
     return disk(number, **made)
 
 
-def making(*disks: Disk, volume: str = "scratch", host: str = "") -> tuple[Disk, ...]:
-    """``disks`` with the mark that ``volume`` is being made of them."""
-    return tuple(
-        replace(one, mark=Mark(MarkState.MAKING, volume, host, 512 * KIB, f"n{at}"))
-        for at, one in enumerate(disks)
-    )
+def making(
+    *disks: Disk, volume: str = "scratch", host: str = "", uuid: str = ""
+) -> tuple[Disk, ...]:
+    """``disks`` with the mark that ``volume`` is being made of them, its filesystem as ``uuid``."""
+    mark = Mark(MarkState.MAKING, volume, host, 512 * KIB, filesystem_uuid=uuid)
+    return tuple(replace(one, mark=replace(mark, nonce=f"n{at}")) for at, one in enumerate(disks))
 
 
 def released(*disks: Disk, volume: str = "old", intact: bool | None = True) -> tuple[Disk, ...]:

@@ -94,6 +94,7 @@ _mark = st.builds(
     offset_bytes=_number,
     nonce=_text,
     intact=_maybe,
+    filesystem_uuid=st.sampled_from(["", "0123456789abcdef" * 2]),
 )
 _disk = st.builds(
     Disk,

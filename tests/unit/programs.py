@@ -11,6 +11,7 @@ from typing import Any
 
 from appliance.model import Array, Filesystem, Machine, Mark, MarkState, Step
 from appliance.storage import filesystem, md
+from appliance.storage.act.chores import Marking
 from tests.unit.boxes import DATA_OFFSET, FRONT, Box, Running, is_making
 from tests.unit.lvm_programs import LvmPrograms
 
@@ -51,13 +52,21 @@ class Programs(LvmPrograms):
 
     def _chore(self, name: str, words: tuple[str, ...], only: int | None) -> None:
         if name == "mark":
-            volume, _place, *paths = words
-            for path in paths[:only]:
+            wanted = Marking.of(words)
+            boxes = sorted((self.box(path) for path in wanted.disks), key=self._is_first)
+            if only is None or only == len(boxes):
+                self._empty_inside(boxes[-1])
+            # Killed after as many as there are: before the last mark, with the inside gone.
+            for box in boxes if only is None else boxes[: min(only, len(boxes) - 1)]:
                 self.counter += 1
-                box = self.box(path)
-                assert not box.foreign, f"{path} holds {box.foreign}"
+                assert not box.foreign, f"{box.path} holds {box.foreign}"
                 box.mark = Mark(
-                    MarkState.MAKING, volume, self.machine.host_tag, FRONT, f"{self.counter:x}"
+                    MarkState.MAKING,
+                    wanted.volume,
+                    self.machine.host_tag,
+                    FRONT,
+                    f"{self.counter:x}",
+                    filesystem_uuid=wanted.filesystem_uuid,
                 )
         elif name == "unmark":
             volume, *paths = words
@@ -77,9 +86,21 @@ class Programs(LvmPrograms):
             )
             box.data = True
             if only is None:
+                self._empty_inside(box)
                 self._forget(box)
         else:
             assert name == "declare"
+
+    def _empty_inside(self, box: Box) -> None:
+        """What md or LVM made of the disk begins with no filesystem any more."""
+        if self._is_first(box):
+            self.inside[self._key_of(box)] = None
+
+    def _is_first(self, box: Box) -> bool:
+        if box.md:
+            return bool(box.md["slot"] == 0)
+        group = self.groups.get(str(box.pv["group"])) if box.pv else None
+        return bool(group and group["lv"] and group["lv"]["segments"][0][0] == box.id)
 
     def _forget(self, box: Box) -> None:
         if box.md and box.md["slot"] == 0:

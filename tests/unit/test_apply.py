@@ -54,6 +54,7 @@ class Bench:
         monkeypatch.setattr(chores, "run", lambda argv, _: self.ran.append(" ".join(argv[1:4])))
         monkeypatch.setattr(verify, "check", lambda *_: None)
         monkeypatch.setattr(verify, "mountpoint_problem", lambda *_, **__: "")
+        monkeypatch.setattr(lastlook, "look_before_mount", lambda *_, **__: "")
         monkeypatch.setattr(apply, "_make_mountpoint", lambda _: None)
         monkeypatch.setattr(journal, "event", lambda *_, **__: None)
         monkeypatch.setattr(
@@ -170,6 +171,7 @@ def test_a_mount_point_is_looked_at_again_right_before_the_mount(
     monkeypatch.setattr(verify, "mountpoint_problem", lambda *_, **__: "/mnt/data is not empty")
     error = bench.run(MKFS, MOUNT).failed["data"]
     assert isinstance(error, Refused)
+    assert "free the mount point" in error.hint
     assert bench.ran == ["mkfs.xfs"]
 
 

@@ -14,6 +14,7 @@ from appliance.model import MarkState, Signature
 from appliance.storage import marks
 from appliance.storage.marks import Note
 from appliance.storage.probe import blockdev, probers
+from tests.unit.formats import physical_volume
 
 _DATA = Path(__file__).parent / "data/storage"
 MIB = 1024 * 1024
@@ -207,20 +208,15 @@ def _xfs(size: int) -> bytes:
     return bytes(block)
 
 
-def _physical_volume(data_at: int) -> bytes:
-    label = struct.pack("<8sQII8s", b"LABELONE", 1, 0, 32, b"LVM2 001")
-    return label + b"u" * 32 + struct.pack("<QQQ", SIZE, data_at, 0)
-
-
 _MD = (_DATA / "md-superblock-1.2.bin").read_bytes()
 _FORMS = {
     "nothing": (0, b"", {FRONT, END}),
     "our xfs": (0, _xfs(END), {END}),
     "an xfs that covers the disk": (0, _xfs(SIZE), set()),
     "md": (4096, _MD, {FRONT}),
-    "lvm": (512, _physical_volume(MIB), {FRONT}),
-    "lvm without data": (1024, _physical_volume(0), {FRONT}),
-    "lvm with data before 512 KiB": (512, _physical_volume(192 * 1024), set()),
+    "lvm": (512, physical_volume(SIZE, MIB), {FRONT}),
+    "lvm without data": (1024, physical_volume(SIZE, 0), {FRONT}),
+    "lvm with data before 512 KiB": (512, physical_volume(SIZE, 192 * 1024), set()),
 }
 
 

@@ -13,7 +13,10 @@ from appliance.storage import hwraid
 from appliance.storage.probe import blockdev, built
 from appliance.storage.probe.kernel import Kernel, Mount
 from appliance.system import process
-from tests.unit.disks import disk
+from tests.unit.disks import disk, making
+from tests.unit.formats import LABEL_BYTES, physical_volume
+
+_DATA = Path(__file__).parent / "data/storage"
 
 _LABEL = Signature("LVM2_member", 0x218, "", "pv")
 _REPORT = {
@@ -139,6 +142,49 @@ def test_a_foreign_volume_is_not_opened(kernel: Kernel, programs: Programs) -> N
     (group,) = built.read_groups(kernel, [labelled(1)], {}).groups
     assert group.volumes[0].blank is None
     assert [argv[0] for argv in programs.started] == ["lvm"]
+
+
+def _disk(root: Path, start_bytes: int) -> str:
+    """A physical volume whose logical volume begins with an XFS."""
+    path = root / "pv"
+    with path.open("wb") as file:
+        file.truncate(8 * 2**20)
+        file.seek(LABEL_BYTES)
+        file.write(physical_volume(8 * 2**20, 2**20))
+        file.seek(start_bytes)
+        file.write((_DATA / "xfs-superblock.bin").read_bytes())
+    return str(path)
+
+
+@pytest.mark.parametrize("extent", [0, 1])
+def test_what_was_being_made_is_read_through_its_first_disk(
+    kernel: Kernel, programs: Programs, tmp_path: Path, extent: int
+) -> None:
+    """Asleep, and whether it is whole decides whether it is made anew."""
+    (kernel.sys_root / "block/dm-4/dm/name").write_text("other-data\n")
+    node = _disk(tmp_path, 2**20 + extent * 4194304)
+    text = json.dumps(_REPORT).replace("/dev/nvme1n1(0)", f"{node}({extent})")
+    programs.prints["lvm"] = text.replace("/dev/nvme1n1", node)
+    plain = labelled(1, path=node)
+    (marked,) = making(plain, volume="data")
+
+    def seen(disk: Disk) -> Filesystem | None:
+        (group,) = built.read_groups(kernel, [disk], {}).groups
+        assert not group.volumes[0].active
+        return group.volumes[0].filesystem
+
+    found = seen(marked)
+    assert found is not None
+    assert (found.kind, found.label) == ("xfs", "scratch")
+    assert seen(plain) is None
+    # What nobody can read must not be taken for nothing.
+    with Path(node).open("r+b") as file:
+        file.write(bytes(8192))
+    unknown = seen(marked)
+    assert unknown is not None
+    assert (unknown.kind, unknown.uuid) == ("unreadable", "")
+    Path(node).unlink()
+    assert seen(marked) == unknown
 
 
 def test_a_volume_without_its_node_is_not_active(kernel: Kernel, programs: Programs) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from appliance.errors import OperatorError, UsageError
-from appliance.model import Disk, LvmMember, MarkState, MdMember, Signature
+from appliance.model import Disk, LvmMember, MarkState, MdMember, Signature, Step
 from appliance.storage import marks, md
-from appliance.storage.act import chores
+from appliance.storage.act import chores, verify
 from appliance.storage.act.chores import Bench
 from appliance.storage.probe import blockdev, probers
+from appliance.storage.probe.kernel import Kernel
 from appliance.system import journal, process
+from tests.unit.formats import physical_volume
 
 SIZE = 64 * 2**20
 _DATA = Path(__file__).parent / "data/storage"
@@ -86,6 +88,88 @@ def test_a_mark_is_made_and_cleared_again(desk: Desk) -> None:
     run(bench, "unmark", "data", one.path, two.path)
     assert desk.marks(one) == desk.marks(two) == []
     assert Path(one.path).read_bytes() == before, "and not a byte besides"
+
+
+UUID = "0123456789abcdef" * 2
+
+
+def test_a_mark_says_which_filesystem_is_being_made(desk: Desk) -> None:
+    one = desk.disk("A1")
+    run(desk.bench(one), "mark", "data", "front", f"uuid={UUID}", one.path)
+    (found,) = blockdev.read_marks(one.path, SIZE, one.serial)
+    assert found.filesystem_uuid == UUID
+    with pytest.raises(OperatorError, match="cannot be marked"):
+        run(desk.bench(one), "mark", "data", "front", "uuid=mine", one.path)
+
+
+def test_the_proof_of_a_mark_is_the_whole_mark(desk: Desk) -> None:
+    one = desk.disk("A1")
+    bench = desk.bench(one)
+    words = (*_CHORE, "mark", "data", "front", f"uuid={UUID}", one.path)
+    scene = verify.Scene(None, (one,), Kernel(), bench)
+    chores.run(words, bench)
+    verify.check_marks(Step(words, ""), scene)
+    for other in (f"uuid={UUID[::-1]}", ""):
+        chores.run(tuple(word for word in (*words[:5], other, one.path) if word), bench)
+        with pytest.raises(OperatorError, match="does not have its mark"):
+            verify.check_marks(Step(words, ""), scene)
+
+
+def _older(desk: Desk, serial: str, kind: str) -> tuple[Disk, int]:
+    """A disk of an older array or group with a filesystem inside; and where that begins."""
+    facts = {"lvm_member": LvmMember("u", "stripewright-data")} if kind == "lvm" else {}
+    one = desk.disk(serial, **facts)
+    if kind == "md":
+        superblock = (_DATA / "md-superblock-1.2.bin").read_bytes()
+        _put(one, 4096, superblock)
+        desk.kinds[one.path] = "linux_raid_member"
+        member = md.parse_superblock(superblock)
+        assert member is not None
+        assert member.data_offset_bytes is not None
+        at = member.data_offset_bytes
+    else:
+        at = 2**20
+        _put(one, 0, physical_volume(SIZE, at))
+        desk.kinds[one.path] = "LVM2_member"
+    _put(one, at, (_DATA / "xfs-superblock.bin").read_bytes())
+    return one, at
+
+
+@pytest.mark.parametrize("kind", ["md", "lvm"])
+def test_a_filesystem_inside_goes_right_before_the_last_mark(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """It would shine through what is made, and look as if somebody had made it since."""
+    old, at = _older(desk, "A1", kind)
+    other = desk.disk("A2")
+    seen = []
+    clear = blockdev.clear
+
+    def watched(node: str, offset: int, length: int, **how: Any) -> None:
+        seen.append((node, offset, desk.marks(old), desk.marks(other)))
+        clear(node, offset, length, **how)
+
+    monkeypatch.setattr(blockdev, "clear", watched)
+    run(desk.bench(old, other), "mark", "data", "front", old.path, other.path)
+    made = [("making", "data", marks.front_offset())]
+    assert seen == [(old.path, at, [], made)]
+    assert blockdev.read_filesystem(old.path, at) is None
+    assert desk.marks(old) == made
+
+
+@pytest.mark.parametrize("kind", ["md", "lvm"])
+def test_a_filesystem_inside_is_given_up_with_its_disk(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    old, at = _older(desk, "A1", kind)
+    if kind == "md":
+        _md(monkeypatch, "stripewright:data", data_offset_bytes=at)
+    run(desk.bench(old), "release", "data", old.path)
+    assert blockdev.read_filesystem(old.path, at) is None
+    found = blockdev.read_disk(old.path, SIZE, old.serial)
+    assert found.signatures == ()
+    assert found.mark is not None
+    assert found.mark.intact
 
 
 def test_only_its_own_mark_is_cleared(desk: Desk) -> None:
@@ -164,8 +248,10 @@ def test_a_disk_that_joins_a_volume_no_longer_says_that_it_was_given_up(desk: De
     assert desk.marks(one) == []
 
 
-def _md(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    found = MdMember(name, "u", "m", "raid0", 2, 262144, 0, 2**20)
+def _md(
+    monkeypatch: pytest.MonkeyPatch, name: str, *, data_offset_bytes: int | None = 2**20
+) -> None:
+    found = MdMember(name, "u", "m", "raid0", 2, 262144, 0, data_offset_bytes)
     monkeypatch.setattr(md, "parse_superblock", lambda _: found)
 
 

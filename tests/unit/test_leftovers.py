@@ -76,7 +76,7 @@ def test_the_directory_that_a_run_holds_is_clean_already(db, tmp_path):
     target = private(tmp_path)
     killed(db, target)
     with private_directory(target) as held, History.open_writable(db) as history:
-        leftovers.clean(history, held=held)
+        leftovers.clean(history, held=held.path)
         assert history.left_behind() == ()
 
 

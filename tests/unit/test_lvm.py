@@ -147,6 +147,7 @@ def test_a_recorded_report() -> None:
                 stripe_bytes=65536,
                 segments=(disks[:2], disks[2:]),
                 active=True,
+                start_bytes=0,
             ),
         ),
         member_bytes=(205520896,) * 4,

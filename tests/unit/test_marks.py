@@ -56,6 +56,7 @@ _notes = st.builds(
     nonce=st.from_regex(r"\A[0-9a-f]{32}\Z"),
     samples=st.sampled_from(["", "0" * 64]),
     at=st.integers(0, 2**40),
+    filesystem_uuid=st.sampled_from(["", "0123456789abcdef" * 2]),
 )
 
 
@@ -70,6 +71,7 @@ def test_there_and_back(note: Note, at_end: bool) -> None:
     assert found is not None
     assert (found.state, found.volume, found.host_tag) == (note.state, note.volume, note.host_tag)
     assert (found.nonce, found.offset_bytes) == (note.nonce, offset)
+    assert found.filesystem_uuid == note.filesystem_uuid
     assert found.intact is (bool(note.samples) if note.state is MarkState.RELEASED else None)
 
 
@@ -139,6 +141,8 @@ def test_nothing_raises(block: bytes) -> None:
         {**_FACTS, "host_tag": "0123"},
         {**_FACTS, "nonce": ""},
         {**_FACTS, "samples": "zz"},
+        {**_FACTS, "filesystem_uuid": "9c4f34e5-0000-0000-0000-000000000000"},
+        {**_FACTS, "filesystem_uuid": None},
         {**_FACTS, "size_bytes": float(SIZE)},
         {**_FACTS, "at": True},
         {key: value for key, value in _FACTS.items() if key != "nonce"},
@@ -153,6 +157,16 @@ def test_a_right_sum_is_not_enough(facts: object) -> None:
 
     assert decode(sealed(facts)) is None
     assert decode(sealed(_FACTS)) is not None
+
+
+def test_marks_of_other_versions() -> None:
+    older = {key: value for key, value in _FACTS.items() if key != "filesystem_uuid"}
+    for facts in (older, {**_FACTS, "of a later version": 1}):
+        found = marks.decode(
+            sealed(facts), serial="AWS00001", size_bytes=SIZE, offset=512 * 1024, samples=""
+        )
+        assert found is not None
+        assert found.filesystem_uuid == ""
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,30 @@ def test_nothing_is_made_beside_a_disk_that_may_be_the_volume(facts: dict[str, o
     assert decide(without, recreate).decision is Decision.RECREATE
 
 
+@pytest.mark.parametrize("stripe", ["md-raid0", "lvm-stripe"])
+def test_nothing_is_made_anew_while_a_disk_may_still_come(stripe: str) -> None:
+    """What is missing of the volume may be on it, however many disks are free."""
+    volume = replace(TWO.volumes[0], stripe=stripe, on_loss="recreate")
+    survivor = member(0, count=2) if stripe == "md-raid0" else pv(1)
+    groups = (group(survivor, member_count=2),) if stripe == "lvm-stripe" else ()
+    late = inventory(survivor, *BLANK[1:3], groups=groups)
+    assert decide(late, Layout((volume,)), waited=False).decision is Decision.WAIT
+    made = decide(late, Layout((volume,)))
+    refused(made, "found 3 disks of instance storage, m5d.24xlarge has 4")
+    assert "what is lost may be on a disk that has not come" in made.volumes[0].reason
+    accepted = Layout((replace(volume, on_short="accept"),))
+    assert decide(late, accepted).decision is Decision.RECREATE
+    all_here = inventory(survivor, *BLANK[1:], groups=groups)
+    assert decide(all_here, Layout((volume,))).decision is Decision.RECREATE
+
+
+def test_nothing_is_made_anew_beside_disks_that_cannot_be_told_apart() -> None:
+    recreate = Layout((replace(TWO.volumes[0], on_loss="recreate"),))
+    twin = disk(3, serial="AWS00004")
+    seen = inventory(member(0, count=2), disk(2), twin, disk(4, serial="AWS00004"))
+    refused(decide(seen, recreate), "cannot be told apart")
+
+
 def test_a_count_does_not_excuse_disks_that_have_not_come() -> None:
     """The old volume may be on the late one."""
     seen = inventory(*BLANK[:3])
@@ -169,9 +193,7 @@ def test_a_removal_of_one_of_several_with_the_name() -> None:
     assert debris.decision is Decision.REMOVE
 
 
-def test_words_about_a_mark_that_was_not_cleared() -> None:
-    whole = making(*[member(slot) for slot in range(4)])
-    assert "its making was not cleared" in decide(inventory(*whole), LAYOUT).volumes[0].reason
+def test_words_about_half_a_filesystem() -> None:
     half = Filesystem("xfs", "scratch", "u", 256 * KIB, 1024 * KIB, unfinished=True)
     begun = making(*[member(slot, filesystem=half) for slot in range(4)])
     assert "nothing was stored since" in decide(inventory(*begun), LAYOUT).volumes[0].reason

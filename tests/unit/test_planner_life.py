@@ -6,7 +6,6 @@ kernel still running and after a power cut, with and without a boot in between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -15,153 +14,25 @@ from hypothesis import strategies as st
 
 from appliance.model import (
     Decision,
-    DiskKind,
     Layout,
-    Machine,
     MarkState,
     Orders,
-    Plan,
-    Selector,
-    Step,
-    Volume,
 )
-from appliance.storage.planner import plan
-from tests.unit.boxes import MIB
 from tests.unit.disks import INSTANCE_STORE
+from tests.unit.lives import (
+    GROW,
+    SHAPES,
+    SIZE,
+    TAG,
+    apply,
+    decide,
+    parts,
+    settle,
+    survive,
+    volume,
+    world,
+)
 from tests.unit.world import World
-
-SIZE = 1024 * MIB
-TAG = "0123456789abcdef"
-GROW = Orders(grow=True)
-
-
-def volume(
-    stripe: str, kind: str = "xfs", name: str = "data", count: int | None = None, **more: object
-) -> Volume:
-    made = Volume(
-        name=name,
-        mount=f"/mnt/{name}" if kind != "none" else "",
-        stripe=stripe,
-        filesystem=kind,
-        select=Selector(DiskKind.INSTANCE_STORE, count=count),
-    )
-    return replace(made, **more)
-
-
-SHAPES = {
-    "single": ((volume("single"),), 1),
-    "single-ext4": ((volume("single", "ext4"),), 1),
-    "raid0": ((volume("md-raid0"),), 3),
-    "raid0-ext4": ((volume("md-raid0", "ext4"),), 2),
-    "raid0-none": ((volume("md-raid0", "none"),), 2),
-    "raid0-of-one": ((volume("md-raid0"),), 1),
-    "raid10": ((volume("md-raid10"),), 4),
-    "raid10-none": ((volume("md-raid10", "none"),), 2),
-    "lvm": ((volume("lvm-stripe", "ext4"),), 2),
-    "lvm-none": ((volume("lvm-stripe", "none"),), 3),
-    "two": ((volume("lvm-stripe", "ext4", count=2), volume("md-raid0", name="logs", count=2)), 4),
-    "three": (
-        (
-            volume("single", name="a", count=1),
-            volume("md-raid10", name="b", count=2),
-            volume("md-raid0", name="c"),
-        ),
-        5,
-    ),
-}
-
-
-def world(number: int, *, tag: str = TAG, known: bool = True) -> World:
-    expected = number if known else None
-    made = World(Machine(machine_type="m", expected_disks=expected, host_tag=tag))
-    for at in range(number):
-        made.add(at + 1, INSTANCE_STORE, SIZE)
-    return made
-
-
-def decide(here: World, layout: Layout, orders: Orders = GROW, *, waited: bool = True) -> Plan:
-    return plan(here.inventory(layout), layout, waited=waited, orders=orders)
-
-
-def apply(here: World, made: Plan) -> None:
-    for step in made.steps:
-        here.run(step)
-
-
-def settle(here: World, layout: Layout, orders: Orders = GROW, *, within: int = 2) -> Plan:
-    """Plan and apply until there is nothing to do."""
-    seen = []
-    for _ in range(within + 1):
-        made = decide(here, layout, orders)
-        seen.append(made)
-        if not made.steps:
-            assert made.decision is Decision.NOTHING, made.volumes
-            return made
-        apply(here, made)
-    raise AssertionError([[" ".join(step.argv) for step in one.steps] for one in seen])
-
-
-def parts(step: Step) -> Iterator[int | None]:
-    """The ways in which a step can be killed: after so many of its disks, or done (``None``)."""
-    words = step.argv
-    disks = sum(1 for word in words if word.startswith("/dev/disk/"))
-    if words[:2] == ("stripewright", "chore"):
-        yield from range(disks) if words[2] != "release" else (0,)
-    elif words[0] in {"vgcreate", "vgextend"} or words[:2] == ("mdadm", "--create"):
-        yield from range(disks + 1)
-    elif words[0].startswith("mkfs"):
-        yield from (0, 1)
-    yield None
-
-
-def kills(start: World, layout: Layout, orders: Orders) -> Iterator[tuple[str, World]]:
-    """The world after each kill of the plan, the kernel still running, and after a power cut."""
-    made = decide(start, layout, orders)
-    assert made.steps, made.volumes
-    for at, step in enumerate(made.steps):
-        for only in parts(step):
-            here = start.copy()
-            for before in made.steps[:at]:
-                here.run(before)
-            if only is None or only > 0 or step.argv[2:3] == ("release",):
-                here.run(step, only=only)
-            where = f"{at}: {' '.join(step.argv[:3])} {only}"
-            yield where, here
-            dark = here.copy()
-            dark.power_cut()
-            yield f"{where}, power cut", dark
-
-
-def kept(here: World) -> dict[str, object]:
-    """What is the same however often a creation was interrupted."""
-    return {
-        box.serial: (
-            bool(box.md) and (box.md["name"], box.md["slot"], box.md["count"]),
-            bool(box.pv) and box.pv["group"],
-            box.fs and box.fs.label,
-            box.mark and box.mark.state,
-        )
-        for box in here.boxes
-    }
-
-
-def survive(start: World, layout: Layout, orders: Orders = GROW, *, cleanly: bool = True) -> World:
-    """Kill everywhere, go on with the same orders, directly and after a boot; the same end."""
-    end = start.copy()
-    apply(end, decide(end, layout, orders))
-    after = decide(end, layout, orders)
-    assert not after.steps, [" ".join(step.argv) for step in after.steps]
-    for where, here in kills(start, layout, orders):
-        for boots in (False, True):
-            now = here.copy()
-            try:
-                if boots:
-                    apply(now, decide(now, layout, Orders()))
-                settle(now, layout, orders)
-                assert kept(now) == kept(end), (kept(now), kept(end))
-            except AssertionError as error:
-                raise AssertionError(f"killed at {where}, boots {boots}: {error}") from error
-    return end
 
 
 @pytest.mark.parametrize(
@@ -179,6 +50,45 @@ def test_created_and_killed_everywhere(shape: str, tag: str) -> None:
     assert made.decision is Decision.ASSEMBLE
     assert not any(step.destroys for step in made.steps)
     survive(end, layout)
+
+
+def _contents(here: World) -> dict[str, str]:
+    """The UUIDs of all whole filesystems: another one means that it was made anew."""
+    found = {box.serial: box.fs for box in here.boxes} | here.inside
+    return {key: one.uuid for key, one in found.items() if one and not one.unfinished}
+
+
+@pytest.mark.parametrize("shape", [one for one in SHAPES if not one.endswith("none")])
+@pytest.mark.parametrize("tag", [TAG, ""])
+@pytest.mark.parametrize("again", [False, True])
+def test_what_was_whole_when_it_was_killed_is_kept(shape: str, tag: str, again: bool) -> None:
+    """Somebody may have mounted it by hand, and stored something."""
+    volumes, number = SHAPES[shape]
+    layout = Layout(volumes)
+    start = world(number, tag=tag)
+    if again:
+        # An older volume of the same name and shape was on the disks, and killed in its making.
+        made = decide(start, layout)
+        first = next(at for at, step in enumerate(made.steps) if step.argv[0].startswith("mkfs"))
+        for step in made.steps[:first]:
+            start.run(step)
+        start.run(made.steps[first], only=1)
+    made = decide(start, layout)
+    here = start.copy()
+    tried = 0
+    for step in made.steps:
+        whole = any(box.mark for box in here.boxes) and bool(_contents(here))
+        for dark in (False, True) if whole else ():
+            now = here.copy()
+            if dark:
+                now.power_cut()
+            before = _contents(now)
+            settle(now, layout)
+            assert before.items() <= _contents(now).items(), step.argv
+            assert not any(box.mark for box in now.boxes)
+            tried += 1
+        here.run(step)
+    assert tried >= 2 * len(volumes)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -257,122 +167,6 @@ def test_made_anew_after_a_loss_and_killed_everywhere(stripe: str) -> None:
         assert not any(step.destroys for step in back.steps)
         apply(here, back)
         assert not any(box.mark for box in here.boxes)
-
-
-@pytest.mark.parametrize("shape", ["single", "single-ext4", "raid0", "raid0-ext4", "raid10", "lvm",
-                                   "lvm-none", "two"])  # fmt: skip
-@pytest.mark.parametrize("down", [False, True])
-def test_grown_over_bigger_disks_and_killed_everywhere(shape: str, down: bool) -> None:
-    volumes, number = SHAPES[shape]
-    layout = Layout(volumes)
-    start = world(number)
-    settle(start, layout)
-    for box in start.boxes:
-        box.size *= 2
-    if down:
-        start.power_cut()
-    boot = decide(start, layout, Orders())
-    assert boot.decision is (Decision.ASSEMBLE if down else Decision.NOTHING)
-    assert "it can grow" in boot.volumes[0].reason
-    made = decide(start, layout)
-    assert made.decision is Decision.GROW
-    assert not any(step.destroys for step in made.steps)
-    survive(start, layout)
-
-
-@pytest.mark.parametrize("down", [False, True])
-def test_lvm_takes_as_many_disks_as_it_has_stripes(down: bool) -> None:
-    layout = Layout((volume("lvm-stripe", "ext4"),))
-    start = world(2, known=False)
-    settle(start, layout)
-    if down:
-        start.power_cut()
-    start.add(8, INSTANCE_STORE, SIZE)
-    assert "takes 2 at a time" in decide(start, layout).volumes[0].reason
-    start.add(9, INSTANCE_STORE, SIZE)
-    assert decide(start, layout).decision is Decision.GROW
-    end = survive(start, layout)
-    assert len(end.groups["stripewright-data"]["lv"]["segments"]) == 2
-
-
-@pytest.mark.parametrize("running", [False, True])
-def test_raid10_is_rebuilt_on_a_blank_disk(running: bool) -> None:
-    layout = Layout((volume("md-raid10"),))
-    start = world(4)
-    settle(start, layout)
-    if running:
-        array = start.arrays[0]
-        array.members.remove(start.boxes[1].id)
-        start._written(array)
-    else:
-        start.power_cut()
-    start.boxes.pop(1)
-    if not running:
-        assert decide(start, layout, waited=False).decision is Decision.WAIT
-    start.add(9, INSTANCE_STORE, SIZE)
-    made = decide(start, layout)
-    assert made.decision is Decision.ASSEMBLE
-    assert made.steps[-1].argv[:3] == (
-        "mdadm",
-        "--manage",
-        "/dev/md127" if running else "/dev/md/data",
-    )
-    survive(start, layout)
-
-
-def test_raid10_member_that_was_away_returns() -> None:
-    layout = Layout((volume("md-raid10"),))
-    start = world(4)
-    settle(start, layout)
-    start.power_cut()
-    away = start.boxes.pop(1)
-    made = decide(start, layout)
-    assert made.decision is Decision.ASSEMBLE
-    apply(start, made)
-    start.boxes.append(away)
-    back = decide(start, layout)
-    assert [step.argv[:2] for step in back.steps] == [("mdadm", "--manage")]
-    assert back.steps[0].destroys[0].holds == "a member that was away and is behind"
-    survive(start, layout)
-
-
-def test_raid10_two_halves_that_ran_apart() -> None:
-    layout = Layout((volume("md-raid10"),))
-    start = world(4)
-    settle(start, layout)
-    start.power_cut()
-    one, other = start.copy(), start.copy()
-    one.boxes = [one.boxes[0], one.boxes[2]]
-    other.boxes = [other.boxes[1], other.boxes[3]]
-    settle(one, layout)
-    settle(other, layout)
-    settle(other, layout)
-    for half in (one, other):
-        half.power_cut()
-    one.boxes += other.boxes
-    refused = decide(one, layout)
-    assert refused.decision is Decision.REFUSE
-    assert "may have run in two parts" in refused.volumes[0].reason
-    # One half that only was away never ran on its own, and is caught up.
-    away = start.copy()
-    here = start.copy()
-    here.boxes = [here.boxes[0], here.boxes[2]]
-    settle(here, layout)
-    here.boxes += [away.boxes[1], away.boxes[3]]
-    assert settle(here, layout).decision is Decision.NOTHING
-
-
-def test_foreign_contents_are_erased_by_order_and_killed_everywhere() -> None:
-    layout = Layout((volume("md-raid0"),))
-    start = world(3)
-    start.boxes[1].foreign = "ext4"
-    start.boxes[1].data = True
-    refused = decide(start, layout)
-    assert refused.decision is Decision.REFUSE
-    orders = Orders(erase=(start.boxes[1].serial,), grow=True)
-    made = decide(start, layout, orders)
-    assert [step.argv[0] for step in made.steps[:2]] == ["wipefs", "stripewright"]
-    survive(start, layout, orders)
 
 
 def _one(

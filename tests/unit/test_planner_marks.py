@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from appliance.model import (
     Array,
     Decision,
     Disk,
+    Filesystem,
+    Inventory,
     Layout,
     Machine,
     Plan,
@@ -16,16 +20,20 @@ from appliance.model import (
 from appliance.storage.planner import plan
 from tests.unit.disks import (
     FOUR,
+    KIB,
     LAYOUT,
     OTHER_UUID,
     SCRATCH,
     XFS,
     array,
     disk,
+    group,
     held,
     inventory,
     making,
     member,
+    plain,
+    pv,
     released,
 )
 
@@ -60,8 +68,6 @@ def test_what_is_marked_as_being_made_is_begun_again() -> None:
         "mkfs": making(
             *[member(slot, filesystem=replace(XFS, unfinished=True)) for slot in range(4)]
         ),
-        # A whole filesystem, but nobody has proved it yet; it may be an older volume's.
-        "unproved": making(*OURS),
     }
     for name, disks in states.items():
         made = decide(*disks)
@@ -70,6 +76,175 @@ def test_what_is_marked_as_being_made_is_begun_again() -> None:
         assert "--run" in made.steps[1].argv
         assert made.steps[2].argv[1] == "-f"
         assert "interrupted and begins again" in made.volumes[0].reason
+
+
+MADE = "9c4f34e5" + "0" * 24
+WHOLE = replace(XFS, uuid="9c4f34e5-0000-0000-0000-000000000000")
+ONE = Machine(expected_disks=1)
+
+
+def _whole(form: str, found: Filesystem, uuid: str) -> Inventory:
+    """A volume with a whole filesystem, all of its disks marked as being made."""
+    if form == "single":
+        alone = replace(found, sunit_bytes=0, swidth_bytes=0)
+        return inventory(*making(plain(1, filesystem=alone), uuid=uuid), machine=ONE)
+    if form.startswith("lvm"):
+        disks = making(*[pv(number) for number in (1, 2, 3, 4)], uuid=uuid)
+        asleep = group(*disks).volumes[0]
+        logical = replace(asleep, active=form == "lvm-active", filesystem=found)
+        return inventory(*disks, groups=(group(*disks, logical=logical),))
+    level = "raid10" if form == "raid10" else "raid0"
+    if level == "raid10":
+        found = replace(found, swidth_bytes=512 * KIB)
+    disks = making(*[member(s, level=level, filesystem=found) for s in range(4)], uuid=uuid)
+    if form != "running":
+        return inventory(*disks)
+    # What the member was read as is older than what the array has written.
+    older = replace(found, uuid="0" * 32)
+    stale = making(*[member(slot, filesystem=older) for slot in range(4)], uuid=uuid)
+    members = held(*stale)
+    return inventory(*members, arrays=(array(*members, filesystem=found),))
+
+
+FORMS = {
+    "single": ("single", ["unmark", "mount"]),
+    "raid0": ("md-raid0", ["mdadm", "unmark", "mount"]),
+    "running": ("md-raid0", ["unmark", "mount"]),
+    "raid10": ("md-raid10", ["mdadm", "unmark", "mount"]),
+    "lvm": ("lvm-stripe", ["lvchange", "unmark", "mount"]),
+    "lvm-active": ("lvm-stripe", ["unmark", "mount"]),
+}
+
+
+def _decide(form: str, found: Filesystem, uuid: str, **facts: object) -> Plan:
+    layout = Layout((replace(SCRATCH, stripe=FORMS[form][0], **facts),))  # type: ignore[arg-type]
+    return plan(_whole(form, found, uuid), layout, waited=True)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_was_made_and_only_not_unmarked_is_never_made_anew(form: str) -> None:
+    """Somebody may have mounted it by hand and used it."""
+    made = _decide(form, WHOLE, MADE)
+    assert (made.decision, programs(made)) == (Decision.ASSEMBLE, FORMS[form][1])
+    assert not any(step.destroys for step in made.steps)
+    (unmark,) = [step for step in made.steps if step.argv[2] == "unmark"]
+    assert len(unmark.argv) - 4 == (1 if form == "single" else 4)
+    assert "marks of its making are left on" in made.volumes[0].reason
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("found", "uuid"),
+    [
+        (WHOLE, "0" * 32),
+        # A mark of an older version.
+        (WHOLE, ""),
+        (replace(WHOLE, uuid=""), ""),
+        (replace(WHOLE, uuid="0" * 8), MADE),
+    ],
+)
+def test_a_filesystem_that_the_marks_do_not_name_is_not_made_anew(
+    form: str, found: Filesystem, uuid: str
+) -> None:
+    made = _decide(form, found, uuid)
+    assert (made.decision, made.steps) == (Decision.REFUSE, ())
+    assert f"holds xfs labelled 'scratch' ({found.uuid})" in made.volumes[0].reason
+    assert "mount it at /mnt/scratch and plan again" in made.volumes[0].hint
+    assert "--remove scratch" in made.volumes[0].hint
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "single"])
+def test_a_filesystem_with_another_label_is_not_made_anew(form: str) -> None:
+    made = _decide(form, replace(WHOLE, label="home"), MADE)
+    assert (made.decision, made.steps) == (Decision.REFUSE, ())
+    assert "labelled 'home'" in made.volumes[0].reason
+
+
+@pytest.mark.parametrize("form", ["raid0", "lvm"])
+@pytest.mark.parametrize("known", [True, False])
+def test_where_nobody_can_see_whether_it_is_whole_nothing_is_made_anew(
+    form: str, known: bool
+) -> None:
+    """Its beginning is late; the layout would accept a short volume."""
+    seen = _whole(form, WHOLE, MADE)
+    here = seen.disks[1:]
+    groups = tuple(
+        replace(
+            one,
+            members=one.members[1:],
+            volumes=(replace(one.volumes[0], filesystem=None),),
+        )
+        for one in seen.groups
+    )
+    machine = FOUR if known else UNKNOWN_TYPE
+    volume = replace(SCRATCH, stripe=FORMS[form][0], on_short="accept")
+
+    def decided(*more: Disk, waited: bool = True, **facts: str) -> Plan:
+        now = inventory(*here, *more, groups=groups, machine=machine)
+        layout = Layout((replace(volume, **facts),))  # type: ignore[arg-type]
+        return plan(now, layout, waited=waited)
+
+    assert decided(waited=False).decision is Decision.WAIT
+    refused = decided()
+    assert (refused.decision, refused.steps) == (Decision.REFUSE, ())
+    assert "the one that it begins with is not here" in refused.volumes[0].reason
+    assert decided(disk(9)).decision is Decision.REFUSE
+    assert decided(disk(9), on_loss="recreate").decision is Decision.RECREATE
+
+
+def test_what_a_later_attempt_has_taken_away_is_not_waited_for() -> None:
+    """The first disk is here, and no longer a member."""
+    members = [member(slot, filesystem=None) for slot in (1, 2, 3)]
+    made = decide(*making(disk(1), *members), machine=UNKNOWN_TYPE)
+    assert made.decision is Decision.CREATE
+
+
+def test_what_the_marks_name_is_confirmed_with_the_plan() -> None:
+    one, other = (_decide("raid0", WHOLE, uuid) for uuid in ("0" * 32, "1" * 32))
+    assert one.decision is other.decision is Decision.REFUSE
+    assert one.digest != other.digest
+
+
+def test_the_uuid_of_the_filesystem_is_in_the_marks_before_it_is_made() -> None:
+    made, again = decide(*FOUR_BLANK), decide(*FOUR_BLANK)
+    (word,) = [word for word in made.steps[0].argv if word.startswith("uuid=")]
+    dashed = next(word for word in made.steps[2].argv if word.startswith("uuid="))
+    assert word == dashed.replace("-", "")
+    assert (made.digest, made.steps) == (again.digest, again.steps)
+    # Another attempt makes another one.
+    next_one = decide(*making(*FOUR_BLANK))
+    assert word not in next_one.steps[0].argv
+    assert next_one.steps[0].argv[5].startswith("uuid=")
+
+
+def test_without_root_nobody_knows_the_uuid() -> None:
+    seen = replace(inventory(*FOUR_BLANK), privileged=False)
+    steps = plan(seen, LAYOUT, waited=True).steps
+    assert steps
+    assert not any("uuid=" in word for step in steps for word in step.argv)
+
+
+def test_a_filesystem_where_none_was_declared() -> None:
+    made = _decide("raid0", WHOLE, "", filesystem="none", mount="")
+    assert (made.decision, made.steps) == (Decision.REFUSE, ())
+    assert "mount it" not in made.volumes[0].hint
+
+
+def test_what_was_made_is_judged_as_any_other_volume() -> None:
+    other = _decide("raid0", WHOLE, MADE, filesystem="ext4")
+    assert (other.decision, other.steps) == (Decision.REFUSE, ())
+    assert "not ext4 labelled 'scratch'" in other.volumes[0].reason
+    disks = making(*[member(slot, filesystem=WHOLE) for slot in range(4)], uuid=MADE)
+    lost = decide(*disks[:3])
+    assert (lost.decision, lost.steps) == (Decision.REFUSE, ())
+    assert "lost: slot 3" in lost.volumes[0].reason
+    # Half of an older attempt beside it, and a mark alone.
+    old = making(member(1, number=5, uuid=OTHER_UUID, filesystem=None), uuid=MADE)
+    beside = decide(*disks, *old, machine=UNKNOWN_TYPE)
+    assert "and it is half made on" in beside.volumes[0].reason
+    bare = decide(*disks, *making(disk(9)), machine=UNKNOWN_TYPE)
+    assert programs(bare) == ["mdadm", "unmark", "mount"]
+    assert len(bare.steps[1].argv) - 4 == 5
 
 
 def test_what_still_runs_of_a_creation_is_stopped_first() -> None:

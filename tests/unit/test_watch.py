@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -13,6 +14,10 @@ class Event:
     action: str
     sys_name: str
     device_type: str = "disk"
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+RESIZE = {"RESIZE": "1"}
 
 
 class Over(Exception):
@@ -36,7 +41,14 @@ class Events:
     [
         (Event("add", "nvme5n1"), True),
         (Event("add", "sdb"), True),
+        # Whoever closes a disk that he could write to has udev look at it.
         (Event("change", "nvme5n1"), False),
+        (Event("change", "nvme5n1", properties=RESIZE), True),
+        (Event("change", "nvme5n1", properties={"RESIZE": "0"}), False),
+        (Event("change", "md127", properties=RESIZE), False),
+        (Event("change", "dm-0", properties=RESIZE), False),
+        (Event("change", "nvme5n1p1", "partition", properties=RESIZE), False),
+        (Event("remove", "nvme5n1", properties=RESIZE), False),
         (Event("remove", "nvme5n1"), False),
         (Event("add", "nvme5n1p1", "partition"), False),
         (Event("add", "md127"), False),
@@ -45,7 +57,7 @@ class Events:
         (Event("add", "mdisk"), True),
     ],
 )
-def test_only_a_new_whole_disk_matters(event: Event, matters: bool) -> None:
+def test_only_a_whole_disk_that_is_new_or_enlarged_matters(event: Event, matters: bool) -> None:
     assert watch.matters(event) is matters
 
 
@@ -55,12 +67,18 @@ def test_disks_that_arrive_together_are_looked_at_once(monkeypatch: pytest.Monke
     looks: list[int] = []
     events = Events(
         Event("change", "sda"), Event("add", "nvme5n1"), Event("add", "nvme6n1"), None,
-        Event("add", "md127"), Event("add", "nvme7n1"),
+        Event("add", "md127"), Event("add", "nvme7n1"), Event("change", "nvme7n1", "disk", RESIZE),
+        Event("change", "nvme1n1", "disk", RESIZE), None,
+        Event("change", "nvme1n1", "disk", RESIZE),
     )  # fmt: skip
     with pytest.raises(Over):
         watch.follow(events, lambda: looks.append(1))
-    assert len(looks) == 2
-    assert told[0] == "new: nvme5n1, nvme6n1; the boot unit looks again"
+    assert len(looks) == 3
+    assert told == [
+        "new: nvme5n1, nvme6n1; the boot unit looks again",
+        "new: nvme7n1; of another size: nvme1n1; the boot unit looks again",
+        "of another size: nvme1n1; the boot unit looks again",
+    ]
 
 
 def test_a_disk_that_came_before_anybody_listened_is_not_missed() -> None:

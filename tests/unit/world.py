@@ -19,7 +19,7 @@ from appliance.model import (
     VolumeGroup,
 )
 from appliance.storage.identity import identify_all
-from tests.unit.boxes import DATA_OFFSET, MIB, Box, Running
+from tests.unit.boxes import DATA_OFFSET, MIB, Box, Running, is_making
 from tests.unit.programs import Programs
 
 
@@ -180,7 +180,10 @@ class World(Programs):
                     stripe_bytes=lv["chunk"],
                     segments=tuple(lv["segments"]),
                     active=lv["active"],
-                    filesystem=self.inside.get(str(group["uuid"])) if lv["active"] else None,
+                    # Asleep, it is read only where a mark says that it was being made.
+                    filesystem=self.inside.get(str(group["uuid"]))
+                    if lv["active"] or any(map(is_making, filter(self._is_first, members)))
+                    else None,
                     mountpoint=lv["mount"],
                 ),
             )

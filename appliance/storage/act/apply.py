@@ -153,12 +153,10 @@ def _one(work: Work, index: int, step: Step, record: Record) -> OperatorError | 
             )
             changed.begun = before != _NOTHING
             return changed
-        if step.check == steps.CHECK_MOUNT and (problem := _mount_problem(step, work)):
+        if step.check == steps.CHECK_MOUNT and (against := _mount_problem(step, work)):
+            problem, hint = against
             note.refused(problem)
-            return Refused(
-                f"{problem}; done before: {before}",
-                "free the mount point or name another in the layout",
-            )
+            return Refused(f"{problem}; done before: {before}", hint)
         _run_step(step, work)
     except OperatorError as error:
         note.failed(error)
@@ -167,9 +165,22 @@ def _one(work: Work, index: int, step: Step, record: Record) -> OperatorError | 
     return None
 
 
-def _mount_problem(step: Step, work: Work) -> str:
+def _mount_problem(step: Step, work: Work) -> tuple[str, str] | None:
+    """What speaks against a mount, right before it, and what can be done about that."""
     volume = work.volume(step.volume)
-    return verify.mountpoint_problem(volume, work.kernel) if volume else ""
+    if volume is None:
+        return None
+    if problem := verify.mountpoint_problem(volume, work.kernel):
+        return problem, "free the mount point or name another in the layout"
+    made = any(one.volume == step.volume and _makes(one.argv) for one in work.plan.steps)
+    members = lastlook.stripe_members(volume, work.disks(step.volume), work.inventory, made=made)
+    device = step.argv[-2]
+    if problem := lastlook.look_before_mount(volume, device, members=members):
+        return problem, (
+            f"it was not mounted, because that replays a log and so writes; see 'blkid -p {device}'"
+            " and look at it read-only, without its log (XFS: -o ro,norecovery; ext4: -o ro,noload)"
+        )
+    return None
 
 
 def _changed(step: Step, work: Work) -> str:

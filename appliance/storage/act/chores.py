@@ -25,6 +25,7 @@ from appliance.system import journal
 
 PROGRAM = "stripewright"
 _ERASED = "erased"
+_UUID = "uuid="
 _HINT = "nothing else was done to it; see 'stripewright inventory'"
 
 
@@ -78,15 +79,60 @@ def run(argv: Sequence[str], bench: Bench) -> None:
         raise OperatorError(f"{name}{where}: {error.strerror or error}", _HINT) from error
 
 
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """The words of ``mark VOLUME front|end [uuid=UUID] DISK…``; the UUID is 32 digits."""
+
+    volume: str
+    at_end: bool
+    filesystem_uuid: str
+    disks: tuple[str, ...]
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> Marking:
+        """Raises :class:`UsageError` for other words."""
+        given = len(words) > 2 and words[2].startswith(_UUID)
+        disks = tuple(words[3:] if given else words[2:])
+        if not disks or words[1] not in {"front", "end"}:
+            raise UsageError("mark: give a volume, front or end, and disks", _HINT)
+        return cls(
+            volume=words[0],
+            at_end=words[1] == "end",
+            filesystem_uuid=words[2].removeprefix(_UUID) if given else "",
+            disks=disks,
+        )
+
+
 def _mark(bench: Bench, words: Sequence[str]) -> None:
-    """``mark VOLUME front|end DISK…``: say on each disk that the volume is being made of it."""
-    if len(words) < 3 or words[1] not in {"front", "end"}:
-        raise UsageError("mark: give a volume, front or end, and disks", _HINT)
-    volume, place, *names = words
-    for disk in [bench.disk(name) for name in names]:
-        size = disk.size_bytes
-        offset = marks.front_offset() if place == "front" else marks.end_offset(size)
-        _write(disk, offset, _note(bench, disk, MarkState.MAKING, volume), given_up=True)
+    """Say on each disk that the volume is being made of it.
+
+    A filesystem inside of an older array or group goes with it: it would shine through a new one
+    in the same place, and look as if somebody had made it since. Its disk is the last, so as long
+    as it is there, not all disks are marked.
+    """
+    wanted = Marking.of(words)
+    disks = [bench.disk(name) for name in wanted.disks]
+    inside = {disk.path: _filesystems_inside(disk) for disk in disks}
+    for disk in sorted(disks, key=lambda one: bool(inside[one.path])):
+        for at in inside[disk.path]:
+            blockdev.clear(disk.path, at, marks.BLOCK_BYTES)
+        offset = marks.end_offset(disk.size_bytes) if wanted.at_end else marks.front_offset()
+        note = _note(
+            bench, disk, MarkState.MAKING, wanted.volume, filesystem_uuid=wanted.filesystem_uuid
+        )
+        _write(disk, offset, note, given_up=True)
+
+
+def _filesystems_inside(disk: Disk) -> tuple[int, ...]:
+    """Where filesystems begin inside what md or LVM made of ``disk``."""
+    head = blockdev.read_durable(disk.path, 0, forms.HEAD_BYTES)
+    return tuple(
+        at
+        for at in forms.data_starts(head)
+        if at % marks.BLOCK_BYTES == 0
+        and at + marks.BLOCK_BYTES <= disk.size_bytes
+        and blockdev.read_filesystem(disk.path, at) is not None
+    )
 
 
 def _unmark(bench: Bench, words: Sequence[str]) -> None:
@@ -111,11 +157,11 @@ def _release(bench: Bench, words: Sequence[str]) -> None:
         raise UsageError("release: give a volume and one disk", _HINT)
     volume, disk = words[0], bench.disk(words[1])
     offset, signature = _place(volume, disk)
-    cleared = () if signature is None else (signature,)
+    # Last the signature: killed before that, the mark beside it says what was meant.
+    cleared = () if signature is None else (*_filesystems_inside(disk), signature)
     _write(disk, offset, _note(bench, disk, MarkState.RELEASED, volume, cleared=cleared))
-    # Only now: killed before this line, the mark beside the signature says what was meant.
-    if signature is not None:
-        blockdev.clear(disk.path, signature, marks.BLOCK_BYTES)
+    for at in cleared:
+        blockdev.clear(disk.path, at, marks.BLOCK_BYTES)
     _released(disk, volume)
 
 
@@ -190,7 +236,13 @@ def sha256_of(text: str) -> str:
 
 
 def _note(
-    bench: Bench, disk: Disk, state: MarkState, volume: str, *, cleared: Collection[int] = ()
+    bench: Bench,
+    disk: Disk,
+    state: MarkState,
+    volume: str,
+    *,
+    cleared: Collection[int] = (),
+    filesystem_uuid: str = "",
 ) -> bytes:
     samples = ""
     if state is MarkState.RELEASED:
@@ -204,6 +256,7 @@ def _note(
         nonce=os.urandom(16).hex(),
         samples=samples,
         at=int(time.time()),
+        filesystem_uuid=filesystem_uuid,
     )
     try:
         return marks.encode(note)

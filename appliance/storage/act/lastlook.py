@@ -1,7 +1,7 @@
 """The last look at a disk before it is written to: whether it is what the plan was made for.
 
 It comes right before the write, however long ago the plan was made, and is the reason why
-nothing else has to be looked at a second time.
+nothing else has to be looked at a second time. A mount is a write, too: it replays a log.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.model import Disk, MarkState, MdMember
-from appliance.storage import devices, identity
+from appliance.model import Disk, Inventory, MarkState, MdMember, Volume
+from appliance.storage import devices, filesystem, hwraid, identity
+from appliance.storage.decide import bringing_up
 from appliance.storage.layout import DEFAULT_LAYOUT
 from appliance.storage.probe import blockdev, built, obstacles
 from appliance.storage.probe.kernel import Kernel
@@ -71,6 +72,51 @@ def look_at_making(
         if problem:
             return then, problem
     return None
+
+
+def look_before_mount(volume: Volume, device: str, *, members: int) -> str:
+    """What speaks against mounting ``device`` as ``volume``, or an empty string.
+
+    Of a logical volume that was asleep, or an array whose first member is missing, nobody could
+    read the inside when the plan was made. ``members`` is how many its stripe is wide.
+    """
+    try:
+        start = blockdev.read_durable(device, 0, filesystem.SUPERBLOCK_SIZE_BYTES)
+    except OSError as error:
+        return f"{device} cannot be read ({error.strerror})"
+    found = filesystem.parse_superblock(start)
+    if found is None:
+        wanted = f"{volume.filesystem} labelled '{volume.name}'"
+        return f"{device} holds neither XFS nor ext4, and should hold {wanted}"
+    problem = bringing_up.filesystem_problem(volume, found, members)
+    return f"{device} {problem}" if problem else ""
+
+
+def stripe_members(
+    volume: Volume, disks: Sequence[Disk], inventory: Inventory, *, made: bool
+) -> int:
+    """How many members wide the stripe is that a filesystem on ``volume`` has to be aligned to.
+
+    ``disks`` are the plan's, in slot order; ``made``: by this plan, whatever was seen on them.
+    """
+    if volume.stripe == "hw-raid0":
+        # The controller's drives are no disks of ours.
+        name = hwraid.virtual_name(volume.name)
+        drives = (len(one.drives) for one in inventory.virtual_drives if one.name == name)
+        return next(drives, len(disks))
+    if made:
+        return len(disks)
+    # Neither members that are missing nor disks that are added change the width.
+    counts = [disk.md_member.member_count for disk in disks if disk.md_member]
+    groups = {disk.lvm_member.group_uuid for disk in disks if disk.lvm_member}
+    counts += [
+        len(logical.segments[0])
+        for group in inventory.groups
+        if group.uuid in groups
+        for logical in group.volumes
+        if logical.name == volume.name and logical.segments
+    ]
+    return counts[0] if counts else len(disks)
 
 
 def _another(then: Disk, now: Disk) -> str:

@@ -1,5 +1,7 @@
 """One static ``.mount`` unit for each declared volume: the text is pure, :func:`sync` writes it.
 
+Where it is on a disk of its own, a drop-in lets systemd wait for that as long as the layout does.
+
 The executor mounts with mount(8) (docs/decisions/0015); the unit gives that mount an order
 and a name that other units can require, and never mounts by itself (0022). Only files that
 begin with our own line are ever replaced or removed: an administrator's unit for the same path
@@ -8,6 +10,8 @@ stays.
 
 from __future__ import annotations
 
+import contextlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +21,13 @@ from appliance.storage.act import files
 
 _OURS = "# Written by Stripewright for the volume that layout.toml declares; it is replaced.\n"
 _PLAIN = re.compile(r"[A-Za-z0-9:_.]", re.ASCII)
+_WHAT = re.compile(r"^What=(.*)$", re.MULTILINE)
+# Before the fstab generator's 50-device-timeout.conf, so that a time that is given there holds.
+_DROP_IN = "40-stripewright.conf"
+_LONGEST_NAME = 255
+# How long systemd waits for a device by itself; here, from the moment at which the time of the
+# layout is over.
+_DEVICE_SECONDS = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +43,13 @@ class MountUnit:
 
 def unit_name(mount: str) -> str:
     """The unit's name for a mount point, as ``systemd-escape --path --suffix=mount`` makes it."""
-    inner = mount.strip("/")
+    return f"{_escaped(mount)}.mount"
+
+
+def _escaped(path: str) -> str:
+    inner = path.strip("/")
     if not inner:
-        return "-.mount"
+        return "-"
     escaped = ""
     for at, char in enumerate(inner):
         if char == "/":
@@ -43,7 +58,7 @@ def unit_name(mount: str) -> str:
             escaped += char
         else:
             escaped += "".join(f"\\x{byte:02x}" for byte in char.encode())
-    return f"{escaped}.mount"
+    return escaped
 
 
 def unit_text(unit: MountUnit) -> str:
@@ -74,20 +89,61 @@ TimeoutSec=30min
 """
 
 
+def _device_text(wait_seconds: float) -> str:
+    """The drop-in of a disk that may be late."""
+    return f"""{_OURS}[Unit]
+# The layout may wait longer for the disk than systemd does for a device. No order after the boot
+# unit, as what is built of disks has it: who has this disk in /etc/fstab as well would get a cycle.
+JobRunningTimeoutSec={math.ceil(wait_seconds) + _DEVICE_SECONDS}s
+"""
+
+
 def _quoted(path: str) -> str:
     """A path in a unit file: ``%`` begins a specifier there."""
     return path.replace("%", "%%")
 
 
-def sync(folder: Path, units: Sequence[MountUnit], *, keep: Sequence[str]) -> list[str]:
+def sync(folder: Path, units: Sequence[MountUnit], *, keep: Mapping[str, float]) -> list[str]:
     """Write ``units``, and remove ours of volumes that are no longer declared.
 
-    ``keep`` are the mount points of all declared volumes: the unit of one that is not up
-    stays as it is. Returns the names of the files that changed. Raises :class:`OSError`.
+    ``keep`` are the mount points of all declared volumes, each with how long its disks are waited
+    for: the unit of one that is not up stays as it is. Returns the names of the files that
+    changed. Raises :class:`OSError`.
     """
     wanted = {unit_name(unit.mount): unit_text(unit) for unit in units}
     kept = {unit_name(mount) for mount in keep} | set(wanted)
-    present = _present(folder)
+    present = _present(folder, "*.mount")
+    changed = _write(folder, wanted, present)
+    for name in sorted(set(present) - kept):
+        (folder / name).unlink(missing_ok=True)
+        changed.append(name)
+    return changed + _sync_devices(folder, keep)
+
+
+def _sync_devices(folder: Path, keep: Mapping[str, float]) -> list[str]:
+    """A drop-in for the disk of each of our units, also of those that stayed as they were."""
+    units = _present(folder, "*.mount")
+    wanted = {}
+    for mount, wait_seconds in keep.items():
+        found = _WHAT.search(units.get(unit_name(mount), ""))
+        device = found.group(1).replace("%%", "%") if found else ""
+        name = f"{_escaped(device)}.device.d"
+        # Only by a name that another disk cannot get; what is built of disks has its own drop-in.
+        if device.startswith("/dev/disk/") and len(name) <= _LONGEST_NAME:
+            wanted[f"{name}/{_DROP_IN}"] = _device_text(wait_seconds)
+    present = _present(folder, f"dev-disk-*.device.d/{_DROP_IN}")
+    changed = _write(folder, wanted, present)
+    for name in sorted(set(present) - set(wanted)):
+        (folder / name).unlink(missing_ok=True)
+        # Somebody else's drop-ins may be there, too.
+        with contextlib.suppress(OSError):
+            (folder / name).parent.rmdir()
+        changed.append(name)
+    return changed
+
+
+def _write(folder: Path, wanted: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
+    """Write what is ``wanted`` and not there; what is there and not ours stays."""
     changed = []
     for name, text in wanted.items():
         path = folder / name
@@ -95,19 +151,16 @@ def sync(folder: Path, units: Sequence[MountUnit], *, keep: Sequence[str]) -> li
             continue
         files.replace_text(path, text, durable=True)
         changed.append(name)
-    for name in sorted(set(present) - kept):
-        (folder / name).unlink(missing_ok=True)
-        changed.append(name)
     return changed
 
 
-def _present(folder: Path) -> Mapping[str, str]:
-    """Name -> text of the mount units in ``folder`` that are ours."""
+def _present(folder: Path, pattern: str) -> Mapping[str, str]:
+    """Name -> text of the files in ``folder`` that are ours."""
     found = {}
-    for path in folder.glob("*.mount"):
+    for path in folder.glob(pattern):
         if path.is_symlink() or not path.is_file():
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         if text.startswith(_OURS):
-            found[path.name] = text
+            found[str(path.relative_to(folder))] = text
     return found

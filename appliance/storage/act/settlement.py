@@ -174,7 +174,7 @@ class Books:
         ]
         if not self._places.units.is_dir():
             return ""
-        keep = [volume.mount for volume in layout.volumes if volume.mount]
+        keep = {one.mount: one.wait_seconds for one in layout.volumes if one.mount}
         try:
             changed = mountunits.sync(self._places.units, units, keep=keep)
             if changed and services.systemd_is_running():

@@ -326,10 +326,12 @@ def check_mount(step: Step, scene: Scene) -> None:
 
 
 def check_marks(step: Step, scene: Scene) -> None:
-    """Every disk of ``chore mark VOLUME PLACE DISK…`` says that the volume is being made."""
-    for disk in map(scene.bench.disk, step.argv[5:]):
+    """Every disk of ``chore mark …`` says that the volume is being made, and of which UUID."""
+    wanted = chores.Marking.of(step.argv[3:])
+    says = (MarkState.MAKING, wanted.volume, wanted.filesystem_uuid)
+    for disk in map(scene.bench.disk, wanted.disks):
         found = blockdev.read_marks(disk.path, disk.size_bytes, disk.serial)
-        if [(m.state, m.volume) for m in found] != [(MarkState.MAKING, step.argv[3])]:
+        if [(m.state, m.volume, m.filesystem_uuid) for m in found] != [says]:
             raise OperatorError(f"{disk.path} does not have its mark", _HINT)
 
 

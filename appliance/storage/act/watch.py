@@ -1,4 +1,5 @@
-"""Disks that arrive after boot: the kernel's own events, and then a new look by the boot unit.
+"""Disks that arrive after boot, or are enlarged: the kernel's own events, and then a new look by
+the boot unit, which takes in what is new and says what can grow.
 
 This runs without privileges: it hears udev's events and may ask for one thing, that the boot
 unit looks again, which never touches a volume that is up.
@@ -30,6 +31,7 @@ class Device(Protocol):
     action: str
     sys_name: str
     device_type: str
+    properties: Mapping[str, str]
 
 
 class Monitor(Protocol):
@@ -39,12 +41,16 @@ class Monitor(Protocol):
 
 
 def matters(device: Device) -> bool:
-    """Whether an event says that a whole disk has come, or became another size."""
-    return (
-        device.action == "add"
-        and device.device_type == "disk"
-        and _ECHO.match(device.sys_name) is None
-    )
+    """Whether an event says that a whole disk has come, or became another size.
+
+    The kernel alone says ``RESIZE``, and nothing here resizes a disk; any other change may be
+    the echo of a look at it. A disk that went is no reason: what it leaves behind is for a
+    person to decide, and the status tells it without a look.
+    """
+    if device.device_type != "disk" or _ECHO.match(device.sys_name) is not None:
+        return False
+    resized = device.action == "change" and device.properties.get("RESIZE") == "1"
+    return device.action == "add" or resized
 
 
 def unknown_disks(state: Mapping[str, Any] | None, present: set[str]) -> set[str]:
@@ -57,26 +63,33 @@ def unknown_disks(state: Mapping[str, Any] | None, present: set[str]) -> set[str
 
 
 def follow(monitor: Monitor, look: Callable[[], None]) -> None:
-    """Wait for a disk, let its burst end, have a look; for ever."""
+    """Wait for such an event, let its burst end, have a look; for ever."""
     while True:
         device = monitor.poll(None)
         if device is None or not matters(device):
             continue
-        names = [device.sys_name]
+        found = {device.sys_name: device.action}
         # Our own work on other disks echoes for as long as it lasts: that is no reason to wait.
         until = time.monotonic() + _BURST_SECONDS
         while time.monotonic() < until and (more := monitor.poll(_QUIET_SECONDS)) is not None:
             if matters(more):
-                names.append(more.sys_name)
-        _arrived(names, look)
+                found.setdefault(more.sys_name, more.action)
+        _look(found, look)
 
 
-def _arrived(names: list[str], look: Callable[[], None]) -> None:
+def _look(found: Mapping[str, str], look: Callable[[], None]) -> None:
+    """``found``: kernel names of disks, each with what happened to it."""
+    words = {"add": "new", "change": "of another size"}
+    said = [
+        f"{word}: {', '.join(name for name, one in found.items() if one == action)}"
+        for action, word in words.items()
+        if action in found.values()
+    ]
     journal.event(
         journal.Event.DISK_ARRIVED,
-        f"new: {', '.join(names)}; the boot unit looks again",
+        f"{'; '.join(said)}; the boot unit looks again",
         priority=journal.Priority.NOTICE,
-        disks=",".join(names),
+        disks=",".join(found),
     )
     look()
 
@@ -94,5 +107,5 @@ def run(look: Callable[[], None], state_file: Path = paths.STATE_FILE) -> None:
     except (OSError, ValueError):
         state = None
     if missed := unknown_disks(state, set(Kernel().disks())):
-        _arrived(sorted(missed), look)
+        _look(dict.fromkeys(sorted(missed), "add"), look)
     follow(monitor, look)

@@ -176,7 +176,15 @@ def _filesystem(one: Filesystem | None) -> object:
 
 
 def _mark(one: Mark | None) -> object:
-    return one and (one.state, one.volume, one.host_tag, one.offset_bytes, one.nonce, one.intact)
+    return one and (
+        one.state,
+        one.volume,
+        one.host_tag,
+        one.offset_bytes,
+        one.nonce,
+        one.intact,
+        one.filesystem_uuid,
+    )
 
 
 def _array(one: Array) -> dict[str, object]:

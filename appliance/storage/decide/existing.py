@@ -2,12 +2,14 @@
 
 A volume that exists is taken whole or not at all: parts that contradict each other, that are
 used otherwise or that are not all there are never "repaired" by guessing. What is kept and
-what is debris, the marks say (:mod:`appliance.storage.marks`).
+what is debris, the marks say (:mod:`appliance.storage.marks`); but a whole filesystem is never
+debris, as somebody may use it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from appliance.model import Decision, Disk, Volume
 from appliance.storage.decide import (
@@ -15,6 +17,8 @@ from appliance.storage.decide import (
     existing_md,
     existing_plain,
     fresh,
+    loss,
+    making,
     ownership,
     redundancy,
     steps,
@@ -58,9 +62,19 @@ def decide(
         )
     if refusal := made_elsewhere(evidence, volume.name, own, named=bool(volume.select.serials)):
         return refusal
+    if all(one.trace.making for one in own):
+        if outcome := _mounted_by_hand(evidence, volume, own):
+            return outcome
+        made = making.whole(evidence, volume.name, [one.disk for one in own])
+        if not made and (had := making.unseen(evidence, volume.name, own)):
+            return _beginning_lost(evidence, volume, pool, had, waited=waited)
+        if not made:
+            return fresh.decide(evidence, volume, pool, waited=waited, settled=settled)
+        if refusal := _not_what_was_made(volume, own, made):
+            return refusal
+        own = making.as_finished(own, made)
+        pool = replace(pool, own=own)
     kept = [one for one in own if not one.trace.making]
-    if not kept:
-        return _all_debris(evidence, volume, pool, waited=waited, settled=settled)
     forms = sorted({one.trace.form for one in kept})
     if len(forms) > 1:
         return refuse(
@@ -146,17 +160,15 @@ def made_elsewhere(
     )
 
 
-def _all_debris(
-    evidence: Evidence, volume: Volume, pool: Pool, *, waited: bool, settled: bool
-) -> Outcome:
-    """Every trace of the volume is marked: it was being made. Begin again, unless it is in use."""
-    disks = [one.disk for one in pool.own]
+def _mounted_by_hand(evidence: Evidence, volume: Volume, own: Sequence[Carrier]) -> Outcome | None:
+    """What is in use although every trace of the volume is marked as being made."""
+    disks = [one.disk for one in own]
     mounted = {one for disk in disks for one in disk.mountpoints}
     mounted |= {one.mountpoint for one in evidence.arrays_on(disks) if one.mountpoint}
     group = evidence.group(volume.name)
     mounted |= {one.mountpoint for one in (group.volumes if group else ()) if one.mountpoint}
     if not mounted:
-        return fresh.decide(evidence, volume, pool, waited=waited, settled=settled)
+        return None
     # Somebody mounted it by hand: from then on it may hold data, whatever the marks say.
     if mounted == {volume.mount}:
         return Outcome(
@@ -170,5 +182,48 @@ def _all_debris(
         f"volume '{volume.name}' is mounted at {', '.join(sorted(mounted))}, although its disks are"
         f" marked as not finished: {list_disks(disks)}",
         f"it may hold data now: mount it at {volume.mount} and plan again, which clears the marks",
+        disks,
+    )
+
+
+def _beginning_lost(
+    evidence: Evidence, volume: Volume, pool: Pool, had: int, *, waited: bool
+) -> Outcome:
+    disks = [one.disk for one in pool.own]
+    return loss.decide(
+        evidence,
+        volume,
+        pool,
+        disks,
+        f"volume '{volume.name}' was being made of {had} disks, and the one that it begins with is"
+        f" not here, so nobody can tell whether that had ended; here: {list_disks(disks)}",
+        had=had,
+        waited=waited,
+    )
+
+
+def _not_what_was_made(
+    volume: Volume, own: Sequence[Carrier], found: Sequence[making.Whole]
+) -> Outcome | None:
+    """A whole filesystem under marks of the making that is not the one they name."""
+    strange = [one for one in found if not making.is_ours(one, own)]
+    if not strange:
+        return None
+    disks = [one.disk for one in own if any(one.disk.id in which.ids for which in strange)]
+    held = "; ".join(
+        f"{one.filesystem.kind} labelled '{one.filesystem.label}' ({one.filesystem.uuid})"
+        for one in strange
+    )
+    way = (
+        f"if nothing of it is needed: stripewright plan --remove {volume.name}, without the volume"
+    )
+    if volume.mount:
+        way = (
+            f"to keep it, mount it at {volume.mount} and plan again, which clears the marks; {way}"
+        )
+    return refuse(
+        f"volume '{volume.name}' was being made of {list_disks(disks)}, and holds {held}, which is"
+        " not the filesystem that the marks name",
+        f"nothing was written; it may hold data, so look at it read-only; {way} in the layout",
         disks,
     )

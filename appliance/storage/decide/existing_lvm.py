@@ -135,8 +135,8 @@ def _whole(
     grow: bool,
 ) -> Outcome:
     ids = {disk.id for disk in members}
-    making = [one.disk for one in pool.own if one.trace.making]
-    begun = [disk for disk in making if disk.id not in ids]
+    marked = [one.disk for one in pool.own if one.trace.marked]
+    begun = [disk for disk in marked if disk.id not in ids]
     # What an extension was killed over is still as good as blank; by order it goes on.
     free = [*begun, *pool.free]
     grown = growth.group(volume, members, found, logical, free, grow=grow)
@@ -158,7 +158,7 @@ def _whole(
             before=(steps.activate_step(volume, members),),
             marked=tuple(
                 disk
-                for disk in making
+                for disk in marked
                 if disk.id in ids or (not disk.signatures and disk not in grown.disks)
             ),
         ),

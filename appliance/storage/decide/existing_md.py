@@ -227,7 +227,7 @@ def _whole(
             marked=tuple(
                 one.disk
                 for one in pool.own
-                if one.trace.making
+                if one.trace.marked
                 or (ownership.released(one.disk.mark) and _is_in(one.disk, state.members))
             ),
         ),

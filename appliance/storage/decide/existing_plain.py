@@ -62,7 +62,7 @@ def decide(volume: Volume, pool: Pool, kept: Sequence[Carrier], *, grow: bool) -
             reason=f"{call(disk)} carries volume '{volume.name}'",
             up=True,
             mountpoints=disk.mountpoints,
-            marked=tuple(one.disk for one in pool.own if one.trace.making),
+            marked=tuple(one.disk for one in pool.own if one.trace.marked),
         ),
         growth.plain(volume, disk, disk.filesystem, grow=grow),
     )

@@ -74,7 +74,7 @@ def decide(
         reason += "; accepted by on_short"
     return Outcome(
         Decision.CREATE,
-        reason + _state(evidence, volume, begun, chosen) + _beside(pool, left),
+        reason + _state(volume, begun, chosen) + _beside(pool, left),
         tuple(chosen),
         steps=making.build(evidence, volume, chosen, unmark=_left_marked(left)),
     )
@@ -226,19 +226,14 @@ def _refuse_short(volume: Volume, pool: Pool, chosen: Sequence[Disk], reason: st
     )
 
 
-def _state(
-    evidence: Evidence, volume: Volume, begun: Sequence[Disk], chosen: Sequence[Disk]
-) -> str:
+def _state(volume: Volume, begun: Sequence[Disk], chosen: Sequence[Disk]) -> str:
     if begun:
         marked = [disk for disk in begun if disk.mark is not None]
         where = f" at 0x{marked[0].mark.offset_bytes:x}" if marked and marked[0].mark else ""
-        words = f"; the making of '{volume.name}' was interrupted and begins again: the mark{where}"
-        if making.is_finished(evidence, volume.name, begun):
-            return (
-                f"{words} of its making was not cleared on {list_disks(begun)}, although a"
-                " filesystem is there; such a volume is never mounted by the appliance"
-            )
-        return f"{words} of {list_disks(begun)} says that nothing was stored since"
+        return (
+            f"; the making of '{volume.name}' was interrupted and begins again: the mark{where}"
+            f" of {list_disks(begun)} says that nothing was stored since"
+        )
     released = [disk for disk in chosen if disk.mark is not None]
     if released:
         return f"; blank, or released and unchanged since: {list_disks(released)}"

@@ -1,7 +1,8 @@
 """The decision for a volume that is not all there. Pure.
 
 First it is waited for: disks come late. Then the layout's ``on_loss`` counts, and only
-instance storage may be made anew: its data is lost with the disk in any case.
+instance storage may be made anew: its data is lost with the disk in any case. But it is lost only
+when nothing that is still to come, and nothing that cannot be read, may be the rest of it.
 """
 
 from __future__ import annotations
@@ -95,6 +96,9 @@ def _cannot(
         return f"{len(chosen)} of {max(wanted, least)} disks are here"
     if volume.stripe == "single" and len(chosen) > 1:
         return f"a single disk is declared, and {len(chosen)} are here"
+    if pool.late and volume.on_short != "accept":
+        # Enough are free, but none of them is the one that was lost.
+        return f"{pool.late}; what is lost may be on a disk that has not come"
     return ""
 
 

@@ -1,19 +1,21 @@
 """The steps that make a volume out of disks that hold nothing of anybody. Pure.
 
 The order is what makes it safe to be killed anywhere: the marks first, so that whatever is
-found later is known to be debris; the marks gone after the filesystem was proved and before
-the first mount, so that no marked disk ever holds data.
+found later is known to be debris, unless it is a filesystem; the marks gone after that was proved
+and before the first mount. Somebody may have mounted a filesystem by hand in between, so a whole
+one is never made anew (docs/decisions/0024).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from appliance.model import Disk, Filesystem, MarkState, Step, Volume
 from appliance.storage import filesystem, lvm, md
 from appliance.storage.decide import ownership, steps
 from appliance.storage.decide.evidence import Evidence, runs
-from appliance.storage.decide.ownership import Form
+from appliance.storage.decide.ownership import Carrier, Form
 
 
 def form_of(volume: Volume, members: int) -> Form:
@@ -40,23 +42,30 @@ def build(
     # A disk that nobody read (no root) is shown as what it is if the volume can be made at all.
     force = any(disk.mark or disk.blank is False for disk in disks)
     destroys = tuple(steps.destruction(disk, _holds(disk)) for disk in disks)
-    uuid = ownership.new_uuid(evidence.machine.host_tag, volume.name, disks)
+    host_tag = evidence.machine.host_tag
+    filesystem_uuid = ""
+    # Without root the tag and the marks are not known, and so the UUID is not, either.
+    if volume.filesystem != "none" and evidence.privileged:
+        filesystem_uuid = ownership.new_filesystem_uuid(host_tag, volume.name, disks)
     make = (
         *clear_the_way(evidence, volume.name, disks),
-        steps.mark_step(volume, disks, end=form is Form.PLAIN, destroys=destroys),
+        steps.mark_step(
+            volume,
+            disks,
+            end=form is Form.PLAIN,
+            destroys=destroys,
+            filesystem_uuid=filesystem_uuid,
+        ),
         *_wipe(volume, disks, form),
     )
     size_bytes = None
     if form is Form.MD:
         device = md.array_path(volume.name)
+        uuid = ownership.new_uuid(host_tag, volume.name, disks)
         make += (steps.create_step(volume, disks, destroys, uuid=uuid, force=force),)
-        uuid = ""
     elif form is Form.LVM:
         device = lvm.volume_path(volume.name)
-        make += steps.create_group_steps(
-            volume, disks, destroys, host_tag=evidence.machine.host_tag, force=force
-        )
-        uuid = ""
+        make += steps.create_group_steps(volume, disks, destroys, host_tag=host_tag, force=force)
     else:
         device = steps.stable(disks[0])
         size_bytes = filesystem.plain_size(disks[0].size_bytes)
@@ -69,7 +78,7 @@ def build(
             device,
             members=len(disks),
             size_bytes=size_bytes,
-            uuid=uuid,
+            uuid=filesystem_uuid,
             force=force,
             destroys=destroys if form is Form.PLAIN else (),
         ),
@@ -98,15 +107,73 @@ def is_up(evidence: Evidence, volume: str, disks: Sequence[Disk]) -> str:
     return next((one.path for one in group.volumes if one.active), "") if group else ""
 
 
-def is_finished(evidence: Evidence, volume: str, disks: Sequence[Disk]) -> bool:
-    """Whether what was being made on ``disks`` holds a filesystem that is complete."""
-    group = evidence.group(volume)
-    found = [
-        *(_filesystem(disk) for disk in disks),
-        *(array.filesystem for array in evidence.arrays_on(disks)),
-        *(one.filesystem for one in (group.volumes if group else ())),
-    ]
-    return any(one is not None and not one.unfinished for one in found)
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A filesystem whose making has ended, and the disks (ids) that it lies on."""
+
+    filesystem: Filesystem
+    ids: frozenset[str]
+
+
+def whole(evidence: Evidence, volume: str, disks: Sequence[Disk]) -> list[Whole]:
+    """The whole filesystems on ``disks``, all of which are marked as being made.
+
+    What runs is asked, not its members: they are read past what it has written.
+    """
+    arrays = [one for one in evidence.arrays_on(disks) if runs(one)]
+    found = [(one.filesystem, frozenset(one.members)) for one in arrays]
+    for group in evidence.groups.get(ownership.group_name(volume), ()):
+        found += [(one.filesystem, frozenset(group.members)) for one in group.volumes]
+    up = frozenset[str]().union(*(one.members for one in arrays))
+    found += [(_filesystem(one), _together(one, disks)) for one in disks if one.id not in up]
+    return [Whole(one, ids) for one, ids in found if one is not None and not one.unfinished]
+
+
+def _together(disk: Disk, disks: Sequence[Disk]) -> frozenset[str]:
+    """The disks of the array that ``disk`` is a member of; itself if it is none."""
+    if disk.md_member is None:
+        return frozenset({disk.id})
+    uuid = disk.md_member.array_uuid
+    return frozenset(one.id for one in disks if one.md_member and one.md_member.array_uuid == uuid)
+
+
+def unseen(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> int:
+    """How many disks it was being made of, if the one that it begins with is not here; else 0.
+
+    A filesystem begins on that one, and nobody can tell without it whether there is one.
+    """
+    members = [one.disk.md_member for one in own if one.disk.md_member is not None]
+    had = [0]
+    if all(one.slot != 0 for one in members):
+        had += [one.member_count for one in members]
+    ids = {one.disk.id for one in own}
+    for group in evidence.groups.get(ownership.group_name(volume), ()):
+        begins = [one.segments[0][0] for one in group.volumes if one.segments and one.segments[0]]
+        if set(begins) - ids:
+            had.append(group.member_count)
+    # With as many disks here as it had, the first one was only got to by a later attempt.
+    return max(had) if max(had) > len(own) else 0
+
+
+def is_ours(found: Whole, own: Sequence[Carrier]) -> bool:
+    """Whether it is the filesystem that the marks on its disks name."""
+    uuid = ownership.digits(found.filesystem.uuid)
+    marks = {one.disk.mark.filesystem_uuid for one in own if _lies_on(one, found) and one.disk.mark}
+    return bool(uuid) and uuid in marks
+
+
+def as_finished(own: Sequence[Carrier], made: Sequence[Whole]) -> tuple[Carrier, ...]:
+    """``own``, with what ``made`` lies on as the whole volume that it is."""
+    return tuple(
+        replace(one, trace=replace(one.trace, making=False))
+        if any(_lies_on(one, found) for found in made)
+        else one
+        for one in own
+    )
+
+
+def _lies_on(carrier: Carrier, found: Whole) -> bool:
+    return carrier.disk.id in found.ids and carrier.trace.form is not Form.BARE
 
 
 def _filesystem(disk: Disk) -> Filesystem | None:

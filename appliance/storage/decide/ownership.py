@@ -9,16 +9,15 @@ plain filesystem's UUID, a tag of a volume group.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
 from appliance.model import Disk, Mark, MarkState, VolumeGroup
-from appliance.storage import md
+from appliance.storage import lvm, md
 
 _GROUP_PREFIX = "stripewright-"
 _VOLUME_TAG = "stripewright:"
-_HOST_TAG = "stripewright-host:"
 _UUID_DIGITS = 32
 _HOST_DIGITS = 16
 _HEX = frozenset("0123456789abcdef")
@@ -41,14 +40,16 @@ class Form(StrEnum):
 class Trace:
     """That a disk carries a volume.
 
-    ``making``: its mark says that nothing was stored since. ``leaving``: a removal of the
-    volume released it and was killed before its signature went.
+    ``marked``: the mark of the making is on it. ``making``: and what was made is not finished, so
+    nothing was stored since. ``leaving``: a removal of the volume released it and was killed before
+    its signature went.
     """
 
     volume: str
     form: Form
     making: bool = False
     leaving: bool = False
+    marked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,14 @@ def trace(disk: Disk, names: Collection[str]) -> Trace | None:
     kinds = {signature.kind for signature in disk.signatures}
     held = _held(disk, kinds, names, marked)
     if held is None:
-        return Trace(marked, Form.BARE, making=True) if marked and not kinds else None
+        return Trace(marked, Form.BARE, making=True, marked=True) if marked and not kinds else None
     volume, form = held
     if marked and marked != volume:
         # Our own mark contradicts what is there: somebody's, and nobody's to overwrite.
         return Trace(volume, form)
     # A disk that another volume gave up and that joined a running array may still say so.
     leaving = mark is not None and mark.volume == volume and mark.state is MarkState.RELEASED
-    return Trace(volume, form, making=bool(marked), leaving=leaving)
+    return Trace(volume, form, making=bool(marked), leaving=leaving, marked=bool(marked))
 
 
 def _held(
@@ -115,14 +116,8 @@ def group_tagged(group: VolumeGroup, volume: str) -> bool:
 
 def host_of(uuid: str) -> str:
     """The machine that a UUID of ours names (16 digits), empty if it is no UUID."""
-    digits = _digits(uuid)
-    return digits[:_HOST_DIGITS] if len(digits) == _UUID_DIGITS else ""
-
-
-def host_of_tags(tags: Iterable[str]) -> str:
-    """The machine that a volume group's tags name, empty if none does."""
-    found = sorted(tag.removeprefix(_HOST_TAG) for tag in tags if tag.startswith(_HOST_TAG))
-    return found[0] if len(found) == 1 else ""
+    found = digits(uuid)
+    return found[:_HOST_DIGITS] if len(found) == _UUID_DIGITS else ""
 
 
 def host_of_carrier(carrier: Carrier, group: VolumeGroup | None) -> str:
@@ -138,7 +133,7 @@ def host_of_carrier(carrier: Carrier, group: VolumeGroup | None) -> str:
             member = disk.lvm_member
             if member is None or not member.group:
                 return mark
-            return host_of_tags(group.tags if group else member.tags)
+            return lvm.host_of(group.tags if group else member.tags)
         case Form.PLAIN:
             uuid = disk.filesystem.uuid if disk.filesystem else ""
             found = host_of(uuid or next((one.uuid for one in disk.signatures), ""))
@@ -154,9 +149,25 @@ def new_uuid(host_tag: str, volume: str, disks: Collection[Disk]) -> str:
     It follows from what is there alone, so that planning twice gives the same; and it is another
     one whenever the disks were marked, made or released in between.
     """
-    if len(host_tag) != _HOST_DIGITS or not set(host_tag) <= _HEX:
-        return ""
+    found = host_tag + _digest(volume, disks)
+    return found[:_UUID_DIGITS] if _is_tag(host_tag) else ""
+
+
+def new_filesystem_uuid(host_tag: str, volume: str, disks: Collection[Disk]) -> str:
+    """As :func:`new_uuid`, for the filesystem, which has one without a host tag, too: it tells
+    under the marks of the making whether mkfs has ended.
+    """
+    found = (host_tag if _is_tag(host_tag) else "") + _digest(volume, disks, "filesystem")
+    return found[:_UUID_DIGITS]
+
+
+def _is_tag(host_tag: str) -> bool:
+    return len(host_tag) == _HOST_DIGITS and set(host_tag) <= _HEX
+
+
+def _digest(volume: str, disks: Collection[Disk], *what: str) -> str:
     parts = [
+        *what,
         volume,
         *sorted(disk.serial or disk.id for disk in disks),
         *sorted(disk.mark.nonce for disk in disks if disk.mark),
@@ -166,13 +177,14 @@ def new_uuid(host_tag: str, volume: str, disks: Collection[Disk]) -> str:
     ]
     # Text from disks may hold lone surrogates; and its parts must not run into each other.
     raw = b"\0".join(part.encode("utf-8", "surrogatepass").hex().encode() for part in parts)
-    return host_tag + hashlib.sha256(raw).hexdigest()[:_HOST_DIGITS]
+    return hashlib.sha256(raw).hexdigest()
 
 
 def released(mark: Mark | None) -> bool:
     return mark is not None and mark.state is MarkState.RELEASED
 
 
-def _digits(uuid: str) -> str:
+def digits(uuid: str) -> str:
+    """A UUID however it is written, as digits alone; empty if it is none."""
     text = uuid.lower().replace(":", "").replace("-", "")
     return text if set(text) <= _HEX else ""

@@ -18,6 +18,7 @@ from appliance.model import (
     MarkState,
     Step,
     VirtualDrive,
+    VolumeGroup,
 )
 from appliance.storage import hwraid, md, serials
 from appliance.storage.decide import hardware, making, ownership, steps, verdicts
@@ -109,7 +110,7 @@ def _cannot(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome 
             hint="detach these disks; if they are meant, declare a volume that selects their"
             " serials and order 'stripewright plan --erase SERIAL' for each",
         )
-    if refusal := _several(volume, own):
+    if refusal := _several(volume, own) or _not_the_group(evidence, volume, own):
         return refusal
     group = evidence.group(volume)
     others = [one.name for one in group.volumes if one.name != volume] if group else []
@@ -147,6 +148,42 @@ def _several(volume: str, own: Sequence[Carrier]) -> Outcome | None:
         "nobody can tell which is meant: detach the disks of one",
         disks,
     )
+
+
+def _not_the_group(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome | None:
+    """Groups with the volume's name that are not, or not alone, what its disks are in.
+
+    A group is taken down by its name; whichever of two was read first would be.
+    """
+    groups = evidence.groups.get(ownership.group_name(volume), ())
+    disks = [one.disk for one in own]
+    members = {disk.lvm_member.group_uuid for disk in disks if disk.lvm_member}
+    named = "; ".join(f"{one.uuid} on {_members(evidence, one)}" for one in groups)
+    if len(groups) > 1:
+        return refuse(
+            f"{len(groups)} different volume groups carry the name '{volume}': {named}",
+            "nobody can tell which is meant: detach the disks of one",
+            disks,
+        )
+    if any(one.uuid not in members for one in groups):
+        return refuse(
+            f"a volume group has the name of volume '{volume}' and is on none of its disks:"
+            f" {named}",
+            "rename the group if it is not ours, or detach its disks",
+            disks,
+        )
+    if not all(ownership.group_tagged(one, volume) for one in groups):
+        return refuse(
+            f"the volume group has the name of volume '{volume}', but not its tag: {named}",
+            "rename the group if it is not ours",
+            disks,
+        )
+    return None
+
+
+def _members(evidence: Evidence, group: VolumeGroup) -> str:
+    known = [evidence.by_id[one] for one in group.members if one in evidence.by_id]
+    return list_disks(known) or "disks that are not here"
 
 
 def _identity(carrier: Carrier) -> str:

@@ -87,12 +87,20 @@ def declare_step(sha256: str) -> Step:
 
 
 def mark_step(
-    volume: Volume, disks: Sequence[Disk], *, end: bool, destroys: tuple[Destruction, ...]
+    volume: Volume,
+    disks: Sequence[Disk],
+    *,
+    end: bool,
+    destroys: tuple[Destruction, ...],
+    filesystem_uuid: str = "",
 ) -> Step:
-    """The first write of every creation: it says on each disk that nothing is stored there."""
+    """The first write of every creation: it says on each disk that nothing is stored there, as
+    long as it does not hold the filesystem with that UUID.
+    """
     place = "end" if end else "front"
+    uuid = (f"uuid={filesystem_uuid}",) if filesystem_uuid else ()
     return Step(
-        argv=(*_CHORE, "mark", volume.name, place, *paths(disks)),
+        argv=(*_CHORE, "mark", volume.name, place, *uuid, *paths(disks)),
         why=f"mark {count_disks(len(disks))}: '{volume.name}' is being made, nothing is stored yet",
         destroys=destroys,
         check=CHECK_MARKS,
@@ -319,7 +327,7 @@ def mkfs_step(
     force: bool = False,
     destroys: tuple[Destruction, ...] = (),
 ) -> Step:
-    """Make the filesystem; ``size_bytes`` and ``uuid`` where it has a disk to itself."""
+    """Make the filesystem; ``size_bytes`` where it has a disk to itself."""
     kind = volume.filesystem
     stripe = filesystem.alignment(volume, members)
     why = f"{kind} on the whole disk"

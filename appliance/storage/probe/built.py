@@ -14,12 +14,13 @@ from appliance.model import (
     HardwareDrive,
     LogicalVolume,
     LvmMember,
+    MarkState,
     Signature,
     VirtualDrive,
     VolumeGroup,
 )
 from appliance.storage import hwraid, lvm, md
-from appliance.storage.probe import blockdev, obstacles
+from appliance.storage.probe import blockdev, forms, obstacles
 from appliance.storage.probe.kernel import Kernel, Mount
 from appliance.storage.probe.mounted import brought_up_to_date
 from appliance.system import process
@@ -146,6 +147,7 @@ def read_groups(
         report = lvm.parse_report(_run(lvm.report_argv([d.path for d in labelled])).stdout)
     except OperatorError:
         return NO_GROUPS
+    by_id = {disk.id: disk for disk in labelled}
     ids = {path: disk.id for disk in labelled for path in (disk.path, disk.stable_path) if path}
     paths = {path: disk.path for disk in labelled for path in (disk.path, disk.stable_path)}
     mapped = _mapped_nodes(kernel)
@@ -154,7 +156,8 @@ def read_groups(
             replace(
                 group,
                 volumes=tuple(
-                    _read_volume(kernel, group, one, mapped, mounted) for one in group.volumes
+                    _read_volume(kernel, group, one, mapped, mounted, disks=by_id)
+                    for one in group.volumes
                 ),
             )
             for group in (lvm.with_ids(group, ids) for group in report.groups)
@@ -175,10 +178,12 @@ def _read_volume(
     volume: LogicalVolume,
     mapped: Mapping[str, str],
     mounted: Mapping[str, list[Mount]],
+    *,
+    disks: Mapping[str, Disk],
 ) -> LogicalVolume:
     name = mapped.get(obstacles.lvm_note(group.name, volume.name), "")
     if not name:
-        return replace(volume, active=False)
+        return replace(volume, active=False, filesystem=_half_made(volume, disks))
     mounts = mounted.get(kernel.attribute(name, "dev"), [])
     found = replace(
         volume,
@@ -189,6 +194,23 @@ def _read_volume(
         return found
     held, blank = _contents(str(kernel.dev_root / name), kernel.size_bytes(name), mounts)
     return replace(found, filesystem=held, blank=blank)
+
+
+def _half_made(volume: LogicalVolume, disks: Mapping[str, Disk]) -> Filesystem | None:
+    """What a volume begins with that is asleep and was being made, through its first disk.
+
+    Whether its making has ended decides what is done to it. Any other one is looked at when it
+    is awake.
+    """
+    first = next((disks.get(segment[0]) for segment in volume.segments[:1] if segment), None)
+    if first is None or first.mark is None or first.mark.state is not MarkState.MAKING:
+        return None
+    try:
+        (start,) = forms.data_starts(blockdev.read_durable(first.path, 0, forms.HEAD_BYTES))
+        return blockdev.read_filesystem(first.path, start + (volume.start_bytes or 0))
+    except (OSError, ValueError):
+        # Nobody knows, so it must not be taken for nothing.
+        return Filesystem(kind="unreadable", label="", uuid="")
 
 
 def member_by_holders(

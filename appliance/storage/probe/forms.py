@@ -58,6 +58,14 @@ def believed(head: bytes, size_bytes: int, kinds: Collection[str] = ()) -> tuple
     return ()
 
 
+def data_starts(head: bytes) -> tuple[int, ...]:
+    """Where the data of md and LVM begin on this disk, as far as superblock and label say."""
+    member = md.parse_superblock(head[md.SUPERBLOCK_OFFSET_BYTES :])
+    starts = [member.data_offset_bytes if member else None]
+    starts += [_data_start(head, at) for at in _LABEL_SECTORS if _is_label(head[at:])]
+    return tuple(at for at in starts if at is not None and at != _NOWHERE)
+
+
 def _is_label(sector: bytes) -> bool:
     return sector[:8] == b"LABELONE" and sector[24:32] == b"LVM2 001"
 
