@@ -6,7 +6,7 @@ VENV := $(CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 PYTHON := $(VENV)/bin/python
 SOURCES := appliance tui tests
 
-.PHONY: help run test check lint format unit fio lab soak bench image-tests image screens lock setup clean
+.PHONY: help run test check lint format unit fio browser lab soak bench image-tests image screens lock setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,7 +14,7 @@ help: ## Show this list
 run: setup ## Build the image, boot it with four emulated drives, open the TUI (or print status)
 	$(PYTHON) -m tests.rig.run
 
-test: setup check fio image lab image-tests ## Every test, set-up included
+test: setup check fio browser image lab image-tests ## Every test, set-up included
 
 check: $(VENV)/ready lint unit ## Lint, types, unit tests and cases (under a minute)
 
@@ -34,6 +34,9 @@ unit: $(VENV)/ready
 fio: $(VENV)/ready ## Real fio on temporary files
 	$(PYTHON) -m pytest -q tests/fio
 
+browser: $(VENV)/ready ## The report in Chromium (skipped without it)
+	$(PYTHON) -m pytest -q tests/browser
+
 lab: $(VENV)/ready ## The scenario catalogue and some kill points, on real md, LVM, XFS and ext4 in a guest kernel
 	$(PYTHON) -m pytest -q -s tests/lab
 
@@ -42,8 +45,9 @@ soak: setup ## Kill every step everywhere, many random inventories, the catalogu
 	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest -q -n auto tests/unit/test_planner_properties.py
 	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
 	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
+	$(PYTHON) -m tests.fio.kills --moments 200 --json $(CACHE)/history-kills.json
 
-bench: setup ## Create, assemble and plan: seconds, beside a minimal shell script
+bench: setup ## Create, assemble, plan: seconds, beside a shell script; ten years of history: queries, import
 	$(PYTHON) -m tests.bench --json $(CACHE)/bench.json
 
 image-tests: $(VENV)/ready ## Boot the built image, again and again

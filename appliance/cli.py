@@ -135,6 +135,27 @@ def _parser() -> argparse.ArgumentParser:
     results.add_argument(
         "--run", type=_run_id, metavar="ID", help="this run (default: the last five)"
     )
+    results.add_argument("--suite", default="", metavar="SUITE", help="the last five of this suite")
+    compare = command("compare", "two runs, epochs or imports side by side", _compare)
+    compare.add_argument("a", metavar="A", help="a run's number, epoch:N, import:N[:DEVICE]")
+    compare.add_argument("b", metavar="B", help="the same")
+    _add_db(compare)
+    report = command("report", "one run as a page or Markdown for a ticket", _report)
+    report.add_argument(
+        "--output", required=True, type=Path, metavar="FILE", help="FILE.html or FILE.md"
+    )
+    subject = report.add_mutually_exclusive_group()
+    subject.add_argument(
+        "--run", type=_run_id, metavar="ID", help="this run (default: the latest with results)"
+    )
+    subject.add_argument(
+        "--import", type=_run_id, metavar="ID", dest="import_id", help="this imported file"
+    )
+    _add_db(report)
+    export = command("export", "the history for other programs", _export, json="no")
+    export.add_argument("form", choices=("csv", "json", "metrics"), metavar="csv|json|metrics")
+    export.add_argument("--output", type=Path, metavar="FILE", help="replace FILE in one step")
+    _add_db(export)
     _add_db(command("doctor", "is everything there that the appliance needs", _doctor))
     _add_db(command("tui", "the screens (with --json: what they start from)", _tui))
 
@@ -175,8 +196,20 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
     actions = bench.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
     run = actions.add_parser("run", help="run a suite", description="Run a suite.")
     run.set_defaults(handler=_bench_run)
-    run.add_argument("suite", metavar="SUITE")
-    run.add_argument("--target", metavar="DIR", help="measure here (default: the mounted volume)")
+    run.add_argument("suite", metavar="SUITE", help="a suite's name, or a FILE.toml of your own")
+    where = run.add_mutually_exclusive_group()
+    where.add_argument("--target", metavar="DIR", help="measure here (default: the mounted volume)")
+    where.add_argument("--raw-read", metavar="DEVICE", help="only read this device")
+    where.add_argument(
+        "--raw-write", metavar="DEVICE", help="destroy what is on this disk; root; with --serial"
+    )
+    run.add_argument("--serial", metavar="SERIAL", help="that of the disk to be overwritten")
+    run.add_argument(
+        "--members", action="store_true", help="measure each disk of the stripe alone, too; root"
+    )
+    run.add_argument(
+        "--progress", choices=("json",), default="", help="a JSON line a second on stderr"
+    )
     run.add_argument(
         "--time-factor", type=_positive, default=1.0, metavar="F", help="scale every run time by F"
     )
@@ -184,6 +217,20 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
         "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON document"
     )
     _add_db(run)
+    imported = actions.add_parser(
+        "import",
+        help="judge other people's fio reports",
+        description="Read fio reports (text or JSON, with anything around them) and judge them.",
+    )
+    imported.set_defaults(handler=_bench_import)
+    imported.add_argument("files", nargs="+", metavar="FILE")
+    imported.add_argument(
+        "--machine", default="", metavar="TYPE", help="measured on this type, whatever is written"
+    )
+    imported.add_argument("--db", type=Path, metavar="FILE", help="keep them in this history")
+    imported.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON document"
+    )
     reap = actions.add_parser(
         "reap", help="mark runs whose process is gone as aborted (after a crash)"
     )
@@ -291,13 +338,31 @@ def _bench_without_action(_: argparse.Namespace) -> int:
 
 
 def _bench_run(arguments: argparse.Namespace) -> int:
-    from appliance.commands import measure
+    from appliance.commands import running
 
-    return measure.run(
+    return running.run(
         arguments.suite,
-        target=arguments.target,
+        running.Asked(
+            target=arguments.target,
+            raw_read=arguments.raw_read,
+            raw_write=arguments.raw_write,
+            serial=arguments.serial,
+            members=arguments.members,
+        ),
         db=arguments.db,
         time_factor=arguments.time_factor,
+        as_json=arguments.json,
+        progress=arguments.progress,
+    )
+
+
+def _bench_import(arguments: argparse.Namespace) -> int:
+    from appliance.commands import importing
+
+    return importing.import_files(
+        arguments.files,
+        machine_type=arguments.machine,
+        db=arguments.db,
         as_json=arguments.json,
     )
 
@@ -311,7 +376,33 @@ def _bench_reap(arguments: argparse.Namespace) -> int:
 def _results(arguments: argparse.Namespace) -> int:
     from appliance.commands import measure
 
-    return measure.results(arguments.db, run_id=arguments.run, as_json=arguments.json)
+    return measure.results(
+        arguments.db, run_id=arguments.run, suite=arguments.suite, as_json=arguments.json
+    )
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from appliance.commands import comparing
+
+    return comparing.compare(arguments.a, arguments.b, db=arguments.db, as_json=arguments.json)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from appliance.commands import reporting
+
+    return reporting.report(
+        arguments.db,
+        output=arguments.output,
+        run_id=arguments.run,
+        import_id=arguments.import_id,
+        as_json=arguments.json,
+    )
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from appliance.commands import exporting
+
+    return exporting.export(arguments.form, db=arguments.db, output=arguments.output)
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 _TESTS = Path(__file__).parent
 # The rungs that run the real thing (docs/architecture.md); all others are pure.
-_MAY_START_PROGRAMS = ("fio", "lab", "image", "rig")
+_MAY_START_PROGRAMS = ("fio", "lab", "image", "rig", "browser")
 
 
 @pytest.fixture(autouse=True)

@@ -118,8 +118,9 @@ def _result(result: JobResult, glyphs: Glyphs) -> list[Content]:
     depth = f"QD {result.iodepth}" + (f" {glyphs.times} {result.jobs}" if result.jobs > 1 else "")
     published = ""
     share = percent_of_published(result)
-    if share is not None and result.published_iops:
-        published = f", {share:.0f} % of the published {count(result.published_iops)} IOPS"
+    if share:
+        # What is published for this block size: the lesser of IOPS and bandwidth.
+        published = f", {share:.0f} % of the published {count(100 * result.iops / share)} IOPS"
     lines = [
         Content.assemble(
             (mark.text, f"bold {mark.style}"),

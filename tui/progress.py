@@ -39,10 +39,17 @@ def progress(run: RunRecord, suite: Suite | None, now: float) -> Progress:
 
 
 def _seconds_after(run: RunRecord, suite: Suite) -> float:
-    """Run time of the jobs after the present phase; ``job_index`` is 0 before the first job."""
-    return run.time_factor * sum(job.runtime_seconds for job in suite.jobs[run.job_index :])
+    """Run time of what is measured after the present phase; ``job_index`` is 0 before the first.
+
+    Of several passes, or of members beside the stripe, as much as that many jobs take on average.
+    """
+    if run.job_count == len(suite.jobs):
+        return run.time_factor * sum(job.runtime_seconds for job in suite.jobs[run.job_index :])
+    waiting = max(0, run.job_count - run.job_index)
+    mean = sum(job.runtime_seconds for job in suite.jobs) / len(suite.jobs)
+    return run.time_factor * mean * waiting
 
 
 def suite_seconds(suite: Suite) -> float:
     """Measuring time that ``suite`` asks for, without the preparation of its files."""
-    return sum(job.runtime_seconds for job in suite.jobs)
+    return suite.passes * sum(job.runtime_seconds for job in suite.jobs)

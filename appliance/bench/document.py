@@ -16,6 +16,7 @@ def run_to_json(run: RunRecord) -> dict[str, object]:
         "notes": list(run.notes),
         "epoch": run.epoch_id,
         "target": run.target,
+        "target_kind": run.target_kind,
         "device": run.device,
         "members": list(run.members),
         "machine_type": run.machine_type,
@@ -24,6 +25,7 @@ def run_to_json(run: RunRecord) -> dict[str, object]:
         "time_factor": run.time_factor,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
+        "conditions": dict(run.conditions),
     }
 
 
@@ -37,6 +39,8 @@ def result_to_json(result: JobResult, run: RunRecord | None = None) -> dict[str,
         "job": result.job,
         "direction": result.direction,
         "rw": result.rw,
+        "member": result.member,
+        "pass": result.pass_index,
         "engine": result.engine,
         "block_size_bytes": result.block_size_bytes,
         "iops": result.iops,

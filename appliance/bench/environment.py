@@ -18,10 +18,13 @@ from appliance.errors import OperatorError
 
 @dataclass(frozen=True, slots=True)
 class MountedVolume:
-    """A volume that the boot unit mounted. ``epoch_id`` is the epoch it opened or found."""
+    """A volume that the boot unit mounted. ``epoch_id`` is the epoch it opened or found,
+    ``members`` are the paths of its disks.
+    """
 
     mount: Path
     epoch_id: int | None
+    members: tuple[str, ...] = ()
 
 
 def mounted_volumes(state_file: Path = paths.STATE_FILE) -> tuple[MountedVolume, ...]:
@@ -32,6 +35,7 @@ def mounted_volumes(state_file: Path = paths.STATE_FILE) -> tuple[MountedVolume,
             MountedVolume(
                 Path(volume["mount"]),
                 volume["epoch_id"] if isinstance(volume.get("epoch_id"), int) else None,
+                tuple(str(member["path"]) for member in volume.get("members") or ()),
             )
             for volume in state["volumes"]
             if volume.get("outcome") == "mounted" and isinstance(volume.get("mount"), str)
@@ -61,6 +65,17 @@ def declared_epoch(target: Path, state_file: Path = paths.STATE_FILE) -> int | N
         if real.is_relative_to(volume.mount) and _same_filesystem(real, volume.mount):
             return volume.epoch_id
     return None
+
+
+def declared_disks(target: Path, state_file: Path = paths.STATE_FILE) -> tuple[str, ...]:
+    """Kernel names of the disks of the volume whose mount point ``target`` is below, whether
+    or not the volume is mounted there now; none outside of all volumes.
+    """
+    real = Path(os.path.realpath(target))
+    for volume in mounted_volumes(state_file):
+        if real.is_relative_to(volume.mount):
+            return tuple(Path(path).resolve().name for path in volume.members)
+    return ()
 
 
 def _same_filesystem(one: Path, other: Path) -> bool:

@@ -1,14 +1,13 @@
-"""Running one fio process in the private directory, and choosing its engine by trying."""
+"""Running one fio process, and choosing its engine by trying."""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from appliance.bench import fio
-from appliance.bench.precondition import PrivateDirectory
 from appliance.errors import CommandFailed, OperatorError, ProgramMissing
 from appliance.system import process
 
@@ -41,7 +40,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Fio:
-    """The fio that is installed, with the engine that works in this directory."""
+    """The fio that is installed, with the best engine that works on this target."""
 
     version: str
     engine: str
@@ -57,12 +56,12 @@ def find_fio() -> str:
 
 def run_fio(
     arguments: Sequence[str],
-    directory: PrivateDirectory,
     *,
+    cwd: str,
     timeout_seconds: float,
     on_tick: Callable[[], None],
 ) -> Ended:
-    """Run fio to its end, calling ``on_tick`` five times a second.
+    """Run fio in ``cwd`` to its end, calling ``on_tick`` five times a second.
 
     An exception from ``on_tick`` (a cancelled run) stops fio and passes on.
     :class:`CommandFailed` if fio does not end in ``timeout_seconds``. The calling thread
@@ -72,7 +71,7 @@ def run_fio(
     if process.find_program("setpriv"):
         argv = ("setpriv", "--pdeathsig", "KILL", *argv)
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        running = process.start(argv, stdout=output, stderr=errors, cwd=directory.working_directory)
+        running = process.start(argv, stdout=output, stderr=errors, cwd=cwd)
         deadline = time.monotonic() + timeout_seconds
         try:
             while running.poll() is None:
@@ -93,25 +92,47 @@ def run_fio(
         )
 
 
-def choose_engine(version: str, directory: PrivateDirectory, *, on_tick: Callable[[], None]) -> Fio:
-    """The first engine of :data:`fio.ENGINES` that does a direct write in ``directory``.
+def choose_engine(
+    version: str,
+    wanted: Collection[str],
+    *,
+    cwd: str,
+    target: str,
+    read_only: bool,
+    on_tick: Callable[[], None],
+) -> Fio:
+    """The first engine of :data:`fio.ENGINES` that works on ``target``; all of ``wanted``, which
+    the suite's jobs are fixed to, must work, too.
 
     An engine can be compiled in and still be forbidden (kernel.io_uring_disabled, a seccomp
     filter), and only trying tells.
     """
     enghelp = process.run(("fio", "--enghelp"), timeout_seconds=60).stdout
-    passed_over: list[str] = []
+    working: list[str] = []
+    failed: dict[str, str] = {}
     for engine in fio.offered_engines(enghelp):
+        if working and engine not in wanted:
+            continue
         ended = run_fio(
-            fio.probe_arguments(engine, "probe"),
-            directory,
+            fio.probe_arguments(engine, target, read_only=read_only),
+            cwd=cwd,
             timeout_seconds=_PROBE_SECONDS,
             on_tick=on_tick,
         )
         if ended.returncode == 0:
-            return Fio(version, engine, tuple(passed_over))
-        passed_over.append(f"{engine} does not work here: {ended.in_words}")
-    raise OperatorError(
-        f"fio cannot write in {directory.path}: {passed_over[-1] if passed_over else 'no engine'}",
-        f"fio must offer one of {', '.join(fio.ENGINES)}; see: fio --enghelp",
-    )
+            working.append(engine)
+        else:
+            failed[engine] = f"{engine} does not work here: {ended.in_words}"
+    for engine in sorted(set(wanted) - set(working)):
+        raise OperatorError(
+            f"a job asks for engine {engine}, and "
+            + failed.get(engine, f"this fio has no {engine}"),
+            "it is what the suite repeats; take another suite, or see: fio --enghelp",
+        )
+    if not working:
+        raise OperatorError(
+            f"fio cannot {'read' if read_only else 'write'} here: "
+            f"{next(iter(failed.values()), 'no engine')}",
+            f"fio must offer one of {', '.join(fio.ENGINES)}; see: fio --enghelp",
+        )
+    return Fio(version, working[0], tuple(failed.values()))

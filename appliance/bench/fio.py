@@ -1,9 +1,9 @@
 """fio: arguments from typed fields, and its json+ output back into numbers. Pure.
 
 fio runs in the private directory and gets file names without any folder, because it
-splits paths at ``:``. Each worker is a fio job of its own over its own files, merged into
-one report by ``group_reporting``; ``--thread`` makes it one process, so that ending fio
-ends all of it.
+splits paths at ``:``; a device it gets as a path in /proc, which has none. Each worker is a
+fio job of its own over its own files or part of a device, merged into one report by
+``group_reporting``; ``--thread`` makes it one process, so that ending fio ends all of it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ _T = TypeVar("_T")
 # In order of preference. Part of a result's key: numbers of different engines differ.
 ENGINES = ("io_uring", "libaio", "psync")
 # These submit and wait, so that any iodepth above 1 is ignored (fio's HOWTO, iodepth=).
-SYNCHRONOUS_ENGINES = frozenset({"psync"})
+SYNCHRONOUS_ENGINES = frozenset(
+    {"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "ftruncate"}
+)
 PREPARE_BLOCK_BYTES = 1024 * 1024
 _PREPARE_IODEPTH = 4
+FILL_BLOCK_BYTES = 128 * 1024
+_FILL_IODEPTH = 32
 _PROBE_BYTES = 64 * 1024
 
 
@@ -60,22 +64,38 @@ class FioReport:
     directions: dict[str, DirectionReport]
 
 
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Where one worker does its I/O: fio's name of a file or device (several with ``:``).
+
+    With a size it keeps to that part of it, else it has all of it.
+    """
+
+    target: str
+    offset_bytes: int = 0
+    size_bytes: int = 0
+
+
 def offered_engines(enghelp: str) -> tuple[str, ...]:
     """Those of :data:`ENGINES` that ``fio --enghelp`` lists; being listed is not yet working."""
     listed = set(enghelp.split())
     return tuple(engine for engine in ENGINES if engine in listed)
 
 
-def probe_arguments(engine: str, file_name: str) -> tuple[str, ...]:
-    """A tiny direct write with ``engine``: works only if kernel, policy and filesystem let it."""
+def probe_arguments(engine: str, target: str, *, read_only: bool = False) -> tuple[str, ...]:
+    """A tiny direct I/O with ``engine``: works only if kernel, policy and filesystem let it.
+
+    It writes, or reads where nothing may be written.
+    """
     return (
         "--output-format=json+",
         "--eta=never",
+        *(("--readonly",) if read_only else ()),
         "--name=probe",
-        f"--filename={file_name}",
+        f"--filename={target}",
         f"--ioengine={engine}",
         "--direct=1",
-        "--rw=write",
+        f"--rw={'read' if read_only else 'write'}",
         "--bs=4096",
         f"--size={_PROBE_BYTES}",
         "--thread",
@@ -95,27 +115,57 @@ def prepare_arguments(
         # Space first and in few extents; the writes then turn it from unwritten to written.
         "--fallocate=native",
         "--end_fsync=1",
-        *_workers(file_names, len(file_names)),
+        *_arguments_of(share_files(file_names, len(file_names))),
+    )
+
+
+def fill_arguments(
+    target: str, *, size_bytes: int, write_bytes: int, engine: str
+) -> tuple[str, ...]:
+    """Write ``write_bytes`` to a device from its beginning, and again from there at its end.
+
+    128 KiB blocks in sequence, as the SNIA test specification preconditions (PTS 2.0.2, 3.3).
+    """
+    return (
+        *_global_arguments(engine),
+        "--rw=write",
+        f"--bs={FILL_BLOCK_BYTES}",
+        f"--iodepth={_FILL_IODEPTH}",
+        f"--io_size={write_bytes}",
+        "--allow_file_create=0",
+        "--end_fsync=1",
+        *_arguments_of((Worker(target, 0, size_bytes),)),
     )
 
 
 def job_arguments(
-    job: Job, file_names: Sequence[str], *, file_size_bytes: int, engine: str
+    job: Job,
+    workers: Sequence[Worker],
+    *,
+    engine: str,
+    file_size_bytes: int = 0,
+    read_only: bool = False,
 ) -> tuple[str, ...]:
-    """Measure ``job`` over files that exist already; a missing file is an error."""
+    """Measure ``job`` on what exists already; a missing file is an error.
+
+    ``read_only`` has fio itself refuse to write anything.
+    """
     return (
         *_global_arguments(engine),
+        *(("--readonly",) if read_only else ()),
         f"--rw={job.rw}",
+        *(() if job.read_percent is None else (f"--rwmixread={job.read_percent}",)),
         f"--bs={job.block_size_bytes}",
         f"--iodepth={job.iodepth}",
-        f"--filesize={file_size_bytes}",
+        *((f"--thinktime={job.think_time_ms}ms",) if job.think_time_ms else ()),
+        *((f"--filesize={file_size_bytes}",) if file_size_bytes else ()),
         "--allow_file_create=0",
         "--time_based",
         f"--runtime={round(job.runtime_seconds * 1000)}ms",
         # Other offsets in each run and worker, and no map of visited blocks to keep.
         "--randrepeat=0",
         "--norandommap",
-        *_workers(file_names, job.jobs),
+        *_arguments_of(workers),
     )
 
 
@@ -137,12 +187,32 @@ def _global_arguments(engine: str) -> tuple[str, ...]:
     )
 
 
-def _workers(file_names: Sequence[str], count: int) -> list[str]:
-    """One job a worker. Files are dealt out in turn; with more workers than files they share."""
+def share_files(file_names: Sequence[str], count: int) -> tuple[Worker, ...]:
+    """``count`` workers: files are dealt out in turn; more workers than files share them."""
+    return tuple(
+        Worker(":".join(file_names[at::count] or (file_names[at % len(file_names)],)))
+        for at in range(count)
+    )
+
+
+def share_device(
+    target: str, *, size_bytes: int, count: int, block_bytes: int
+) -> tuple[Worker, ...]:
+    """``count`` workers with an equal part of a device each, so that none reads or writes what
+    another does; none at all where the parts would be smaller than a block.
+    """
+    align = max(block_bytes, PREPARE_BLOCK_BYTES)
+    part = size_bytes // count // align * align
+    return tuple(Worker(target, at * part, part) for at in range(count)) if part else ()
+
+
+def _arguments_of(workers: Sequence[Worker]) -> list[str]:
+    """Each worker is a job of its own."""
     arguments: list[str] = []
-    for worker in range(count):
-        own = file_names[worker::count] or (file_names[worker % len(file_names)],)
-        arguments += [f"--name=w{worker}", f"--filename={':'.join(own)}"]
+    for number, worker in enumerate(workers):
+        arguments += [f"--name=w{number}", f"--filename={worker.target}"]
+        if worker.size_bytes:
+            arguments += [f"--offset={worker.offset_bytes}", f"--size={worker.size_bytes}"]
     return arguments
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from appliance.bench.precondition import PrivateDirectory, private_directory
+from appliance.bench.precondition import private_directory
 from appliance.errors import OperatorError
 from appliance.history.store import History
 from appliance.paths import BENCH_DIR_NAME
 
 
-def clean(history: History, *, held: PrivateDirectory | None = None) -> None:
+def clean(history: History, *, held: Path | None = None) -> None:
     """Clean up after every killed run that this user may clean up after.
 
     ``held`` is the directory that this process is in already: entering it removed what was
@@ -25,7 +25,7 @@ def clean(history: History, *, held: PrivateDirectory | None = None) -> None:
         path = Path(target)
         if path.name != BENCH_DIR_NAME or not path.is_absolute():
             continue
-        if held is None or held.path != path:
+        if held != path:
             try:
                 with private_directory(path):
                     pass  # entering it removes what is left

@@ -1,4 +1,4 @@
-"""The private directory, the byte budget, and the proof that files are written in full.
+"""The private directory and its byte budget.
 
 A read of a hole or of an unwritten extent never reaches the disk and measures nothing;
 files are therefore written in full first and their extents looked at (FIEMAP). Everything
@@ -8,18 +8,18 @@ from then on used by its descriptor, so that nobody can swap it meanwhile.
 
 from __future__ import annotations
 
-import array
 import contextlib
 import errno
 import fcntl
 import os
 import re
 import stat
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 from appliance import text
+from appliance.bench import extents
+from appliance.bench.extents import Extent
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.paths import BENCH_DIR_NAME
 
@@ -27,35 +27,30 @@ MIB = 1024 * 1024
 MIN_BUDGET_BYTES = 64 * MIB
 MAX_BUDGET_BYTES = 16 * 1024 * MIB
 BUDGET_OF_FREE = 0.05
+# For a suite that says how large its files are, because it repeats a known experiment.
+MAX_ASKED_BYTES = 64 * 1024 * MIB
+ASKED_OF_FREE = 0.25
 MIN_FREE_AFTER = 0.20
 
 _DATA_FILE = re.compile(r"data\.[0-9]{1,3}|probe")
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-# linux/fiemap.h
-_FS_IOC_FIEMAP = 0xC020660B
-_FIEMAP_FLAG_SYNC = 0x1
-_HEADER = struct.Struct("=QQIIII")
-_EXTENT = struct.Struct("=QQQ16xI12x")
-_EXTENTS_A_CALL = 512
-_LAST = 0x1
-_UNPROVEN = {
-    0x2: "unknown",
-    0x4: "delayed-allocation",
-    0x8: "encoded",
-    0x200: "inline",
-    0x800: "unwritten",
-    0x2000: "shared",
-}
 
-
-def file_size_bytes(*, free_bytes: int, total_bytes: int, file_count: int) -> int:
+def file_size_bytes(
+    *, free_bytes: int, total_bytes: int, file_count: int, asked_bytes: int = 0
+) -> int:
     """How large each of ``file_count`` files may be, a multiple of 1 MiB.
 
-    Together 5 % of the free space, at least 64 MiB and at most 16 GiB; :class:`Refused`
-    where less than 20 % of the filesystem would stay free.
+    Together 5 % of the free space, at least 64 MiB and at most 16 GiB. Where the suite asks
+    for files of ``asked_bytes``, these, as far as 64 GiB, a quarter of the free space and the
+    space that must stay free allow. :class:`Refused` where less than 20 % of the filesystem
+    would stay free.
     """
     budget = min(MAX_BUDGET_BYTES, max(MIN_BUDGET_BYTES, int(free_bytes * BUDGET_OF_FREE)))
+    if asked_bytes:
+        spare = free_bytes - int(total_bytes * MIN_FREE_AFTER)
+        budget = max(budget, min(MAX_ASKED_BYTES, int(free_bytes * ASKED_OF_FREE), spare))
+        budget = min(budget, asked_bytes * file_count)
     size = max(MIB, budget // file_count // MIB * MIB)
     if free_bytes - size * file_count < total_bytes * MIN_FREE_AFTER:
         raise Refused(
@@ -106,13 +101,14 @@ class PrivateDirectory:
         """A path that leads to this very directory, whatever its name leads to by now."""
         return f"/proc/{os.getpid()}/fd/{self.descriptor}"
 
-    def size_for(self, file_count: int) -> int:
+    def size_for(self, file_count: int, asked_bytes: int = 0) -> int:
         """:func:`file_size_bytes` for the space that is there now."""
         usage = os.fstatvfs(self.descriptor)
         return file_size_bytes(
             free_bytes=usage.f_bavail * usage.f_frsize,
             total_bytes=usage.f_blocks * usage.f_frsize,
             file_count=file_count,
+            asked_bytes=asked_bytes,
         )
 
     def require_direct_io(self) -> None:
@@ -129,13 +125,22 @@ class PrivateDirectory:
                 "give a directory on XFS or ext4 with --target",
             ) from error
 
+    def extents(self, name: str) -> tuple[Extent, ...] | None:
+        """All extents of file ``name``, ``None`` where the filesystem has no FIEMAP."""
+        with self._opened(name) as descriptor:
+            return extents.of_file(descriptor)
+
     def unwritten(self, name: str) -> str:
         """What is wrong with the extents of file ``name`` in words; empty if all are written."""
-        descriptor = os.open(
-            name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.descriptor
-        )
+        with self._opened(name) as descriptor:
+            return extents.problem(extents.of_file(descriptor), os.fstat(descriptor).st_size)
+
+    @contextlib.contextmanager
+    def _opened(self, name: str) -> Iterator[int]:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(name, flags, dir_fd=self.descriptor)
         try:
-            return extents_problem(_extents(descriptor), os.fstat(descriptor).st_size)
+            yield descriptor
         finally:
             os.close(descriptor)
 
@@ -245,56 +250,3 @@ def _cannot(what: str, path: Path, error: OSError) -> OperatorError:
         "give a directory that you may write with --target "
         "(on the appliance: systemctl start stripewright-bench@smoke)",
     )
-
-
-# ------------------------------------------------------------------------------- extents
-
-
-def decode_extents(data: bytes) -> tuple[tuple[int, int, int], ...]:
-    """``(logical offset, length, flags)`` of each extent in a FIEMAP answer."""
-    count = _HEADER.unpack_from(data)[3]
-    return tuple(
-        (logical, length, flags)
-        for logical, _, length, flags in (
-            _EXTENT.unpack_from(data, _HEADER.size + index * _EXTENT.size) for index in range(count)
-        )
-    )
-
-
-def extents_problem(extents: tuple[tuple[int, int, int], ...] | None, size_bytes: int) -> str:
-    """What keeps these extents from being ``size_bytes`` of written data; empty if nothing."""
-    if extents is None:
-        return "this filesystem does not tell which extents are written"
-    reached = 0
-    for logical, length, flags in extents:
-        if logical > reached:
-            return f"a hole of {logical - reached} bytes at offset {reached}"
-        for bit, word in _UNPROVEN.items():
-            if flags & bit:
-                return f"an extent at offset {logical} is {word}"
-        reached = logical + length
-    if reached < size_bytes:
-        return f"a hole of {size_bytes - reached} bytes at offset {reached}"
-    return ""
-
-
-def _extents(descriptor: int) -> tuple[tuple[int, int, int], ...] | None:
-    """All extents of a file, ``None`` where the filesystem has no FIEMAP."""
-    found: list[tuple[int, int, int]] = []
-    start = 0
-    while True:
-        request = array.array("B", bytes(_HEADER.size + _EXTENTS_A_CALL * _EXTENT.size))
-        _HEADER.pack_into(
-            request, 0, start, (1 << 64) - 1 - start, _FIEMAP_FLAG_SYNC, 0, _EXTENTS_A_CALL, 0
-        )
-        try:
-            fcntl.ioctl(descriptor, _FS_IOC_FIEMAP, request, True)
-        except OSError as error:
-            if error.errno in {errno.EOPNOTSUPP, errno.ENOTTY, errno.EINVAL}:
-                return None
-            raise
-        some = decode_extents(request.tobytes())
-        found += some
-        if not some or some[-1][2] & _LAST:
-            return tuple(found)
-        start = some[-1][0] + some[-1][1]

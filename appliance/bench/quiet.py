@@ -6,6 +6,8 @@ simple on purpose: a disk that was busy for more than 5 % of a two-second window
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from appliance.bench import sampler
 from appliance.model import Counters
 
@@ -13,6 +15,14 @@ MAX_FOREIGN_UTIL = 0.05
 WINDOW_SECONDS = 2.0
 # A short burst (a log being written) is waited out; a database at work is not.
 PATIENCE_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How busy the disks may be before a run, and how long to wait for them to be quieter."""
+
+    max_foreign_util: float = MAX_FOREIGN_UTIL
+    seconds: float = PATIENCE_SECONDS
 
 
 def foreign_load(

@@ -1,20 +1,24 @@
-"""``suites``, ``bench run`` and ``results``: measure, and show what was measured."""
+"""``suites`` and ``results``: what can be measured, and what was measured."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import shutil
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from appliance import text
 from appliance.bench.document import result_to_json, run_to_json
-from appliance.bench.progress import Progress, progress_line
 from appliance.bench.validity import percentile_ns
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED
-from appliance.model import JobResult, RunRecord, RunState, Severity
+from appliance.model import JobResult, Judged, RunRecord, RunState, Severity, Suite
 
-_EXIT = {
+if TYPE_CHECKING:
+    from appliance.history.imports import ImportRecord
+
+# How many runs and imports are shown unless one is named.
+_LAST = 5
+EXIT_OF_STATE = {
     RunState.COMPLETE: EXIT_OK,
     RunState.SKIPPED: EXIT_REFUSED,
     RunState.ABORTED: EXIT_FAILED,
@@ -33,7 +37,8 @@ def suites(*, as_json: bool) -> int:
             {
                 "name": suite.name,
                 "summary": suite.summary,
-                "seconds": sum(job.runtime_seconds for job in suite.jobs),
+                "seconds": _seconds(suite),
+                "passes": suite.passes,
                 "jobs": [job.name for job in suite.jobs],
             }
             for suite in known
@@ -42,35 +47,14 @@ def suites(*, as_json: bool) -> int:
         return EXIT_OK
     rows: list[tuple[str, ...]] = [("SUITE", "MEASURES FOR", "WHAT")]
     for suite in known:
-        seconds = sum(job.runtime_seconds for job in suite.jobs)
-        rows.append((suite.name, text.duration(seconds), suite.summary))
+        rows.append((suite.name, text.duration(_seconds(suite)), suite.summary))
     print(text.table(rows))
     return EXIT_OK
 
 
-def run(suite_name: str, *, target: str | None, db: Path, time_factor: float, as_json: bool) -> int:
-    """Run a suite to its end, showing progress on stderr, and print its results."""
-    from appliance.bench.runner import default_target, run_suite
-    from appliance.bench.suite import load_suite
-    from appliance.history import queries
-
-    suite = load_suite(suite_name)
-    show = _Progress()
-    run_id = run_suite(
-        suite,
-        target=default_target() if target is None else target,
-        db=db,
-        time_factor=time_factor,
-        on_progress=show,
-    )
-    show.finish()
-    with queries.open_readonly(db) as reader:
-        record, results_of_run = reader.run(run_id), reader.results(run_id)
-    if as_json:
-        print(json.dumps(_run_document(record, results_of_run), indent=2))
-    else:
-        print(run_text(record, results_of_run))
-    return _EXIT[record.state]
+def _seconds(suite: Suite) -> float:
+    """Run time of every job in every pass, without preparation."""
+    return suite.passes * sum(job.runtime_seconds for job in suite.jobs)
 
 
 def reap(db: Path) -> int:
@@ -81,27 +65,45 @@ def reap(db: Path) -> int:
     return EXIT_OK
 
 
-def results(db: Path, *, run_id: int | None, as_json: bool) -> int:
-    """Print the last runs, or one run, with every verdict."""
+def results(db: Path, *, run_id: int | None, suite: str, as_json: bool) -> int:
+    """Print one run, or the last runs (of ``suite``, if it is given) and imports."""
     from appliance.history import queries
 
     with queries.open_readonly(db) as reader:
-        runs = reader.runs(limit=5) if run_id is None else (reader.run(run_id),)
+        runs = reader.runs(_LAST, suite=suite) if run_id is None else (reader.run(run_id),)
         found = [(record, reader.results(record.id)) for record in runs]
+        imports = reader.imports()[:_LAST] if run_id is None and not suite else ()
     if as_json:
-        print(json.dumps({"runs": [_run_document(*pair) for pair in found]}, indent=2))
-    elif not found:
-        print("no runs yet; start one: stripewright bench run smoke")
-    else:
-        print("\n\n".join(run_text(*pair) for pair in found))
+        document: dict[str, object] = {"runs": [run_document(*pair) for pair in found]}
+        if run_id is None:
+            document["imports"] = [dataclasses.asdict(one) for one in imports]
+        print(json.dumps(document, indent=2))
+        return EXIT_OK
+    parts = [run_text(*pair) for pair in found]
+    if not parts:
+        of = f" of suite {text.printable(suite)}" if suite else ""
+        parts = [
+            f"no runs{of} yet; start one: stripewright bench run {text.printable(suite or 'smoke')}"
+        ]
+    if imports:
+        parts.append("\n".join(_import_line(one) for one in imports))
+    print("\n\n".join(parts))
     return EXIT_OK
+
+
+def _import_line(one: ImportRecord) -> str:
+    machine = f", {text.printable(one.machine_type)}" if one.machine_type else ""
+    return (
+        f"import {one.id}: {text.printable(one.file)}{machine}, {text.moment(one.at)},"
+        f" {one.valid} of {one.reports} results valid"
+    )
 
 
 def run_text(record: RunRecord, found: tuple[JobResult, ...]) -> str:
     """One run as a heading, a table of its results and each finding in words."""
-    took = (
-        "" if record.ended_at is None else f", {text.duration(record.ended_at - record.started_at)}"
-    )
+    seconds = -1.0 if record.ended_at is None else record.ended_at - record.started_at
+    # Negative as well if the clock was put back meanwhile: then nobody knows.
+    took = f", {text.duration(seconds)}" if seconds >= 0 else ""
     lines = [
         f"run {record.id}: {record.suite} {record.state}, {text.moment(record.started_at)}{took},"
         f" {text.printable(record.target)}, {record.fio_version} {record.engine}".rstrip()
@@ -119,7 +121,8 @@ def run_text(record: RunRecord, found: tuple[JobResult, ...]) -> str:
         lines.append(text.table(rows))
     for result in found:
         lines += [
-            f"  {result.job} {finding.code} ({finding.severity}): {text.printable(finding.message)}"
+            f"  {_what(result)} {finding.code} ({finding.severity}):"
+            f" {text.printable(finding.message)}"
             for finding in result.findings
         ]
     return "\n".join(lines)
@@ -129,7 +132,7 @@ def _result_row(result: JobResult) -> tuple[str, ...]:
     p99 = percentile_ns(result, 99.0)
     coverage = "-" if result.coverage is None else f"{result.coverage * 100:.1f} %"
     return (
-        result.job,
+        _what(result),
         text.count(result.iops),
         text.bandwidth(result.bandwidth_bytes),
         text.latency(result.latency_mean_ns),
@@ -139,7 +142,18 @@ def _result_row(result: JobResult) -> tuple[str, ...]:
     )
 
 
-def verdict(result: JobResult) -> str:
+def _what(result: JobResult) -> str:
+    """The job, its direction where it has two, the disk where it is one of a stripe's."""
+    both = result.rw in {"rw", "randrw"}
+    return (
+        result.job
+        + (f" {result.direction}" if both else "")
+        + (f" on {result.member}" if result.member else "")
+        + (f" #{result.pass_index}" if result.pass_index > 1 else "")
+    )
+
+
+def verdict(result: JobResult | Judged) -> str:
     """A glyph, a word and the codes: ``✓ valid``, ``✗ blocked COVERAGE``."""
     codes = " ".join(finding.code for finding in result.findings)
     if not result.valid:
@@ -149,25 +163,5 @@ def verdict(result: JobResult) -> str:
     return f"✓ valid {codes}".rstrip()
 
 
-def _run_document(record: RunRecord, found: tuple[JobResult, ...]) -> dict[str, object]:
+def run_document(record: RunRecord, found: tuple[JobResult, ...]) -> dict[str, object]:
     return {**run_to_json(record), "results": [result_to_json(result, record) for result in found]}
-
-
-class _Progress:
-    """Shows a run's progress: one changing line on a terminal, a line a phase otherwise."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._last_phase = ""
-
-    def __call__(self, progress: Progress) -> None:
-        if self._terminal:
-            width = shutil.get_terminal_size().columns
-            print(f"\r{progress_line(progress, width)}\x1b[K", end="", file=sys.stderr, flush=True)
-        elif progress.phase != self._last_phase:
-            self._last_phase = progress.phase
-            print(progress_line(progress, 100), file=sys.stderr, flush=True)
-
-    def finish(self) -> None:
-        if self._terminal:
-            print(file=sys.stderr)

@@ -1,47 +1,55 @@
-"""Reading history.db, by anybody who may read the file, also while a run writes it.
+"""What can be asked of history.db, by anybody who may read the file, also while a run writes.
 
-The file is opened read-only: no lock file, no side file, nothing to write. Every query is
-short, because a reader keeps a writer waiting for as long as it reads.
+How it is read is in :mod:`appliance.history.reading`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import sqlite3
-import stat
-import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import Any, NamedTuple
 
-from appliance import paths
 from appliance.errors import OperatorError
 from appliance.history import format as file_format
-from appliance.history import liveness, rows
-from appliance.model import EpochRecord, JobResult, RunRecord, RunState
+from appliance.history import imports, liveness, reading, rows, series
+from appliance.model import EpochRecord, JobResult, Judged, RunRecord, RunState, Sample
 
-_WAIT_SECONDS = 5.0
 # The epochs that the boot unit opens; runs in other directories keep their own.
 APPLIANCE = "appliance"
 # SQLite's integers; a larger number is in no row.
 _MAX_ID = (1 << 63) - 1
+_SAMPLE = tuple(field.name for field in dataclasses.fields(Sample))
+# Of tables that only grow: a reader keeps a writer waiting for as long as it reads.
+_ROWS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RunCount:
+    """``last_at`` is when the latest of them ended (else began), seconds since the epoch."""
+
+    suite: str
+    state: RunState
+    count: int
+    last_at: float
+
+
+class TrendPoint(NamedTuple):
+    """One value of a series. ``started_at`` of its run is seconds since the epoch.
+
+    A tuple, because ten years are fifteen thousand of them, and somebody waits.
+    """
+
+    run_id: int
+    started_at: float
+    iops: float
+    valid: bool
 
 
 def open_readonly(path: Path) -> Reader:
     """Open ``path``; :class:`OperatorError` says what is wrong if it cannot be read."""
-    _require_file(path)
-    try:
-        connection = sqlite3.connect(
-            f"file:{quote(os.fsencode(path.absolute()))}?mode=ro", uri=True, timeout=_WAIT_SECONDS
-        )
-        for pragma in file_format.CAUTION:
-            connection.execute(pragma)
-    except sqlite3.Error as error:
-        raise file_format.operator_error(path, error) from error
-    reader = Reader(connection, path)
+    reader = Reader(reading.connect(path), path)
     try:
         reader.require_ours()
     except BaseException:
@@ -50,54 +58,8 @@ def open_readonly(path: Path) -> Reader:
     return reader
 
 
-def _require_file(path: Path) -> None:
-    """Not opened here: closing a second descriptor would drop SQLite's locks on the file."""
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise OperatorError(
-            f"there is no history at {path} yet",
-            "start a run: stripewright bench run smoke; or name another file with --db FILE",
-        ) from error
-    except OSError as error:
-        raise OperatorError(
-            f"cannot read history {path}: {os.strerror(error.errno or 0)}",
-            "name a file that you may read with --db FILE",
-        ) from error
-    if stat.S_ISDIR(mode):
-        raise file_format.directory(path)
-
-
-class Reader:
-    """A read-only connection; use it as a context manager and from one thread."""
-
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        connection.row_factory = sqlite3.Row
-        self._connection = connection
-        self._path = path
-
-    def __enter__(self) -> Reader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._connection.close()
-
-    def require_ours(self) -> None:
-        """:class:`OperatorError` for another program's file, or a newer version's."""
-        application = self._number("PRAGMA application_id")
-        version = self._number("PRAGMA user_version")
-        if application != file_format.APPLICATION_ID:
-            if not self._all("SELECT 1 FROM sqlite_master LIMIT 1"):
-                raise OperatorError(
-                    f"history {self._path} is empty",
-                    "start a run: stripewright bench run smoke",
-                )
-            raise file_format.foreign(self._path)
-        if version > file_format.SCHEMA_VERSION:
-            raise file_format.too_new(self._path, version)
+class Reader(reading.Connection):
+    """What can be asked of the history."""
 
     def current_epoch(self, subject: str = APPLIANCE) -> EpochRecord | None:
         """The latest epoch of ``subject``."""
@@ -105,15 +67,59 @@ class Reader:
         with self._understood():
             return rows.to_epoch(found[0]) if found else None
 
-    def runs(self, limit: int) -> tuple[RunRecord, ...]:
-        """The last ``limit`` runs, latest first; a run without its process is aborted."""
-        found = self._all("SELECT * FROM run ORDER BY id DESC LIMIT ?", limit)
+    def epoch(self, epoch_id: int) -> EpochRecord:
+        """Epoch ``epoch_id``; :class:`OperatorError` if there is none."""
+        found = self._all("SELECT * FROM epoch WHERE id = ?", _id(epoch_id))
+        if not found:
+            raise OperatorError(
+                f"there is no epoch {epoch_id} in {self._path}",
+                "each run tells its epoch: stripewright results --json, with the same --db",
+            )
+        with self._understood():
+            return rows.to_epoch(found[0])
+
+    def host(self, epoch_id: int) -> str:
+        """The name of the machine of an epoch; empty if there is none."""
+        found = self._all(
+            "SELECT name FROM host JOIN epoch ON host.id = host_id WHERE epoch.id = ?",
+            _id(epoch_id),
+        )
+        return str(found[0]["name"]) if found else ""
+
+    def runs(self, limit: int, *, suite: str = "") -> tuple[RunRecord, ...]:
+        """The last ``limit`` runs, of ``suite`` alone if it is given, latest first.
+
+        A run without its process is aborted.
+        """
+        found = (
+            self._all("SELECT * FROM run WHERE suite = ? ORDER BY id DESC LIMIT ?", suite, limit)
+            if suite
+            else self._all("SELECT * FROM run ORDER BY id DESC LIMIT ?", limit)
+        )
+        with self._understood():
+            return tuple(self._as_it_is(row) for row in found)
+
+    def runs_of_epoch(self, epoch_id: int, *, per_suite: int) -> tuple[RunRecord, ...]:
+        """The last ``per_suite`` complete runs of each suite in an epoch."""
+        suites = self._all("SELECT DISTINCT suite FROM run WHERE epoch_id = ?", _id(epoch_id))
+        found = [
+            row
+            for suite in suites
+            for row in self._all(
+                "SELECT * FROM run WHERE suite = ? AND epoch_id = ? AND state = ?"
+                " ORDER BY id DESC LIMIT ?",
+                suite["suite"],
+                epoch_id,
+                RunState.COMPLETE.value,
+                per_suite,
+            )
+        ]
         with self._understood():
             return tuple(self._as_it_is(row) for row in found)
 
     def run(self, run_id: int) -> RunRecord:
         """Run ``run_id`` as :meth:`runs` has it; :class:`OperatorError` if there is none."""
-        found = self._find_run(run_id) if abs(run_id) <= _MAX_ID else []
+        found = self._find_run(_id(run_id))
         if not found:
             raise OperatorError(
                 f"there is no run {run_id} in {self._path}",
@@ -134,8 +140,177 @@ class Reader:
                         "SELECT * FROM finding WHERE result_id = ? ORDER BY id", row["id"]
                     ),
                 )
-                for row in self._all("SELECT * FROM result WHERE run_id = ? ORDER BY id", run_id)
+                for row in self._results(run_id)
             )
+
+    def epochs(self) -> tuple[EpochRecord, ...]:
+        """Every epoch, oldest first."""
+        found = self._all("SELECT * FROM epoch ORDER BY id")
+        with self._understood():
+            return tuple(rows.to_epoch(row) for row in found)
+
+    def log(self, table: str) -> Iterator[dict[str, Any]]:
+        """The rows of ``event`` or ``audit_step`` as they are, oldest first, some at a time."""
+        last = 0
+        while found := self._all(
+            f"SELECT * FROM {table} WHERE id > ? ORDER BY id LIMIT {_ROWS_AT_ONCE}",  # noqa: S608
+            last,
+        ):
+            yield from (dict(row) for row in found)
+            last = found[-1]["id"]
+
+    def run_counts(self) -> tuple[RunCount, ...]:
+        """How many runs of each suite are in each state, and the moment of the latest."""
+        found: dict[tuple[str, RunState], RunCount] = {}
+        with self._understood():
+            counted = [
+                RunCount(row["suite"], RunState(row["state"]), row["count"], row["last_at"])
+                for row in self._all(
+                    # The latest by number: a clock that was wrong once is in the times. The
+                    # other columns are of the row that max() found (SQLite, "bare columns").
+                    "SELECT suite, state, count(*) AS count, max(id),"
+                    " coalesce(ended_at, started_at) AS last_at"
+                    " FROM run WHERE state != ? GROUP BY suite, state",
+                    RunState.RUNNING.value,
+                )
+            ]
+            open_rows = self._all("SELECT * FROM run WHERE state = ?", RunState.RUNNING.value)
+            for run in map(self._as_it_is, open_rows):
+                counted.append(RunCount(run.suite, run.state, 1, run.ended_at or run.started_at))
+        for one in counted:
+            known = found.get((one.suite, one.state))
+            found[one.suite, one.state] = RunCount(
+                one.suite,
+                one.state,
+                one.count + (known.count if known else 0),
+                max(one.last_at, known.last_at if known else one.last_at),
+            )
+        return tuple(found[key] for key in sorted(found))
+
+    def latest_results(self) -> tuple[tuple[RunRecord, JobResult], ...]:
+        """The last valid result of each series, without histogram and counters.
+
+        A series is a job, direction and member of a suite on a target; of complete runs at
+        the suite's own run times.
+        """
+        member = "''" if self._version < 3 else "coalesce(member, '')"
+        found = []
+        with self._snapshot(), self._understood():
+            for latest in self._all(
+                "SELECT max(result.id) AS id FROM run JOIN result ON run_id = run.id"  # noqa: S608
+                " WHERE valid = 1 AND state = ? AND coalesce(time_factor, 1) = 1"
+                f" GROUP BY suite, target, job, direction, {member}"
+                " ORDER BY suite, target, job, direction",
+                RunState.COMPLETE.value,
+            ):
+                (row,) = self._all("SELECT * FROM result WHERE id = ?", latest["id"])
+                (run,) = self._find_run(row["run_id"])
+                result = rows.to_result(row, bins={}, deltas=(), findings=())
+                found.append((rows.to_run(run), result))
+        return tuple(found)
+
+    def summaries(
+        self, run_ids: Iterable[int], *, histograms: bool = False
+    ) -> dict[int, tuple[JobResult, ...]]:
+        """The results of many runs without counters, and without histograms unless asked."""
+        found: dict[int, tuple[JobResult, ...]] = {}
+        with self._snapshot(), self._understood():
+            for run_id in run_ids:
+                findings: dict[int, list[Any]] = {}
+                for finding in self._all(
+                    "SELECT finding.* FROM finding JOIN result ON result.id = result_id"
+                    " WHERE run_id = ? ORDER BY finding.id",
+                    run_id,
+                ):
+                    findings.setdefault(finding["result_id"], []).append(finding)
+                found[run_id] = tuple(
+                    rows.to_result(
+                        row,
+                        bins=self._bins(row["id"]) if histograms else {},
+                        deltas=(),
+                        findings=findings.get(row["id"], ()),
+                    )
+                    for row in self._results(run_id)
+                )
+        return found
+
+    def trend(
+        self, suite: str, job: str, direction: str, *, epoch: int | None = None, limit: int
+    ) -> tuple[TrendPoint, ...]:
+        """The last ``limit`` results of a series, latest first, of one epoch or of all.
+
+        Complete runs at the suite's own run times; of the stripe, not of single members.
+        """
+        member = "" if self._version < 3 else "AND coalesce(member, '') = ''"
+        found = self._all(
+            "SELECT run_id, started_at, iops, valid"  # noqa: S608 - no value is in it
+            " FROM result JOIN run ON run.id = run_id"
+            f" WHERE suite = ? AND job = ? AND direction = ? {member}"
+            " AND state = ? AND coalesce(time_factor, 1) = 1 AND (? IS NULL OR epoch_id = ?)"
+            # In the order of the index, so that no more is read than asked for.
+            " ORDER BY run_id DESC, result.id DESC LIMIT ?",
+            suite,
+            job,
+            direction,
+            RunState.COMPLETE.value,
+            epoch,
+            epoch,
+            limit,
+        )
+        return tuple(TrendPoint(run, at, iops, bool(valid)) for run, at, iops, valid in found)
+
+    def series(self, run_id: int) -> tuple[series.Mean, ...]:
+        """The block layer's rates during a run: each second, or means if it is long ago."""
+        with self._snapshot(), self._understood():
+            found = self._all(
+                f"SELECT {', '.join(_SAMPLE)} FROM sample"  # noqa: S608
+                " WHERE run_id = ? ORDER BY at_ns, device",
+                run_id,
+            )
+            if found or self._version < 3:
+                return tuple(series.second(Sample(*row)) for row in found)
+            packed = self._all("SELECT means FROM sample_mean WHERE run_id = ?", run_id)
+            return series.unpack(packed[0]["means"]) if packed else ()
+
+    def ends(self, run_id: int) -> tuple[float | None, ...]:
+        """When each result of a run was written, just after its job ended, in their order."""
+        with self._understood():
+            return tuple(rows.later_value(row, "ended_at") for row in self._results(run_id))
+
+    def imports(self) -> tuple[imports.ImportRecord, ...]:
+        """Every imported file, latest first."""
+        if self._version < 3:
+            return ()
+        found = self._all(
+            "SELECT imported.*, count(valid) AS reports, coalesce(sum(valid), 0) AS valid"
+            " FROM imported LEFT JOIN imported_report ON imported_id = imported.id"
+            " GROUP BY imported.id ORDER BY imported.id DESC"
+        )
+        with self._understood():
+            return tuple(imports.to_import(row) for row in found)
+
+    def import_reports(self, import_id: int) -> tuple[Judged, ...]:
+        """The reports of an import with their verdicts; :class:`OperatorError` if none."""
+        found = (
+            self._all(
+                "SELECT imported_report.*, file FROM imported_report"
+                " JOIN imported ON imported.id = imported_id"
+                " WHERE imported_id = ? ORDER BY imported_report.id",
+                _id(import_id),
+            )
+            if self._version >= 3
+            else []
+        )
+        if not found:
+            raise OperatorError(
+                f"there is no import {import_id} in {self._path}",
+                "list them: stripewright results, with the same --db",
+            )
+        with self._understood():
+            return tuple(imports.to_judged(row) for row in found)
+
+    def _results(self, run_id: int) -> list[Any]:
+        return self._all("SELECT * FROM result WHERE run_id = ? ORDER BY id", run_id)
 
     def _find_run(self, run_id: int) -> list[Any]:
         return self._all("SELECT * FROM run WHERE id = ?", run_id)
@@ -161,42 +336,10 @@ class Reader:
         found = self._all("SELECT bins FROM histogram WHERE result_id = ?", result_id)
         return file_format.unpack_bins(found[0]["bins"]) if found else {}
 
-    @contextmanager
-    def _understood(self) -> Iterator[None]:
-        """A value that cannot be decoded is damage too, though SQLite does not see it."""
-        try:
-            yield
-        except (ValueError, TypeError, KeyError, zlib.error) as error:
-            raise file_format.damaged(self._path, error) from error
 
-    @contextmanager
-    def _snapshot(self) -> Iterator[None]:
-        """Several queries over one state of the file."""
-        self._all("BEGIN")
-        try:
-            yield
-        finally:
-            self._connection.rollback()
-
-    def _all(self, sql: str, *values: object) -> list[Any]:
-        try:
-            return self._connection.execute(sql, values).fetchall()
-        except sqlite3.Error as error:
-            if file_format.is_damage(error) and not self._is_provably_ours():
-                raise file_format.foreign(self._path) from error
-            raise file_format.operator_error(self._path, error) from error
-
-    def _is_provably_ours(self) -> bool:
-        """As the writing side sees it: only then is a damaged file set aside."""
-        try:
-            with self._path.open("rb") as file:
-                header = file.read(file_format.HEADER_BYTES)
-        except OSError:
-            return True
-        return file_format.is_ours(header) or self._path.absolute() == paths.HISTORY_DB
-
-    def _number(self, sql: str) -> int:
-        return int(self._all(sql)[0][0])
+def _id(number: int) -> int:
+    """``number``, or one that is in no row instead of one that SQLite cannot hold."""
+    return number if abs(number) <= _MAX_ID else -1
 
 
 def _is_alive(row: Mapping[str, Any]) -> bool:

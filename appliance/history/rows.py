@@ -16,6 +16,7 @@ from appliance.model import (
     EpochRecord,
     Finding,
     JobResult,
+    Provisioned,
     RunRecord,
     RunState,
     Sample,
@@ -45,7 +46,15 @@ _RESULT_FIELDS = (
     "published_iops",
 )
 # The same, of later versions: a file that no writer has opened since does not have them.
-_LATER_RESULT_FIELDS = ("rw", "host_cpu_percent")
+_LATER_RESULT_FIELDS = (
+    "rw",
+    "host_cpu_percent",
+    "published_bytes_per_s",
+    "published_basis",
+    "published_source",
+    "member",
+    "pass_index",
+)
 
 
 def to_json(value: object) -> str:
@@ -53,11 +62,13 @@ def to_json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def result_row(run_id: int, result: JobResult) -> Row:
+def result_row(run_id: int, result: JobResult, *, ended_at: float) -> Row:
     return {
         "run_id": run_id,
+        "ended_at": ended_at,
         **{name: getattr(result, name) for name in _RESULT_FIELDS + _LATER_RESULT_FIELDS},
         "percentiles_ns": to_json(result.percentiles_ns),
+        "provisioned": result.provisioned and to_json(dataclasses.asdict(result.provisioned)),
         "valid": int(result.valid),
     }
 
@@ -86,6 +97,11 @@ def sample_rows(run_id: int, samples: Iterable[Sample]) -> list[Row]:
     return [{"run_id": run_id, **dataclasses.asdict(sample)} for sample in samples]
 
 
+def later_value(row: Mapping[str, Any], column: str) -> Any:  # noqa: ANN401 - any column
+    """``row[column]``, or ``None`` in a file of a version that did not have it yet."""
+    return row[column] if column in row.keys() else None  # noqa: SIM118 - sqlite3.Row
+
+
 def to_result(
     row: Mapping[str, Any],
     *,
@@ -93,11 +109,13 @@ def to_result(
     deltas: Iterable[Mapping[str, Any]],
     findings: Iterable[Mapping[str, Any]],
 ) -> JobResult:
-    later = {name: row[name] for name in _LATER_RESULT_FIELDS if name in row.keys()}  # noqa: SIM118
+    later = {name: later_value(row, name) for name in _LATER_RESULT_FIELDS}
+    provisioned = later_value(row, "provisioned")
     return JobResult(
         **{name: row[name] for name in _RESULT_FIELDS},
         **{name: value for name, value in later.items() if value is not None},
         percentiles_ns=json.loads(row["percentiles_ns"]),
+        provisioned=Provisioned(**json.loads(provisioned)) if provisioned else None,
         bins=bins,
         device_deltas=tuple(
             Counters(**{f.name: delta[f.name] for f in dataclasses.fields(Counters)})
@@ -141,6 +159,8 @@ def to_run(row: Mapping[str, Any]) -> RunRecord:
         machine_type=row["machine_type"] or "",
         time_factor=row["time_factor"] or 1.0,
         notes=tuple(json.loads(row["notes"] or "[]")),
+        target_kind=later_value(row, "target_kind") or "filesystem",
+        conditions=json.loads(later_value(row, "conditions") or "{}"),
     )
 
 

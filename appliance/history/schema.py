@@ -43,6 +43,74 @@ def m002_host_cpu_access_and_left_files(db: Database) -> None:
     db.execute("UPDATE run SET files_left = 1 WHERE state = 'aborted'")
 
 
+@MIGRATIONS()
+def m003_imports_means_and_published(db: Database) -> None:
+    """Imported diaries, means of old samples, and what is known beside a result."""
+    for column, kind in (
+        ("published_bytes_per_s", float),
+        ("published_basis", str),
+        ("published_source", str),
+        ("member", str),
+        ("pass_index", int),
+        ("provisioned", str),
+        ("ended_at", float),
+    ):
+        table(db, "result").add_column(column, kind)
+    table(db, "run").add_column("target_kind", str)
+    table(db, "run").add_column("conditions", str)
+    # A series is one job of a suite over time: its values are read from the index alone.
+    table(db, "run").create_index(["suite", "epoch_id"])
+    table(db, "result").create_index(["job", "direction", "run_id", "member", "iops", "valid"])
+    _sample_mean(db)
+    _imported(db)
+
+
+def _sample_mean(db: Database) -> None:
+    table(db, "sample_mean").create(
+        {"run_id": int, "means": bytes},
+        pk="run_id",
+        foreign_keys=[("run_id", "run", "id")],
+        not_null={"means"},
+        strict=True,
+    )
+
+
+def _imported(db: Database) -> None:
+    table(db, "imported").create(
+        {"id": int, "at": float, "file": str, "sha256": str, "machine_type": str},
+        pk="id",
+        not_null={"at", "file", "sha256", "machine_type"},
+        strict=True,
+    )
+    table(db, "imported").create_index(["sha256", "machine_type"], unique=True)
+    table(db, "imported_report").create(
+        {
+            "id": int,
+            "imported_id": int,
+            "line": int,
+            "job": str,
+            "direction": str,
+            "rw": str,
+            "engine": str,
+            "device": str,
+            "block_size_bytes": int,
+            "jobs": int,
+            "iodepth": int,
+            "iops": float,
+            "bandwidth_bytes": float,
+            "latency_mean_ns": float,
+            "valid": int,
+            "evidence": str,
+            "findings": str,
+        },
+        pk="id",
+        foreign_keys=[("imported_id", "imported", "id")],
+        not_null={"imported_id", "line", "job", "direction", "valid", "evidence", "findings"},
+        strict=True,
+    )
+    table(db, "imported_report").create_index(["imported_id"])
+
+
 def _host_and_epoch(db: Database) -> None:
     table(db, "host").create(
         {"id": int, "name": str, "machine_type": str, "first_seen_at": float},

@@ -13,18 +13,20 @@ import platform
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from appliance.errors import OperatorError
 from appliance.history import format as file_format
-from appliance.history import liveness, opening, rows
+from appliance.history import imports, liveness, opening, retention, rows
 from appliance.history.queries import APPLIANCE
+from appliance.history.writing import Writer
 from appliance.model import (
     EpochRecord,
     JobResult,
+    Judged,
     RunRecord,
     RunState,
     Sample,
@@ -32,17 +34,10 @@ from appliance.model import (
 )
 from appliance.system import journal
 
-if TYPE_CHECKING:
-    from sqlite_utils.db import Database, Table
-
 _KILLED = (
     "the process that ran it is gone: it was killed, or the machine lost power; "
     "the end is its last sign of life"
 )
-_DAY_SECONDS = 86_400
-# Results, histograms and findings stay; these are large, and looked at while they are fresh.
-KEEP_SAMPLES_SECONDS = 14 * _DAY_SECONDS
-KEEP_REPORTS_SECONDS = 90 * _DAY_SECONDS
 
 
 class History:
@@ -51,8 +46,7 @@ class History:
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, set_aside: Path | None) -> None:
-        self._connection = connection
-        self._db: Database | None = None
+        self._writer = Writer(connection, path)
         self.path = path
         self.set_aside = set_aside
         self.reaped: tuple[RunRecord, ...] = ()
@@ -94,7 +88,7 @@ class History:
         self.close()
 
     def close(self) -> None:
-        self._connection.close()
+        self._writer.close()
 
     # ------------------------------------------------------------------ plans and epochs
 
@@ -109,26 +103,24 @@ class History:
     ) -> None:
         """One line of the audit trail; ``state`` is ``started``, ``done`` or ``failed``."""
         # Without sqlite-utils: its import would cost a boot more than all of its audit rows.
-        with self._transaction():
-            self._connection.execute(
+        with self._writer.transaction():
+            self._writer.execute(
                 "INSERT INTO audit_step"
                 " (at, boot_id, plan_digest, step_index, argv, state, detail)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    time.time(),
-                    liveness.boot_id(),
-                    plan_digest,
-                    step_index,
-                    rows.to_json(list(argv)),
-                    state,
-                    detail,
-                ),
+                time.time(),
+                liveness.boot_id(),
+                plan_digest,
+                step_index,
+                rows.to_json(list(argv)),
+                state,
+                detail,
             )
 
     def event(self, code: str, message: str, fields: Mapping[str, str | int | float]) -> None:
         """Keep an event; the journal gets it from the caller."""
-        with self._transaction():
-            self._table("event").insert(
+        with self._writer.transaction():
+            self._writer.table("event").insert(
                 {
                     "at": time.time(),
                     "code": code,
@@ -139,7 +131,9 @@ class History:
 
     def current_epoch(self, subject: str = APPLIANCE) -> EpochRecord | None:
         """The latest epoch of ``subject``."""
-        found = self._all("SELECT * FROM epoch WHERE subject = ? ORDER BY id DESC LIMIT 1", subject)
+        found = self._writer.all(
+            "SELECT * FROM epoch WHERE subject = ? ORDER BY id DESC LIMIT 1", subject
+        )
         return rows.to_epoch(found[0]) if found else None
 
     def ensure_epoch(
@@ -160,8 +154,8 @@ class History:
             if current is not None and before.get(key, "") != fingerprint.get(key, "")
         }
         opened_at = time.time()
-        with self._transaction():
-            epoch_id = self._insert(
+        with self._writer.transaction():
+            epoch_id = self._writer.insert(
                 "epoch",
                 {
                     "host_id": self._host(fingerprint.get("machine_type", "")),
@@ -186,11 +180,12 @@ class History:
         fio_version: str,
         time_factor: float,
         notes: Sequence[str] = (),
+        target_kind: str = "filesystem",
     ) -> int:
         """A new running row that belongs to this process; returns its id."""
         now = time.time()
-        with self._transaction():
-            self._table("suite").insert(
+        with self._writer.transaction():
+            self._writer.table("suite").insert(
                 {
                     "content_hash": suite.content_hash,
                     "name": suite.name,
@@ -198,7 +193,7 @@ class History:
                 },
                 ignore=True,
             )
-            return self._insert(
+            return self._writer.insert(
                 "run",
                 {
                     "suite_hash": suite.content_hash,
@@ -211,6 +206,7 @@ class History:
                     "fio_version": fio_version,
                     "time_factor": time_factor,
                     "notes": rows.to_json(list(notes)),
+                    "target_kind": target_kind,
                     "started_at": now,
                     "seen_at": now,
                     "phase": "check",
@@ -231,12 +227,19 @@ class History:
         epoch_id: int | None = None,
         engine: str | None = None,
         notes: Sequence[str] | None = None,
+        conditions: Mapping[str, str] | None = None,
+        job_count: int | None = None,
     ) -> None:
-        """Fill in what is learnt after the beginning; ``None`` leaves a column as it is."""
+        """Fill in what is learnt after the beginning; ``None`` leaves a column as it is.
+
+        ``job_count`` is how many measurements there are, all passes and members together.
+        """
         learnt = {
+            "job_count": job_count,
             "epoch_id": epoch_id,
             "engine": engine,
             "notes": None if notes is None else rows.to_json(list(notes)),
+            "conditions": None if conditions is None else rows.to_json(dict(conditions)),
         }
         self._update_run(run_id, {key: value for key, value in learnt.items() if value is not None})
 
@@ -254,63 +257,74 @@ class History:
 
     def add_samples(self, run_id: int, samples: Sequence[Sample]) -> None:
         """A batch of samples and a sign of life, in one transaction."""
-        with self._transaction():
-            self._table("sample").insert_all(rows.sample_rows(run_id, samples))
-            self._table("run").update(run_id, {"seen_at": time.time()})
+        with self._writer.transaction():
+            self._writer.table("sample").insert_all(rows.sample_rows(run_id, samples))
+            self._writer.table("run").update(run_id, {"seen_at": time.time()})
 
     def add_result(self, run_id: int, result: JobResult, *, raw_report: str) -> None:
         """One result with everything that belongs to it; all of it or nothing."""
-        with self._transaction():
-            result_id = self._insert("result", rows.result_row(run_id, result))
-            self._table("histogram").insert(
+        with self._writer.transaction():
+            now = time.time()
+            result_id = self._writer.insert("result", rows.result_row(run_id, result, ended_at=now))
+            self._writer.table("histogram").insert(
                 {"result_id": result_id, "bins": file_format.pack_bins(result.bins)}
             )
-            self._table("device_delta").insert_all(rows.delta_rows(result_id, result.device_deltas))
-            self._table("finding").insert_all(rows.finding_rows(result_id, result.findings))
-            self._table("raw_report").insert(
-                {
-                    "run_id": run_id,
-                    "job": result.job,
-                    "at": time.time(),
-                    "fio_json": zlib.compress(raw_report.encode()),
-                }
+            self._writer.table("device_delta").insert_all(
+                rows.delta_rows(result_id, result.device_deltas)
             )
+            self._writer.table("finding").insert_all(rows.finding_rows(result_id, result.findings))
+            report = zlib.compress(raw_report.encode())
+            # Both directions of a mixed job come out of one report.
+            last = "SELECT job, fio_json FROM raw_report WHERE run_id = ? ORDER BY id DESC LIMIT 1"
+            if self._writer.all(last, run_id) != [{"job": result.job, "fio_json": report}]:
+                self._writer.insert(
+                    "raw_report",
+                    {"run_id": run_id, "job": result.job, "at": now, "fio_json": report},
+                )
 
     def finish_run(self, run_id: int, state: RunState, reason: str = "") -> None:
         """The run has ended; ``reason`` says why if it is not complete. Then what is too old
-        goes: a failure of that is left to the next run.
+        is thinned out: a failure of that is left to the next run.
         """
         now = time.time()
         self._update_run(run_id, {"state": state.value, "reason": reason, "ended_at": now})
-        with contextlib.suppress(OperatorError), self._transaction():
-            self._connection.execute(
-                "DELETE FROM sample WHERE at_ns < ?", (int((now - KEEP_SAMPLES_SECONDS) * 1e9),)
-            )
-            self._connection.execute(
-                "DELETE FROM raw_report WHERE at < ?", (now - KEEP_REPORTS_SECONDS,)
-            )
+        with contextlib.suppress(OperatorError):
+            retention.thin_out(self._writer, now=now)
+
+    def add_import(
+        self, file: str, *, sha256: str, machine_type: str, judged: Sequence[Judged]
+    ) -> int:
+        """Keep the reports of one file; returns the import's id.
+
+        ``sha256`` is that of the file's content. The same content for the same machine type
+        is the same import: its verdicts are replaced by these if they differ, because the
+        rules may have learnt since.
+        """
+        return imports.add(
+            self._writer, file=file, sha256=sha256, machine_type=machine_type, judged=judged
+        )
 
     def left_behind(self) -> tuple[str, ...]:
         """The targets of killed runs whose files may still be there."""
-        found = self._all("SELECT DISTINCT target FROM run WHERE files_left = 1")
+        found = self._writer.all("SELECT DISTINCT target FROM run WHERE files_left = 1")
         return tuple(row["target"] for row in found)
 
     def mark_cleaned(self, target: str) -> None:
         """Nothing of a killed run is left in ``target``."""
-        with self._transaction():
-            self._connection.execute(
-                "UPDATE run SET files_left = 0 WHERE files_left = 1 AND target = ?", (target,)
+        with self._writer.transaction():
+            self._writer.execute(
+                "UPDATE run SET files_left = 0 WHERE files_left = 1 AND target = ?", target
             )
 
     def _reap(self) -> tuple[RunRecord, ...]:
         dead = [
             row
-            for row in self._all("SELECT * FROM run WHERE state = ?", RunState.RUNNING.value)
+            for row in self._writer.all("SELECT * FROM run WHERE state = ?", RunState.RUNNING.value)
             if not liveness.is_alive(row["pid"], row["pid_start_ticks"], row["boot_id"] or "")
         ]
         for row in dead:
-            with self._transaction():
-                self._table("run").update(
+            with self._writer.transaction():
+                self._writer.table("run").update(
                     row["id"],
                     {
                         "state": RunState.ABORTED.value,
@@ -332,55 +346,15 @@ class History:
 
     def _host(self, machine_type: str) -> int:
         name = platform.node()
-        found = self._all(
+        found = self._writer.all(
             "SELECT id FROM host WHERE name = ? AND machine_type = ?", name, machine_type
         )
         if found:
             return int(found[0]["id"])
-        return self._insert(
+        return self._writer.insert(
             "host", {"name": name, "machine_type": machine_type, "first_seen_at": time.time()}
         )
 
     def _update_run(self, run_id: int, values: dict[str, Any]) -> None:
-        with self._transaction():
-            self._table("run").update(run_id, {**values, "seen_at": time.time()})
-
-    def _insert(self, table: str, row: dict[str, Any]) -> int:
-        key = self._table(table).insert(row).last_pk
-        assert isinstance(key, int)  # noqa: S101 - the tables that come here have integer keys
-        return key
-
-    def _table(self, name: str) -> Table:
-        from sqlite_utils import Database
-
-        from appliance.history.schema import table
-
-        if self._db is None:
-            self._db = Database(self._connection, strict=True)
-        return table(self._db, name)
-
-    def _all(self, sql: str, *values: object) -> list[dict[str, Any]]:
-        try:
-            cursor = self._connection.execute(sql, values)
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        except sqlite3.Error as error:
-            raise file_format.operator_error(self.path, error) from error
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Everything in it or nothing. The write lock is taken first: a lock that is taken
-        after reading can fail at once, without the wait, when two processes do it.
-        """
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._connection.rollback()
-                raise
-            self._connection.commit()
-        except sqlite3.Error as error:
-            if self._connection.in_transaction:
-                self._connection.rollback()
-            raise file_format.operator_error(self.path, error) from error
+        with self._writer.transaction():
+            self._writer.table("run").update(run_id, {**values, "seen_at": time.time()})

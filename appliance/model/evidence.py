@@ -46,7 +46,9 @@ class Capability:
     ``iops`` and ``bytes_per_s`` are upper bounds for this direction and block size over all
     members; ``baseline_*`` and ``burst_*`` differ only where credits exist. ``kind`` is
     ``instance-store`` or ``network``. ``basis`` says in words how the bound comes about
-    (``2 × 206,250 (i3.4xlarge)``), ``source`` where the facts are from.
+    (``2 × 206,250 (i3.4xlarge)``), ``source`` where the facts are from. ``is_limit`` is false
+    where the provider says that more is possible. ``measured_*`` is what others measured on
+    as many disks of this machine type: to judge by in words, never a limit.
     """
 
     kind: str
@@ -59,6 +61,10 @@ class Capability:
     member_iops: float | None = None
     basis: str = ""
     source: str = ""
+    is_limit: bool = True
+    measured_iops: float | None = None
+    measured_bytes_per_s: float | None = None
+    measured_source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +82,13 @@ class Evidence:
     device that was measured; ``expected`` are the devices that it should have been on
     (empty: unknown), ``expected_why`` where that is known from.
 
-    ``other_direction_iops`` is the rate of the other direction of a mixed job. ``slices``
-    are equal intervals in order of time. ``runtime_asked_ms`` is ``None`` where the job is
-    bounded by size. ``ended`` says in words how fio ended, if not by itself and in order.
-    ``truncated`` is true where the report is not whole; ``full_suite`` where STEADY applies.
+    ``other_direction_*`` is the other direction of a mixed job. ``sync_ios`` is how often fio
+    called fsync or fdatasync, ``ramp_ms`` how long the job ran before fio began to count
+    (the devices' counts include it), ``think_time_ms`` how long a worker was to wait after
+    each I/O. ``slices`` are equal intervals in order of time.
+    ``runtime_asked_ms`` is ``None`` where the job is bounded by size. ``ended`` says in words
+    how fio ended, if not by itself and in order. ``truncated`` is true where the report is
+    not whole; ``full_suite`` where STEADY applies.
     """
 
     source: Source
@@ -114,6 +123,10 @@ class Evidence:
     expected: tuple[str, ...] = ()
     expected_why: str = ""
     other_direction_iops: float | None = None
+    other_direction_latency_mean_ns: float | None = None
+    sync_ios: int = 0
+    ramp_ms: int = 0
+    think_time_ms: int = 0
     slices: tuple[Slice, ...] = ()
     full_suite: bool = False
     machine_type: str = ""

@@ -27,7 +27,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One fio job of a suite; every field is typed so that no free text reaches fio."""
+    """One fio job of a suite; every field is typed so that no free text reaches fio.
+
+    ``engine`` is empty where the best one that works is taken. ``read_percent`` is the share
+    of reads of a mixed job. ``think_time_ms`` is how long a worker waits after each I/O.
+    """
 
     name: str
     rw: str
@@ -35,16 +39,30 @@ class Job:
     iodepth: int
     jobs: int
     runtime_seconds: float
+    engine: str = ""
+    read_percent: int | None = None
+    think_time_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A named list of jobs. ``content_hash`` identifies what was asked, for comparison."""
+    """A named list of jobs. ``content_hash`` identifies what was asked, for comparison.
+
+    ``passes`` is how often every job is measured. ``files`` and ``file_size_bytes`` are what
+    the jobs share; zero leaves them to the workers and to the byte budget. ``steady``: STEADY
+    applies. ``precondition``: a raw device is brought to its steady state before writes are
+    measured.
+    """
 
     name: str
     summary: str
     jobs: tuple[Job, ...]
     content_hash: str
+    passes: int = 1
+    files: int = 0
+    file_size_bytes: int = 0
+    steady: bool = False
+    precondition: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import planning
+from tests.bench import history, overhead, planning
 from tests.lab import uml
 from tests.rig.build import build
 
@@ -32,6 +32,9 @@ def main() -> int:
         print(f"error: the guest did not end:\n{run.console[-2000:]}", file=sys.stderr)
         return 1
     planned = planning.measure()
+    cost = overhead.measure(arguments.pairs)
+    with tempfile.TemporaryDirectory(prefix="stripewright-bench-") as folder:
+        kept = history.measure_history(Path(folder))
     print("path       script s   ours s    ratio   pairs   (medians; User Mode Linux, 4 disks)")
     for what, one in paths.items():
         medians = one["median_seconds"]
@@ -42,10 +45,12 @@ def main() -> int:
     print("disks      plan s   (median of 7, this machine)")
     for count, seconds in planned.items():
         print(f"{count:10} {seconds:8.4f}")
+    for line in overhead.lines(cost):
+        print(line)
+    print(history.table(kept))
     if arguments.json:
-        arguments.json.write_text(
-            json.dumps({"paths": paths, "planning": planned}, indent=1) + "\n"
-        )
+        found = {"paths": paths, "planning": planned, "overhead": cost, "history": kept}
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 

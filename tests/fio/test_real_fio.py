@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from appliance.bench import fio as fio_module
-from appliance.bench import precondition, quiet, runner
+from appliance.bench import live, precondition, quiet, runner
 from appliance.bench.suite import load_suite, parse_suite
 from appliance.errors import OperatorError, ProgramMissing, Refused, UsageError
 from appliance.history import queries
@@ -59,7 +59,7 @@ def one_job(rw: str = "randread", iodepth: int = 8) -> Suite:
 
 def measure(suite: Suite, place: Path, **changes: object) -> int:
     """Run on a machine that may be busy with other tests."""
-    arguments = {"target": place, "db": place / "history.db", "max_foreign_util": 1.0}
+    arguments = {"target": place, "db": place / "history.db", "patience": quiet.Patience(1.0)}
     return runner.run_suite(suite, **(arguments | changes))  # type: ignore[arg-type]
 
 
@@ -136,6 +136,18 @@ def test_an_engine_that_does_not_work_here_is_passed_over_and_named(place, monke
     assert any("cpuio does not work here" in note for note in run.notes)
 
 
+def test_an_engine_that_a_job_is_fixed_to_and_that_does_not_work_ends_the_run(place, monkeypatch):
+    suite = parse_suite(
+        "one",
+        'summary = "s"\n[[job]]\nname = "only"\nrw = "read"\nblock_size = "4KiB"\n'
+        'iodepth = 1\njobs = 1\nengine = "libaio"\nruntime_seconds = 1\n',
+    )
+    monkeypatch.setattr(fio_module, "ENGINES", ("psync",))
+    with pytest.raises(OperatorError, match="asks for engine libaio"):
+        measure(suite, place)
+    assert the_run(place).state is RunState.FAILED
+
+
 # ------------------------------------------------------------------------ other ends
 
 _SCRIPT = """
@@ -146,7 +158,12 @@ from appliance.bench.suite import load_suite
 quiet.WINDOW_SECONDS = 0.2
 precondition.MAX_BUDGET_BYTES = precondition.MIN_BUDGET_BYTES
 place = Path(sys.argv[1])
-runner.run_suite(load_suite("smoke"), target=place, db=place / "history.db", max_foreign_util=1.0)
+runner.run_suite(
+    load_suite("smoke"),
+    target=place,
+    db=place / "history.db",
+    patience=quiet.Patience(1.0),
+)
 """
 
 
@@ -225,12 +242,16 @@ def test_a_killed_run_is_found_and_the_next_one_works(place):
 
 
 def test_a_second_run_in_the_same_place_is_refused(place):
-    with running_smoke(place), pytest.raises(Refused, match="another run"):
-        measure(one_job(), place)
+    with running_smoke(place):
+        with pytest.raises(Refused, match="another run"):
+            measure(one_job(), place)
+        refused = the_run(place)
+    assert (refused.suite, refused.state) == ("one", RunState.SKIPPED)
+    assert "another run" in refused.reason
 
 
 def test_foreign_load_is_a_row_with_the_reason(place):
-    measure(one_job(), place, max_foreign_util=-1.0, quiet_patience_seconds=0.0)
+    measure(one_job(), place, patience=quiet.Patience(-1.0, 0.0))
     run = the_run(place)
     if not run.members:
         pytest.skip("the temporary directory has no block device")
@@ -257,7 +278,7 @@ def test_the_row_is_closed_though_the_last_samples_cannot_be_written(place, monk
         raise OperatorError("history: database or disk is full", "make room")
 
     monkeypatch.setattr(History, "add_samples", full)
-    monkeypatch.setattr(runner, "_WRITE_SECONDS", 3600.0)
+    monkeypatch.setattr(live, "WRITE_SECONDS", 3600.0)
     measure(one_job(), place)
     assert rows(place, "SELECT state FROM run") == [("complete",)]
 
@@ -368,7 +389,7 @@ import os, signal, sys
 from pathlib import Path
 from appliance.history.store import History
 history = History.open_writable(Path(sys.argv[1]))
-connection = history._connection
+connection = history._writer._connection
 connection.execute("PRAGMA cache_size = 5")
 connection.execute("BEGIN IMMEDIATE")
 for n in range(3000):
@@ -392,6 +413,6 @@ def test_a_write_cut_off_by_sigkill_is_undone_by_the_next_writer(place):
         assert said.startswith("OperatorError")
         assert "bench reap" in said
     with History.open_writable(db) as history:
-        codes = [row["code"] for row in history._all("SELECT code FROM event")]
+        codes = [row["code"] for row in history._writer.all("SELECT code FROM event")]
     assert codes == ["BEFORE"]
     assert not journal_file.exists()

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from tests.tui.fakes import SUITE, WALL, run_record
@@ -46,5 +48,11 @@ def test_nothing_is_made_up_when_nothing_is_known():
     assert progress(known, None, WALL).seconds_left == pytest.approx(30)
 
 
+def test_passes_and_members_that_wait_count_as_jobs_do_on_average():
+    run = running(phase="x", job_index=6, job_count=15, phase_started_at=WALL - 30)
+    assert progress(run, SUITE, WALL).seconds_left == pytest.approx(9 * 30)
+
+
 def test_suite_seconds_is_the_measuring_time():
     assert suite_seconds(SUITE) == 150
+    assert suite_seconds(replace(SUITE, passes=3)) == 450

@@ -10,26 +10,28 @@ import pytest
 from appliance.bench import environment
 from appliance.bench.document import result_to_json, run_to_json
 from appliance.bench.fio import DirectionReport, FioReport
-from appliance.bench.progress import Progress, progress_line
+from appliance.bench.minutes import Minute
+from appliance.bench.progress import Progress, progress_json, progress_line
 from appliance.bench.result import to_result
 from appliance.bench.target import Devices
 from appliance.errors import OperatorError
-from appliance.model import Counters, Job, RunRecord, RunState
+from appliance.model import Counters, DiskKind, Job, RunRecord, RunState, Sample
 
 JOB = Job("rand-read-4k", "randread", 4096, 32, 8, 30.0)
 STRIPE = Devices("md0", ("nvme0n1", "nvme1n1"))
+IOS = 3_000_100
 
 
 def report(**changes: object) -> FioReport:
     read = DirectionReport(
-        io_bytes=4096 * 1000,
-        total_ios=1000,
+        io_bytes=4096 * IOS,
+        total_ios=IOS,
         iops=100_000.0,
-        bandwidth_bytes=4e8,
+        bandwidth_bytes=100_000.0 * 4096,
         runtime_ms=30_001,
         latency_mean_ns=2_560_000.0,
         percentiles_ns={"1.000000": 90_000, "99.000000": 4_000_000},
-        bins={90_000: 1000},
+        bins={90_000: IOS},
     )
     return FioReport(0, 50.0, {"read": dataclasses.replace(read, **changes)})
 
@@ -42,19 +44,24 @@ def judged(report: FioReport, *changes: Counters, **more: object):
     asked = {
         "direction": "read",
         "devices": STRIPE,
-        "published_iops": 825_000.0,
+        "machine_type": "i3.4xlarge",
+        "kinds": (DiskKind.INSTANCE_STORE,) * 2,
         "ended": "",
         "host_cpu_percent": 12.5,
     } | more
     return to_result(JOB, report, engine="io_uring", changes=changes, **asked)
 
 
-BOTH = (change("md0", 4096 * 1000), change("nvme0n1", 4096 * 500), change("nvme1n1", 4096 * 500))
+BOTH = (
+    change("md0", 4096 * IOS),
+    change("nvme0n1", 2048 * IOS),
+    change("nvme1n1", 2048 * IOS),
+)
 
 
 def test_coverage_is_over_the_members_and_not_over_the_stripe_as_well():
     result = judged(report(), *BOTH)
-    assert result.device_bytes == 4096 * 1000
+    assert result.device_bytes == 4096 * IOS
     assert result.coverage == 1.0
     assert result.valid
 
@@ -65,7 +72,7 @@ def test_a_write_job_counts_the_bytes_that_were_written():
         dataclasses.replace(counted, read_bytes=7, write_bytes=counted.read_bytes)
         for counted in BOTH
     ]
-    assert judged(written, *changes, direction="write").device_bytes == 4096 * 1000
+    assert judged(written, *changes, direction="write").device_bytes == 4096 * IOS
 
 
 def test_a_member_that_vanished_leaves_coverage_unknown():
@@ -83,7 +90,7 @@ def test_a_job_that_did_nothing_is_short():
 
 
 def test_the_keys_of_a_result_are_those_of_the_import():
-    half = (BOTH[0], change("nvme0n1", 4096 * 250), change("nvme1n1", 4096 * 250))
+    half = (BOTH[0], change("nvme0n1", 1024 * IOS), change("nvme1n1", 1024 * IOS))
     run = a_run()
     document = json.loads(json.dumps(result_to_json(judged(report(), *half), run)))
     assert set(document) >= {
@@ -163,12 +170,15 @@ AT = Progress(
     left_seconds=105,
     read_iops=412_345,
     bytes_per_s=1.69e9,
+    total_elapsed_seconds=45,
 )
 
 
 def test_a_progress_line_with_room_for_all():
     line = progress_line(AT, 120)
-    assert line.startswith("smoke 2/5 rand-read-4k  [##########..........]  15/30 s  1:45 left")
+    assert line.startswith(
+        "smoke 2/5 rand-read-4k  15/30 s  [######..............]  30 %, 1:45 left  412,345 r/s"
+    )
     assert "412,345 r/s" in line
     assert "1,690 MB/s" in line
 
@@ -185,6 +195,37 @@ def test_a_phase_that_takes_longer_than_thought_keeps_a_full_bar():
     assert "[####################]" in progress_line(late, 120)
 
 
+def test_a_disk_that_is_measured_alone_is_named_and_hours_are_hours():
+    alone = dataclasses.replace(AT, member="nvme1n1", left_seconds=3 * 3600 + 62)
+    assert "rand-read-4k on nvme1n1  " in progress_line(alone, 120)
+    assert "3:01:02 left" in progress_line(alone, 120)
+
+
+def test_nothing_is_done_of_a_run_of_which_nothing_is_known():
+    unknown = dataclasses.replace(AT, total_elapsed_seconds=0, left_seconds=0)
+    assert unknown.share == 0
+
+
+def test_progress_as_one_line_of_json():
+    member = Sample(1, "nvme1n1", 10.0, 1.0, 40960.0, 4096.0, 0.5, 0.9)
+    minute = Minute(60, 60.0, 600.0, 0.0, 2457600.0, 0.0)
+    text = progress_json(
+        dataclasses.replace(AT, members=(member,), minute=minute, pass_index=2, passes=3)
+    )
+    assert "\n" not in text
+    document = json.loads(text)
+    assert document["job"] == document["phase"] == "rand-read-4k"
+    assert (document["job_index"], document["job_count"]) == (2, 5)
+    assert (document["pass"], document["passes"], document["member"]) == (2, 3, None)
+    assert document["left_seconds"] == pytest.approx(14.8)
+    assert document["total_left_seconds"] == 105
+    assert document["members"][0]["device"] == "nvme1n1"
+    assert document["members"][0]["bytes_per_s"] == 45056
+    assert document["minute"]["read_ios"] == 600
+    check = json.loads(progress_json(dataclasses.replace(AT, job_index=0, phase="check")))
+    assert (check["job"], check["phase"], check["minute"]) == (None, "check", None)
+
+
 # --------------------------------------------------------------------------- environment
 
 
@@ -192,6 +233,22 @@ def state(tmp_path, *volumes: dict[str, object]):
     file = tmp_path / "state.json"
     file.write_text(json.dumps({"volumes": volumes}))
     return file
+
+
+def test_the_disks_that_a_directory_should_be_on_are_those_of_the_volume_declared_there(tmp_path):
+    file = state(
+        tmp_path,
+        {
+            "mount": str(tmp_path / "scratch"),
+            "outcome": "mounted",
+            "members": [{"path": "/dev/nvme1n1"}, {"path": "/dev/nvme2n1"}],
+        },
+        {"mount": str(tmp_path / "logs"), "outcome": "mounted"},
+    )
+    disks = environment.declared_disks(tmp_path / "scratch" / "bench", file)
+    assert disks == ("nvme1n1", "nvme2n1")
+    assert environment.declared_disks(tmp_path / "logs", file) == ()
+    assert environment.declared_disks(tmp_path / "scratch2", file) == ()
 
 
 def test_the_default_target_is_in_the_first_mounted_volume(tmp_path):

@@ -29,7 +29,8 @@ def job(**changes: object) -> Job:
 
 
 def test_a_job_reads_existing_files_directly_and_for_its_time():
-    arguments = fio.job_arguments(job(), ("data.0", "data.1"), file_size_bytes=5, engine="libaio")
+    workers = fio.share_files(("data.0", "data.1"), 2)
+    arguments = fio.job_arguments(job(), workers, file_size_bytes=5, engine="libaio")
     for wanted in (
         "--direct=1",
         "--allow_file_create=0",
@@ -48,11 +49,53 @@ def test_a_job_reads_existing_files_directly_and_for_its_time():
 
 def test_fewer_workers_share_all_files_among_them_and_more_workers_use_them_twice():
     files = ("data.0", "data.1", "data.2")
-    one = fio.job_arguments(job(jobs=1), files, file_size_bytes=1, engine="psync")
-    assert one[-1] == "--filename=data.0:data.1:data.2"
-    four = fio.job_arguments(job(jobs=4), files, file_size_bytes=1, engine="psync")
-    assert four[-1] == "--filename=data.0"
-    assert sum(argument.startswith("--name=") for argument in four) == 4
+    assert [one.target for one in fio.share_files(files, 1)] == ["data.0:data.1:data.2"]
+    assert [one.target for one in fio.share_files(files, 2)] == ["data.0:data.2", "data.1"]
+    assert [one.target for one in fio.share_files(files, 4)] == [*files, "data.0"]
+
+
+def test_workers_of_a_device_have_equal_parts_that_no_other_touches():
+    workers = fio.share_device("/dev/x", size_bytes=100 << 20, count=3, block_bytes=4096)
+    assert [(one.offset_bytes, one.size_bytes) for one in workers] == [
+        (0, 33 << 20),
+        (33 << 20, 33 << 20),
+        (66 << 20, 33 << 20),
+    ]
+    arguments = fio.job_arguments(job(jobs=3), workers, engine="psync", read_only=True)
+    assert "--readonly" in arguments
+    assert arguments[-3:] == (
+        "--filename=/dev/x",
+        f"--offset={66 << 20}",
+        f"--size={33 << 20}",
+    )
+    assert not any(argument.startswith("--filesize") for argument in arguments)
+    # Parts are multiples of the block; with less than a block each there is nothing to do.
+    (large, _) = fio.share_device("/dev/x", size_bytes=40 << 20, count=2, block_bytes=16 << 20)
+    assert large.size_bytes == 16 << 20
+    assert fio.share_device("/dev/x", size_bytes=8 << 20, count=9, block_bytes=4096) == ()
+
+
+def test_files_and_devices_that_may_be_written_are_not_read_only():
+    assert "--readonly" not in fio.job_arguments(job(), (fio.Worker("data.0"),), engine="psync")
+    assert "--rw=write" in fio.probe_arguments("psync", "probe")
+    reading = fio.probe_arguments("psync", "/dev/x", read_only=True)
+    assert {"--readonly", "--rw=read"} <= set(reading)
+
+
+def test_a_mixed_job_says_how_much_of_it_reads_and_a_thinking_one_how_long_it_waits():
+    workers = (fio.Worker("data.0"),)
+    mixed = fio.job_arguments(job(rw="randrw", read_percent=70), workers, engine="psync")
+    assert {"--rw=randrw", "--rwmixread=70"} <= set(mixed)
+    assert "--thinktime=250ms" in fio.job_arguments(job(think_time_ms=250), workers, engine="psync")
+    plain = fio.job_arguments(job(), workers, engine="psync")
+    assert not any(argument.startswith(("--rwmix", "--think")) for argument in plain)
+
+
+def test_a_device_is_filled_from_its_beginning_and_then_again():
+    arguments = fio.fill_arguments("/dev/x", size_bytes=10, write_bytes=20, engine="libaio")
+    assert {"--rw=write", "--bs=131072", "--io_size=20", "--size=10", "--offset=0"} <= set(
+        arguments
+    )
 
 
 def test_preparation_writes_every_file_in_full():

@@ -6,15 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from appliance.bench import extents
 from appliance.bench import precondition as pre
+from appliance.bench.extents import Extent
 from appliance.errors import OperatorError, Refused, UsageError
 
 GIB = 1024**3
+PHYSICAL = 1 << 30
 
 
-def size(free: float, total: float, files: int = 8) -> int:
+def size(free: float, total: float, files: int = 8, asked: float = 0) -> int:
     return pre.file_size_bytes(
-        free_bytes=int(free * GIB), total_bytes=int(total * GIB), file_count=files
+        free_bytes=int(free * GIB),
+        total_bytes=int(total * GIB),
+        file_count=files,
+        asked_bytes=int(asked * GIB),
     )
 
 
@@ -26,6 +32,25 @@ def test_five_percent_of_the_free_space_in_whole_mebibytes():
 def test_never_more_than_16_gib_and_never_less_than_64_mib():
     assert size(4000, 4000) * 8 == 16 * GIB
     assert size(0.5, 0.5) * 8 == 64 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("free", "total", "files", "asked", "gets"),
+    [
+        (1700, 1700, 16, 1, 1),  # all that was asked for, beyond the 16 GiB of other suites
+        (1700, 1700, 32, 1, 1),
+        (1700, 1700, 1, 0.25, 0.25),  # and no more than that
+        (4000, 4000, 16, 10, 4),  # 64 GiB together
+        (20, 20, 1, 10, 5),  # a quarter of what is free
+    ],
+)
+def test_files_as_large_as_a_suite_asks_within_bounds(free, total, files, asked, gets):
+    assert size(free, total, files, asked) == gets * GIB
+
+
+def test_an_asked_size_shrinks_before_a_run_is_refused():
+    assert size(25, 100, 1, 10) == 5 * GIB
+    assert size(24, 100, 1, 10) == 4 * GIB
 
 
 @pytest.mark.parametrize(("free", "total"), [(0, 1), (0.05, 0.06), (19, 100), (20.5, 100)])
@@ -155,7 +180,7 @@ def test_a_file_with_a_hole_is_told_from_one_written_in_full(tmp_path):
 
 
 def extent(logical: int, length: int, flags: int = 0) -> bytes:
-    return struct.pack("=QQQ16xI12x", logical, 1 << 30, length, flags)
+    return struct.pack("=QQQ16xI12x", logical, PHYSICAL, length, flags)
 
 
 def answer(*extents: bytes) -> bytes:
@@ -164,11 +189,11 @@ def answer(*extents: bytes) -> bytes:
 
 def test_a_fiemap_answer():
     data = answer(extent(0, 4096), extent(4096, 8192, 0x1))
-    assert pre.decode_extents(data) == ((0, 4096, 0), (4096, 8192, 0x1))
+    assert extents.decode(data) == (Extent(0, PHYSICAL, 4096), Extent(4096, PHYSICAL, 8192, 0x1))
 
 
 @pytest.mark.parametrize(
-    ("extents", "says"),
+    ("parts", "says"),
     [
         (((0, 4096, 0), (4096, 4096, 1)), ""),
         (((0, 8192 + 4096, 1),), ""),
@@ -182,8 +207,9 @@ def test_a_fiemap_answer():
         (None, "does not tell"),
     ],
 )
-def test_what_extents_prove(extents, says):
-    problem = pre.extents_problem(extents, 8192)
+def test_what_extents_prove(parts, says):
+    found = parts and tuple(Extent(at, PHYSICAL, length, flags) for at, length, flags in parts)
+    problem = extents.problem(found, 8192)
     assert says in problem
     assert bool(problem) == bool(says)
 

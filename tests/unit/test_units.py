@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from appliance.bench.suite import suite_names
+
 UNITS = Path(__file__).parents[2] / "units"
 SYSTEMD = UNITS / "systemd"
 RULES = (UNITS / "polkit/50-stripewright.rules").read_text()
@@ -30,6 +32,7 @@ def test_the_patterns_were_found() -> None:
     ("unit", "verbs"),
     [
         ("stripewright-bench@smoke.service", {"start", "stop"}),
+        ("stripewright-bench@i3-stripe.service", {"start", "stop"}),
         (f"stripewright-plan@{HEX}.service", {"start"}),
         (f"stripewright-apply@{HEX}.service", {"start"}),
         ("stripewright-initialise@my-data.service", {"start", "stop"}),
@@ -43,7 +46,11 @@ def test_operators_have_these_verbs_on_these_units(unit: str, verbs: set[str]) -
 @pytest.mark.parametrize(
     "unit",
     [
-        "stripewright-bench@full.service",
+        "stripewright-bench@.service",
+        "stripewright-bench@mine.toml.service",
+        "stripewright-bench@-tmp-mine.service",
+        "stripewright-bench@tmp\\x2fmine.service",
+        "stripewright-bench@" + "a" * 41 + ".service",
         f"stripewright-plan@{HEX[:-1]}.service",
         f"stripewright-plan@{HEX}0.service",
         f"stripewright-plan@{HEX.upper()}.service",
@@ -141,6 +148,23 @@ def test_what_runs_as_another_user_exists() -> None:
     users = set(re.findall(r"^u (\S+)", (UNITS / "sysusers/stripewright.conf").read_text(), re.M))
     for path in SYSTEMD.glob("*.service"):
         assert set(re.findall(r"^User=(.+)$", path.read_text(), re.M)) <= users
+
+
+def test_every_suite_can_be_started_and_each_timer_starts_one() -> None:
+    names = suite_names()
+    assert all(allowed(f"stripewright-bench@{name}.service", "start") for name in names)
+    timed = {path.stem.partition("@")[2] for path in SYSTEMD.glob("stripewright-bench@*.timer")}
+    assert timed == {"smoke", "full"}
+    preset = (UNITS / "presets/00-stripewright.preset").read_text()
+    for name in timed:
+        assert f"enable stripewright-bench@{name}.timer\n" in preset
+        assert f"Unit=stripewright-bench@{name}.service" in unit(f"stripewright-bench@{name}.timer")
+
+
+def test_no_unit_writes_to_a_raw_device() -> None:
+    for path in [*SYSTEMD.glob("*.service"), *SYSTEMD.glob("*.timer")]:
+        assert "--raw" not in path.read_text()
+    assert "PrivateDevices=yes" in unit("stripewright-bench@.service")
 
 
 def test_every_command_of_a_unit_is_one(capsys: pytest.CaptureFixture[str]) -> None:

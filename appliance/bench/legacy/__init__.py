@@ -1,0 +1,34 @@
+"""Other people's fio reports, out of files with anything around them. Pure.
+
+Follow the data::
+
+    bytes -> text -> Report and Surroundings -> Evidence -> Judged
+             reading  textreport  context        assemble   appliance.bench.validity
+
+Text reports of fio 2.x and 3.x, JSON and json+, many in one file. What the prose says (the
+command, mounts, arrays, machine types, volumes) is gathered in order and holds for the
+reports after it. Only what a report or its text proves becomes evidence.
+"""
+
+from __future__ import annotations
+
+from appliance.bench import validity
+from appliance.bench.legacy.assemble import evidence_of
+from appliance.bench.legacy.devices import Places
+from appliance.bench.legacy.reading import decode, items
+from appliance.model import Judged
+
+__all__ = ["import_reports"]
+
+
+def import_reports(data: bytes, *, file: str, machine_type: str = "") -> tuple[Judged, ...]:
+    """Every result in ``data`` with its verdicts, in their order; never raises.
+
+    ``file`` is only carried along. ``machine_type`` overrides what the text says.
+    """
+    places = Places()
+    return tuple(
+        Judged(file=file, line=line, evidence=evidence, findings=validity.judge(evidence))
+        for item in items(decode(data))
+        for line, evidence in evidence_of(item, places, machine_type)
+    )

@@ -1,0 +1,210 @@
+"""What a fio command line or job file asks for. Pure; nothing of it is ever run.
+
+Only literal values count: what a shell would have put in (``$bs``, backquotes) or a reader
+should have (``<dir>``) is not known, and is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+_LONGEST_COMMAND = 8192
+_MOST_OPTIONS = 256
+_MOST_JOBS = 256
+# fio's option table has these for the same thing (options.c, ``alias`` and ``.name``).
+_ALIASES = {
+    "blocksize": "bs",
+    "block_size": "bs",
+    "readwrite": "rw",
+    "timeout": "runtime",
+    "io_engine": "ioengine",
+}
+_FLAGS = frozenset({"time_based", "group_reporting", "thread", "stonewall", "norandommap"})
+_PLACEHOLDER = re.compile(r"[$`{}<>]")
+_JOB_FILE = re.compile(r"[\w./~-]+\.(?:fio|ini|job|jobfile|cfg|conf|txt)", re.ASCII)
+# ``fio`` where a command can stand: first, after an operator, or after words of other
+# programs that start it (sudo, time, numactl ...), which have no blank option of their own.
+_COMMAND = re.compile(r"(?:^|[\s;&|(/'\"`])fio(?:\.exe)?\s+(?P<rest>\S.*)$")
+_OPTION = re.compile(r"(?:--?|[–—])[A-Za-z]")
+_INQUIRY = re.compile(r"-v|--?version|--?h(?:elp)?|--(?:enghelp|cmdhelp).*")
+_SECTION = re.compile(r"\s*\[([^\[\]@]{1,100})\]\s*")
+_SETTING = re.compile(r"\s*([a-z][a-z0-9_]{0,40})\s*(?:=\s*(.{0,400}?))?\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Options for every job, and each job's own (which win), in their order.
+
+    ``job_file`` is the name of the file with the jobs, if the command line has one.
+    """
+
+    common: Mapping[str, str] = field(default_factory=dict)
+    jobs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    job_file: str = ""
+
+    def of(self, job: str) -> dict[str, str]:
+        """What was asked of the job with this name; the only job's if the name is not known."""
+        own = self.jobs.get(job, self.jobs.get(""))
+        if own is None and not job and len(self.jobs) == 1:
+            own = next(iter(self.jobs.values()))
+        return {**self.common, **(own or {})}
+
+    def knows(self, job: str) -> bool:
+        """Whether a report of ``job`` can be of this: a name that it does not have cannot."""
+        return not job or not self.jobs or job in self.jobs or "" in self.jobs
+
+
+def command_in(line: str) -> str | None:
+    """The arguments of a fio command in a line of a shell, script or text, else ``None``."""
+    if "fio" not in line:
+        return None
+    found = _COMMAND.search(line[:_LONGEST_COMMAND])
+    if found is None:
+        return None
+    # Markdown's code in a line ends where it ends; a shell's would have begun in it.
+    rest = found["rest"].partition("`")[0] if "`fio" in line else found["rest"]
+    first = rest.split(None, 1)[0]
+    if _JOB_FILE.fullmatch(first):
+        return rest
+    return rest if _OPTION.match(first) and not _INQUIRY.fullmatch(first) else None
+
+
+def goes_on(command: str, line: str) -> bool:
+    """Whether ``line`` is the rest of a command that a terminal or a backslash broke."""
+    if len(command) >= _LONGEST_COMMAND:
+        return False
+    if command.endswith("\\"):
+        return True
+    words = line.split()
+    if len(command) < 40 or not words:
+        return False
+    # The rest of a broken word, and then options only.
+    rest = words[1:] if not words[0].startswith("-") else words
+    options = all(word.startswith("-") for word in rest)
+    if words[0].startswith("-"):
+        return options
+    return bool(rest) and options and re.fullmatch(r"[\w=./:,%-]{1,40}", words[0]) is not None
+
+
+def joined(command: str, line: str) -> str:
+    """A broken command and its rest as one."""
+    rest = f" {line.strip()}" if command.endswith("\\") else line
+    return (command.removesuffix("\\") + rest)[:_LONGEST_COMMAND].rstrip(" \t")
+
+
+def from_command(arguments: str) -> Asked:
+    """The options in ``arguments``; those ahead of the first ``--name`` are for every job."""
+    common: dict[str, str] = {}
+    jobs: dict[str, dict[str, str]] = {}
+    current, job_file = common, ""
+    words = _words(arguments)
+    at = 0
+    while at < len(words) and at < _MOST_OPTIONS:
+        word = words[at]
+        at += 1
+        if word in {"|", "||", "&&", ";", "&", ">", ">>", "2>&1", "|&", "<"}:
+            break
+        option = re.fullmatch(r"(?:--?|[–—])([A-Za-z][\w-]*)(?:=(.*))?", word, re.DOTALL)
+        if option is None:
+            if _JOB_FILE.fullmatch(word):
+                job_file = job_file or word
+            continue
+        name, value = _name(option[1]), option[2]
+        if value is None and at < len(words) and name not in _FLAGS and _is_value(words[at]):
+            value = words[at]
+            at += 1
+        if name == "name":
+            known = value is not None and not _PLACEHOLDER.search(value)
+            job = value if known and value else ""
+            current = common if job == "global" else jobs.setdefault(job, {})
+            if len(jobs) > _MOST_JOBS:
+                break
+        else:
+            _set(current, name, value)
+    return Asked(common, jobs, job_file)
+
+
+def _is_value(word: str) -> bool:
+    return not re.match(r"--?[A-Za-z]|[|;&>]", word)
+
+
+def _words(arguments: str) -> list[str]:
+    text = arguments[:_LONGEST_COMMAND]
+    try:
+        return shlex.split(text, comments=False)
+    except ValueError:
+        # A quotation mark without its partner: the apostrophe of a text, or a cut line.
+        return [word.strip("'\"") for word in text.split()]
+
+
+def _name(option: str) -> str:
+    name = option.lower().replace("-", "_")
+    return _ALIASES.get(name, name)
+
+
+def _set(options: dict[str, str], name: str, value: str | None) -> None:
+    if value is not None and _PLACEHOLDER.search(value):
+        options.pop(name, None)
+    elif len(options) < _MOST_OPTIONS:
+        options[name] = "1" if value is None else value.strip()
+
+
+class JobFile:
+    """Collects a job file that stands in a text; :attr:`asked` is what it says so far."""
+
+    def __init__(self) -> None:
+        self._common: dict[str, str] = {}
+        self._jobs: dict[str, dict[str, str]] = {}
+        self._current: dict[str, str] | None = None
+
+    def feed(self, line: str) -> bool:
+        """Take a line; false if it is not one of a job file."""
+        if len(line) > 500:
+            self._current = None
+            return False
+        if found := _SECTION.fullmatch(line):
+            name = found[1].strip()
+            if name == "global":
+                # Another file, unless it only goes on with this one's common part.
+                if self._jobs:
+                    self._common, self._jobs = {}, {}
+                self._current = self._common
+            elif len(self._jobs) < _MOST_JOBS:
+                self._current = self._jobs.setdefault(name, {})
+            return True
+        if self._current is None:
+            return False
+        stripped = line.strip()
+        if not stripped or stripped[0] in "#;":
+            return True
+        setting = _SETTING.fullmatch(line)
+        if setting is None or (setting[2] is None and _name(setting[1]) not in _FLAGS):
+            self._current = None
+            return False
+        _set(self._current, _name(setting[1]), setting[2])
+        return True
+
+    @property
+    def asked(self) -> Asked:
+        """A copy, so that a report keeps what held when it was made."""
+        return Asked(dict(self._common), {name: dict(own) for name, own in self._jobs.items()})
+
+    @property
+    def empty(self) -> bool:
+        return not self._common and not any(self._jobs.values())
+
+
+def from_json(common: Mapping[str, str], jobs: Iterable[tuple[str, Mapping[str, str]]]) -> Asked:
+    """What fio's JSON says that it was asked (``global options``, ``job options``)."""
+    options: dict[str, str] = {}
+    for name, value in common.items():
+        _set(options, _name(name), value)
+    own: dict[str, dict[str, str]] = {}
+    for job, settings in jobs:
+        mine = own.setdefault(job, {})
+        for name, value in settings.items():
+            _set(mine, _name(name), value)
+    return Asked(options, own)

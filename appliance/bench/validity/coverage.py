@@ -1,0 +1,77 @@
+"""COVERAGE: I/O that never reached the disks."""
+
+from __future__ import annotations
+
+from appliance.bench.validity.figures import (
+    MIN_COVERAGE,
+    coverage_of,
+    ios,
+    least_coverage,
+    may_be_buffered,
+    member_io,
+    top_io,
+)
+from appliance.model import Evidence, Finding, Severity
+
+CODE = "COVERAGE"
+# No request is larger than this unless somebody raised max_sectors_kb: the kernel's default
+# (BLK_DEF_MAX_SECTORS, 2560 sectors of 512 bytes).
+_LARGEST_REQUEST_BYTES = 1280 * 1024
+
+
+def judge(evidence: Evidence) -> Finding | None:
+    """Reads from a cache, holes or unwritten extents, and writes that stayed in memory.
+
+    The corrected figure of reads is what did arrive. Direct writes are not judged: the block
+    layer sees all of them, and what a drive's own cache does is the drive's.
+    """
+    reads = evidence.direction == "read"
+    if not reads and (evidence.direction != "write" or evidence.direct is not False):
+        return None
+    seen = coverage_of(evidence)
+    if seen is None:
+        return _buffered(evidence)
+    if seen >= least_coverage(evidence):
+        return None
+    if not reads:
+        return _finding(
+            f"only {seen * 100:.1f} % of what fio wrote had reached the disks when it ended, "
+            "the rest was in memory",
+            seen,
+        )
+    message = (
+        f"only {seen * 100:.1f} % of what fio read came from the disks, the rest from a "
+        "cache, holes or unwritten extents"
+    )
+    corrected = None if evidence.iops is None else evidence.iops * seen
+    if corrected:
+        message += f"; {corrected:,.0f} IOPS is probably true"
+    return _finding(message, seen, corrected)
+
+
+def _buffered(evidence: Evidence) -> Finding | None:
+    """Buffered I/O of which only requests are known: no request holds more than so much."""
+    below = member_io(evidence) or top_io(evidence)
+    if not below or not evidence.io_bytes or not may_be_buffered(evidence):
+        return None
+    amount = sum(ios(io, evidence.direction) for io in below) * _LARGEST_REQUEST_BYTES
+    most = amount / evidence.io_bytes
+    if most >= least_coverage(evidence):
+        return None
+    return _finding(
+        f"at most {most * 100:.1f} % of what fio did reached the disks: they did too few "
+        "requests, the page cache answered",
+        most,
+    )
+
+
+def _finding(message: str, seen: float, corrected: float | None = None) -> Finding:
+    return Finding(
+        code=CODE,
+        severity=Severity.BLOCK,
+        message=message,
+        measured=seen,
+        limit=MIN_COVERAGE,
+        corrected=corrected,
+        unit="iops" if corrected is not None else "",
+    )

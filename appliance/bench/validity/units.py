@@ -1,0 +1,80 @@
+"""UNITS: figures of one report that cannot all be right."""
+
+from __future__ import annotations
+
+from appliance.model import Evidence, Finding, Severity
+
+CODE = "UNITS"
+# Figures are printed with three or four digits; a mistaken unit is 4.9 % (MB for MiB) at least.
+TOLERANCE = 0.03
+# fio cuts IOPS to whole numbers, bandwidth to whole KiB/s and run times to whole ms.
+_IOPS_STEP = 1.0
+_BANDWIDTH_STEP_BYTES = 1024.0
+_RUNTIME_STEP_MS = 1.0
+
+
+def judge(evidence: Evidence) -> Finding | None:
+    """IOPS × block against bandwidth, amount ÷ run time against both."""
+    for what, first, second, steps in _said_twice(evidence):
+        if first is None or second is None:
+            continue
+        larger = max(first, second)
+        if abs(first - second) <= TOLERANCE * larger + steps:
+            continue
+        return Finding(
+            code=CODE,
+            severity=Severity.BLOCK,
+            message=f"figures of this report contradict each other: {what} "
+            f"({first:,.0f} against {second:,.0f})",
+            measured=float(first),
+            limit=float(second),
+        )
+    return None
+
+
+def _said_twice(
+    evidence: Evidence,
+) -> tuple[tuple[str, float | None, float | None, float], ...]:
+    """What is compared, in words, the two figures, and how much their printing may hide."""
+    iops = evidence.iops if evidence.printed_iops is None else evidence.printed_iops
+    bandwidth = evidence.bandwidth_bytes
+    if evidence.printed_bandwidth_bytes is not None:
+        bandwidth = evidence.printed_bandwidth_bytes
+    seconds = evidence.runtime_ms / 1000 if evidence.runtime_ms else None
+    size = evidence.block_size_bytes
+    ios, amount = evidence.total_ios, evidence.io_bytes
+    clock = _RUNTIME_STEP_MS / evidence.runtime_ms if evidence.runtime_ms else 0.0
+    by_block = iops * size if iops is not None and size else None
+    per_second = amount / seconds if amount is not None and seconds else None
+    return (
+        (
+            "IOPS × block size is not the bandwidth, bytes/s",
+            by_block,
+            bandwidth,
+            _BANDWIDTH_STEP_BYTES + _IOPS_STEP * (size or 0),
+        ),
+        (
+            "amount ÷ run time is not the bandwidth, bytes/s",
+            per_second,
+            bandwidth,
+            _BANDWIDTH_STEP_BYTES + clock * (per_second or 0.0),
+        ),
+        (
+            "I/Os ÷ run time is not the IOPS",
+            ios / seconds if ios is not None and seconds else None,
+            iops,
+            _IOPS_STEP + clock * (iops or 0.0),
+        ),
+        (
+            "the printed IOPS is not the IOPS",
+            evidence.printed_iops,
+            evidence.iops,
+            _IOPS_STEP,
+        ),
+        (
+            "the printed bandwidth is not the bandwidth, bytes/s",
+            evidence.printed_bandwidth_bytes,
+            evidence.bandwidth_bytes,
+            _BANDWIDTH_STEP_BYTES,
+        ),
+    )

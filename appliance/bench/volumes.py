@@ -1,0 +1,155 @@
+"""What network volumes may do together, by type and size and by their machine. Pure.
+
+For an EBS volume it is ``min(IOPS × min(block, 256 KiB), throughput limit)``, for all of a
+machine's the lesser of their sum and of the machine's own limit (EC2 user guide: Amazon EBS
+volume types, Amazon EBS-optimized instances).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from appliance.data.limits import MIB, MachineEbsLimits, VolumeType, volume_types
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """One network volume: a type of ``volume_types.toml``, and what it was bought with.
+
+    ``None`` is not known, or not bought apart.
+    """
+
+    type: str
+    size_gib: float | None = None
+    iops: float | None = None
+    throughput_bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Upper bounds at one block size; ``None`` where there is none."""
+
+    iops: float | None
+    bytes_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is sustained, and what is possible while credits last (the same without credits)."""
+
+    sustained: Rates
+    burst: Rates
+    basis: str
+    source: str
+
+
+def bounds(
+    volume: Volume | None,
+    machine: MachineEbsLimits | None,
+    *,
+    machine_type: str,
+    count: int,
+    block_size_bytes: int | None,
+    sequential: bool,
+) -> Bounds | None:
+    """``count`` such volumes on this machine; ``None`` where nothing at all is known.
+
+    Small sequential I/Os are merged on the way and count as one, so that only throughput
+    bounds them.
+    """
+    kind = volume_types().get(volume.type) if volume else None
+    own = (
+        _volume(kind, volume, block_size_bytes, sequential=sequential)
+        if kind is not None and volume is not None
+        else None
+    )
+    basis, sources = [], []
+    sustained = burst = Rates(None, None)
+    if own is not None and kind is not None:
+        sustained, burst = _times(own[0], count), _times(own[1], count)
+        basis.append(f"{count} × {kind.name}" if count > 1 else kind.name)
+        sources.append(kind.source)
+    if machine is not None:
+        whole = Rates(machine.baseline_iops, machine.baseline_bytes_per_s)
+        most = Rates(machine.max_iops, machine.max_bytes_per_s)
+        sustained = _lesser(sustained, _at(whole, block_size_bytes, None, sequential=sequential))
+        burst = _lesser(burst, _at(most, block_size_bytes, None, sequential=sequential))
+        basis.append(f"{machine_type}'s limit for network volumes")
+        sources.append(machine.source)
+    if burst == Rates(None, None):
+        return None
+    words = basis[0] if len(basis) == 1 else f"the lesser of {' and '.join(basis)}"
+    return Bounds(sustained, burst, words, "; ".join(sources))
+
+
+def _volume(
+    kind: VolumeType, volume: Volume, block_size_bytes: int | None, *, sequential: bool
+) -> tuple[Rates, Rates]:
+    size = volume.size_gib
+    iops = volume.iops or kind.iops_default
+    if iops is None and size is not None and (kind.iops_base or kind.iops_per_gib):
+        iops = max(kind.iops_min, kind.iops_base + kind.iops_per_gib * size)
+        iops = min(iops, kind.iops_max or math.inf)
+    throughput = volume.throughput_bytes_per_s or _throughput(kind, size, iops)
+    burst_iops = iops
+    if iops is not None and kind.iops_burst is not None:
+        burst_iops = max(iops, kind.iops_burst)
+    burst_throughput = throughput
+    if size is not None and kind.mib_s_burst_per_gib is not None:
+        burst_throughput = MIB * min(
+            kind.mib_s_burst_per_gib * size, kind.mib_s_burst_max or math.inf
+        )
+    limits = Rates(iops, throughput), Rates(burst_iops, burst_throughput)
+    sustained, burst = (
+        _at(rates, block_size_bytes, kind.io_kib, sequential=sequential) for rates in limits
+    )
+    return sustained, burst
+
+
+def _throughput(kind: VolumeType, size: float | None, iops: float | None) -> float | None:
+    if kind.mib_s_default is not None:
+        return kind.mib_s_default * MIB
+    if kind.mib_s_small is not None and size is not None and size <= kind.small_gib:
+        return kind.mib_s_small * MIB
+    if (kind.mib_s_per_gib and size is None) or (
+        kind.mib_s_per_iops and not kind.mib_s_base and iops is None
+    ):
+        return None if kind.mib_s_max is None else kind.mib_s_max * MIB
+    by_size = kind.mib_s_base + kind.mib_s_per_gib * (size or 0)
+    mib_s = max(by_size, kind.mib_s_per_iops * (iops or 0))
+    return min(mib_s, kind.mib_s_max or math.inf) * MIB if mib_s else None
+
+
+def _at(
+    rates: Rates, block_size_bytes: int | None, io_kib: int | None, *, sequential: bool
+) -> Rates:
+    """Both bounds at one block size: each limits the other."""
+    iops, bytes_per_s = rates.iops, rates.bytes_per_s
+    if sequential:
+        iops = None
+    if block_size_bytes is None:
+        return Rates(iops, bytes_per_s)
+    if iops is not None and io_kib is not None:
+        iops /= math.ceil(block_size_bytes / (io_kib * 1024))
+    by_iops = None if iops is None else iops * block_size_bytes
+    bytes_per_s = _least(bytes_per_s, by_iops)
+    return Rates(
+        None if bytes_per_s is None else bytes_per_s / block_size_bytes,
+        bytes_per_s,
+    )
+
+
+def _times(rates: Rates, count: int) -> Rates:
+    return Rates(
+        None if rates.iops is None else rates.iops * count,
+        None if rates.bytes_per_s is None else rates.bytes_per_s * count,
+    )
+
+
+def _lesser(first: Rates, second: Rates) -> Rates:
+    return Rates(_least(first.iops, second.iops), _least(first.bytes_per_s, second.bytes_per_s))
+
+
+def _least(*values: float | None) -> float | None:
+    return min((value for value in values if value is not None), default=None)

@@ -1,0 +1,167 @@
+"""``report``: one run, or one imported diary, as a page or a text that goes into a ticket."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from appliance import __version__
+from appliance.errors import EXIT_OK, OperatorError, UsageError
+from appliance.history import queries
+from appliance.model import RunRecord, RunState
+from appliance.report import diary, html, markdown
+from appliance.report.document import Past, Rate, ReportDocument
+from appliance.report.gather import Material, gather
+from appliance.storage.act import files
+from appliance.text import printable
+
+_FORMS: dict[str, Callable[[ReportDocument], str]] = {".html": html.page, ".md": markdown.text}
+# Thirty days of the timer: more would make the charts slower to read, not better.
+_EARLIER = 120
+# To find the run by its number among the runs of its suite, ten years of them.
+_ALL = 20_000
+
+
+def report(
+    db: Path, *, output: Path, run_id: int | None, import_id: int | None, as_json: bool
+) -> int:
+    """Write the report of a run (the latest that measured something) or of an import."""
+    form = _FORMS.get(output.suffix.lower())
+    if form is None:
+        raise UsageError(
+            f"--output {output}: a report is written as {' or '.join(_FORMS)}",
+            f"for example: --output {output.with_suffix('.html').name or 'report.html'}",
+        )
+    _require_writable(output, db)
+    with queries.open_readonly(db) as reader:
+        made = _of_run(reader, run_id) if import_id is None else _of_import(reader, import_id)
+    _write(output, form(made))
+    if as_json:
+        print(json.dumps(_document(made, output), indent=2))
+    else:
+        print(printable(f"{output}: {made.title}; {made.headline}"))
+    return EXIT_OK
+
+
+def _of_run(reader: queries.Reader, run_id: int | None) -> ReportDocument:
+    run = _latest(reader) if run_id is None else reader.run(run_id)
+    material = Material(
+        run=run,
+        results=reader.results(run.id),
+        epoch=None if run.epoch_id is None else reader.epoch(run.epoch_id),
+        host="" if run.epoch_id is None else reader.host(run.epoch_id),
+        rates=_rates(reader, run.id),
+        ended_at=_ends(reader, run.id),
+        others=_others(reader, run),
+    )
+    return gather(material, written_at=time.time(), version=__version__)
+
+
+def _of_import(reader: queries.Reader, import_id: int) -> ReportDocument:
+    found = reader.import_reports(import_id)
+    record = next(one for one in reader.imports() if one.id == import_id)
+    return diary.gather(
+        found,
+        file=record.file,
+        machine_type=record.machine_type,
+        imported_at=record.at,
+        written_at=time.time(),
+        version=__version__,
+    )
+
+
+def _latest(reader: queries.Reader) -> RunRecord:
+    """The latest run that measured something; else the latest, to tell why it did not."""
+    runs = reader.runs(limit=50)
+    if not runs:
+        raise OperatorError("there are no runs yet", "start one: stripewright bench run smoke")
+    measured = reader.summaries(run.id for run in runs if run.state is not RunState.RUNNING)
+    return next((run for run in runs if measured.get(run.id)), runs[0])
+
+
+def _others(reader: queries.Reader, run: RunRecord) -> tuple[Past, ...]:
+    """The other runs of this suite on this target: some earlier ones, and the latest three."""
+    alike = [
+        one
+        for one in reader.runs(limit=_ALL, suite=run.suite)
+        # A run that was skipped ended before its epoch was known.
+        if one.target == run.target and one.epoch_id in {run.epoch_id, None}
+    ]
+    later = [one for one in alike if one.id > run.id][:3]
+    earlier = [one for one in alike if one.id < run.id][:_EARLIER]
+    results = reader.summaries(one.id for one in earlier)
+    return tuple(Past(one, results.get(one.id, ())) for one in reversed(later + earlier))
+
+
+def _rates(reader: queries.Reader, run_id: int) -> tuple[Rate, ...]:
+    """The samples. History dates each by the whole second in which it was taken, at its end:
+    half a second less is the middle of that uncertainty.
+    """
+    return tuple(
+        Rate(
+            at=one.at - 0.5,
+            seconds=one.seconds,
+            device=one.device,
+            read_bytes_per_s=one.read_bytes_per_s,
+            write_bytes_per_s=one.write_bytes_per_s,
+        )
+        for one in reader.series(run_id)
+    )
+
+
+def _ends(reader: queries.Reader, run_id: int) -> tuple[float, ...]:
+    """When each result was written; none if that is not known of every one."""
+    found = [at for at in reader.ends(run_id) if at is not None]
+    return tuple(found) if len(found) == len(reader.ends(run_id)) else ()
+
+
+def _document(made: ReportDocument, output: Path) -> dict[str, object]:
+    return {
+        "output": str(output),
+        "kind": made.kind,
+        "title": made.title,
+        "headline": made.headline,
+        "results": len(made.rows),
+        "valid": sum(row.valid for row in made.rows),
+        "size_bytes": output.stat().st_size,
+    }
+
+
+# ------------------------------------------------------------------------------- the file
+
+
+def _require_writable(output: Path, db: Path) -> None:
+    """:class:`UsageError` where a report must not or cannot go, before any work is done."""
+    if not output.parent.is_dir():
+        raise UsageError(
+            f"--output {output}: there is no directory {output.parent}", "make it, or name another"
+        )
+    try:
+        mode = output.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(
+            f"--output {output}: {os.strerror(error.errno or 0)}", "name another file"
+        ) from error
+    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+        raise UsageError(f"--output {output} is not a file", "name a file, or a new one")
+    if output.is_dir():
+        raise UsageError(f"--output {output} leads to a directory", "name a file in it")
+    if output.exists() and db.exists() and output.samefile(db):
+        raise UsageError(f"--output {output} is the history itself", "name another file")
+
+
+def _write(output: Path, text: str) -> None:
+    """Replace ``output`` in one step: nobody attaches half a report."""
+    try:
+        files.replace_text(output, text, durable=True)
+    except OSError as error:
+        raise OperatorError(
+            f"--output {output} cannot be written: {os.strerror(error.errno or 0)}",
+            "name a file where you may write and there is space",
+        ) from error

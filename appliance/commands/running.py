@@ -1,0 +1,132 @@
+"""``bench run``: run a suite, show how far it is, print what came of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from appliance import text
+from appliance.bench.efficiency import Efficiency, efficiencies
+from appliance.bench.progress import Progress, progress_json, progress_line
+from appliance.commands.measure import EXIT_OF_STATE, run_document, run_text
+from appliance.errors import UsageError
+
+if TYPE_CHECKING:
+    from appliance.bench.runner import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line names to be measured: at the most one of the first three."""
+
+    target: str | None = None
+    raw_read: str | None = None
+    raw_write: str | None = None
+    serial: str | None = None
+    members: bool = False
+
+
+def run(
+    suite_name: str, asked: Asked, *, db: Path, time_factor: float, as_json: bool, progress: str
+) -> int:
+    """Run a suite to its end, showing progress on stderr, and print its results.
+
+    ``progress`` is ``json`` for a JSON object a line and second, else a bar on a terminal.
+    """
+    from appliance.bench import runner
+    from appliance.bench.suitefile import find_suite
+    from appliance.history import queries
+
+    suite = find_suite(suite_name)
+    target = _target(asked)
+    show = ProgressLines() if progress == "json" else ProgressBar()
+    run_id = runner.run_suite(
+        suite, target=target, db=db, time_factor=time_factor, on_progress=show.show
+    )
+    show.finish()
+    with queries.open_readonly(db) as reader:
+        record, results = reader.run(run_id), reader.results(run_id)
+    each = efficiencies(results, record.members)
+    if as_json:
+        document = run_document(record, results)
+        document["stripe_efficiency"] = [_efficiency_document(one) for one in each]
+        print(json.dumps(document, indent=2))
+    else:
+        print(run_text(record, results))
+        for one in each:
+            print(_efficiency_text(one))
+    return EXIT_OF_STATE[record.state]
+
+
+def _target(asked: Asked) -> Target:
+    from appliance.bench import place, runner
+
+    if (asked.raw_write is None) != (asked.serial is None):
+        raise UsageError(
+            "--raw-write DEVICE and --serial SERIAL belong together",
+            "writing to a device destroys what is on it: type the serial of the disk, too",
+        )
+    if asked.members and (asked.raw_read is not None or asked.raw_write is not None):
+        raise UsageError(
+            "--members is for files on a stripe, and not for a device",
+            "name a directory on the stripe with --target",
+        )
+    if asked.raw_write is not None and asked.serial is not None:
+        return runner.Target(asked.raw_write, place.RAW_WRITE, serial=asked.serial)
+    if asked.raw_read is not None:
+        return runner.Target(asked.raw_read, place.RAW_READ)
+    directory = runner.default_target() if asked.target is None else asked.target
+    return runner.Target(directory, members=asked.members)
+
+
+def _efficiency_document(one: Efficiency) -> dict[str, object]:
+    return {
+        "job": one.job,
+        "direction": one.direction,
+        "stripe_iops": one.stripe_iops,
+        "member_iops": one.member_iops,
+        "share": one.share,
+    }
+
+
+def _efficiency_text(one: Efficiency) -> str:
+    return (
+        f"  {one.job} {one.direction}: the stripe does {one.share * 100:.0f} % of what its "
+        f"{len(one.member_iops)} members do alone "
+        f"({text.count(one.stripe_iops)} of {text.count(sum(one.member_iops.values()))} IOPS)"
+    )
+
+
+class ProgressBar:
+    """One changing line on a terminal, a line a phase otherwise."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._last_phase = ("", 0)
+
+    def show(self, progress: Progress) -> None:
+        phase = (progress.phase, progress.job_index)
+        if self._terminal:
+            width = shutil.get_terminal_size().columns
+            print(f"\r{progress_line(progress, width)}\x1b[K", end="", file=sys.stderr, flush=True)
+        elif phase != self._last_phase:
+            self._last_phase = phase
+            print(progress_line(progress, 100), file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        if self._terminal:
+            print(file=sys.stderr)
+
+
+class ProgressLines:
+    """A JSON object a line, for programs that follow."""
+
+    def show(self, progress: Progress) -> None:
+        print(progress_json(progress), file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        """Nothing: every line is whole."""

@@ -1,0 +1,160 @@
+"""The chapters of the page that are charts, each with its figures as a table. Pure."""
+
+from __future__ import annotations
+
+from appliance import text
+from appliance.report import charts, distributions, elements, svg, words
+from appliance.report.document import JobDetail, ReportDocument, Trend
+from appliance.report.markup import Markup, tag
+
+# A page with a chart for each of thousands of imported reports would open in no browser.
+MOST_JOBS = 64
+
+
+def timeline(report: ReportDocument) -> Markup:
+    title = "Throughput over time"
+    if report.timeline is None:
+        return elements.absent(title, report.missing.get("timeline"))
+    one = report.timeline
+    caption = f"Bytes a second of the measured device. {words.sampled(one)}"
+    if not one.bands:
+        caption += " When each job ran is not known."
+    phases = words.phases(one)
+    table = (
+        elements.data("Throughput", ("Job", "From", "To", "Read (mean)", "Written (mean)"), phases)
+        if phases
+        else (elements.data("Throughput", ("What", "Mean", "Lowest", "Highest"), words.ranges(one)))
+    )
+    return elements.section(
+        title,
+        elements.figure(
+            (charts.timeline(one, svg.WIDE), charts.timeline(one, svg.NARROW)), caption
+        ),
+        table,
+    )
+
+
+def latency(report: ReportDocument) -> Markup:
+    rows = report.rows[:MOST_JOBS]
+    wide = distributions.latency_drawings(rows, svg.WIDE)
+    if not wide:
+        return Markup()
+    narrow = distributions.latency_drawings(rows, svg.NARROW)
+    used = [p for p in words.PERCENTILES if any(row.percentile_ns(p) for row in rows)]
+    table = elements.data(
+        "Latency",
+        ("Job", *(words.percentile_name(percent) for percent in used)),
+        [
+            (
+                row.label + ("" if row.valid else " (invalid)"),
+                *(words.latency(row.percentile_ns(percent)) for percent in used),
+            )
+            for row in rows
+        ],
+    )
+    figures = [elements.figure(pair, "") for pair in zip(wide, narrow, strict=True)]
+    explained = tag(
+        "p",
+        "Logarithmic scale, the same for all jobs. The hill is the share of the I/Os at a latency; "
+        "the marks are percentiles. Dashed: an invalid result.",
+        class_="soft",
+    )
+    return elements.section("Latency", explained, *figures, table)
+
+
+def jobs(report: ReportDocument) -> Markup:
+    drawable = [one for one in report.details if one.whole is not None or one.shares]
+    if not drawable:
+        return Markup()
+    shown = drawable[:MOST_JOBS]
+    notes = []
+    if reason := report.missing.get("members"):
+        notes.append(f"Members are not compared: {reason}.")
+    if len(shown) < len(drawable):
+        notes.append(f"These are the first {len(shown)} of {len(drawable)} results.")
+    return elements.section(
+        "Job by job",
+        *(tag("p", note, class_="soft") for note in notes),
+        *(_job(one) for one in shown),
+    )
+
+
+def _job(detail: JobDetail) -> Markup:
+    row = detail.row
+    glyph, word, tone = words.verdict(row)
+    figures, tables = [], []
+    if (chart := charts.over_time(detail)) is not None and detail.whole is not None:
+        caption = words.sampled(detail.whole) if detail.whole.is_downsampled else ""
+        figures.append(elements.figure((chart,), caption))
+        ranges = words.ranges(detail.whole)
+        if detail.members is not None:
+            ranges += words.ranges(detail.members)
+        tables.append(elements.data("Throughput", ("Device", "Mean", "Lowest", "Highest"), ranges))
+    if (chart := charts.balance(detail)) is not None:
+        figures.append(elements.figure((chart,), ""))
+        tables.append(
+            elements.data(
+                "Members",
+                ("Member", "Bytes", "I/Os", "Await"),
+                [
+                    (
+                        one.member,
+                        words.size(one.size_bytes),
+                        f"{one.ios:,}",
+                        words.latency(None if one.await_ms is None else one.await_ms * 1e6),
+                    )
+                    for one in detail.shares
+                ],
+            )
+        )
+    return tag(
+        "article",
+        tag(
+            "h3",
+            f"{row.label} ",
+            tag("span", " ".join((glyph, word, *words.codes(row.findings))), class_=tone),
+            " ",
+            tag("small", "; ".join(part for part in (row.asked, row.where) if part)),
+        ),
+        tag("div", *figures, class_="pair"),
+        *tables,
+    )
+
+
+def trends(report: ReportDocument) -> Markup:
+    if report.kind != "run":
+        return Markup()
+    title = "Earlier runs"
+    told = elements.bullets(report.history) if report.history else Markup()
+    if not report.trends:
+        return elements.section(
+            title, tag("p", f"{elements.sentence(report.missing.get('trend', ''))}"), told
+        )
+    explained = tag(
+        "p",
+        "Each mark is one run, in order; the last is this run. Crosses are invalid results. Below, "
+        "the shade is the interval that the next run falls into if nothing changed.",
+        class_="soft",
+    )
+    return elements.section(
+        title,
+        told,
+        explained,
+        tag("div", *(_trend(one) for one in report.trends), class_="many"),
+    )
+
+
+def _trend(one: Trend) -> Markup:
+    rows = [
+        (
+            str(point.run_id),
+            text.moment(point.at),
+            words.iops(point.iops) if point.valid else f"{words.iops(point.iops)} (invalid)",
+        )
+        for point in one.points
+    ]
+    return tag(
+        "div",
+        elements.figure((distributions.trend_drawing(one),), words.trend(one)),
+        elements.data("Runs", ("Run", "Began", "IOPS"), rows),
+    )

@@ -1,0 +1,121 @@
+"""The diaries whose conclusions were wrong: what each of their reports proves."""
+
+from __future__ import annotations
+
+import pytest
+
+from appliance.bench import capability, validity
+from tests.unit.legacies import DIARIES, codes, of_file
+
+I3 = of_file(DIARIES / "i3-single-and-stripe.txt")
+M5D = of_file(DIARIES / "m5d-psync-and-ebs.txt")
+
+
+def test_each_report_of_the_i3_diary_is_there_and_the_mixed_one_has_two_results() -> None:
+    assert len({one.line for one in I3}) == 10
+    assert [one.evidence.direction for one in I3].count("read") == 6
+    assert len(I3) == 11
+    assert {one.evidence.machine_type for one in I3} == {"i3.4xlarge"}
+    assert {one.evidence.block_size_bytes for one in I3} == {4096, 16384}
+
+
+@pytest.mark.parametrize(("at", "corrected"), [(1, 121_900), (3, 412_300)])
+def test_reads_of_the_other_single_disk_are_blocked_and_corrected(at: int, corrected: int) -> None:
+    read = I3[at]
+    assert not read.valid
+    assert {"COVERAGE", "TARGET"} <= set(codes(read))
+    assert validity.corrected_iops(read.findings) == pytest.approx(corrected, rel=0.005)
+    assert (read.evidence.device, read.evidence.expected) == ("nvme0n1", ("nvme1n1",))
+    assert "the first report on /mnt/p_iops_vol0" in read.evidence.expected_why
+
+
+def test_the_stripe_is_valid_at_its_published_limit_and_twice_a_disk() -> None:
+    stripe = [one for one in I3 if one.evidence.device == "md0"]
+    assert len({one.line for one in stripe}) == 6
+    assert all(one.valid and not one.findings for one in stripe)
+    assert all(one.evidence.members == ("nvme0n1", "nvme1n1") for one in stripe)
+    read = stripe[1]
+    assert (read.evidence.rw, read.evidence.block_size_bytes) == ("randread", 4096)
+    assert capability.percent_of_published(read.evidence) == pytest.approx(99, abs=1)
+    single = validity.corrected_iops(I3[3].findings)
+    assert single is not None
+    assert read.evidence.iops is not None
+    assert read.evidence.iops / single == pytest.approx(2.00, abs=0.005)
+
+
+def test_writes_on_the_first_disk_are_valid() -> None:
+    assert [one.valid for one in (I3[0], I3[2])] == [True, True]
+
+
+def test_every_report_of_the_m5d_diary_is_there() -> None:
+    assert len(M5D) == 14
+    assert [one.evidence.block_size_bytes for one in M5D] == [
+        *(64 * 1024,) * 4,
+        4 * 1024**2,
+        64 * 1024,
+        *(1024 * kib for kib in (32, 128, 256)),
+        4 * 1024**2,
+        32 * 1024,
+        *(4 * 1024**2,) * 3,
+    ]
+
+
+def test_bandwidth_is_in_1024_units_and_may_have_thousands_separators() -> None:
+    assert M5D[0].evidence.bandwidth_bytes == 586_774 * 1024
+    assert M5D[1].evidence.bandwidth_bytes == 131_901 * 1024
+    assert M5D[6].evidence.bandwidth_bytes == 487_812 * 1024
+
+
+def test_psync_that_was_asked_for_eight_is_blocked_by_depth() -> None:
+    asked = [one for one in M5D if one.evidence.iodepth == 8]
+    assert len(asked) == 3
+    assert all("DEPTH" in codes(one) for one in asked)
+    others = [one for one in M5D if one.evidence.iodepth != 8]
+    assert all(one.valid for one in others), [codes(one) for one in others]
+
+
+def test_the_interrupted_run_is_short_and_its_broken_lines_are_whole() -> None:
+    run = M5D[3]
+    assert codes(run)[:1] == ["SHORT"]
+    assert run.evidence.ended == "fio was ended by signal 2"
+    # The command is broken behind "--time_based --", the statistics in "93.8|2%".
+    assert run.evidence.runtime_asked_ms == 180_000
+    assert len(run.evidence.members) == 6
+    # Broken between two options.
+    assert M5D[12].evidence.runtime_asked_ms == 60_000
+
+
+def test_the_m5d_stripes_warn_of_a_member_without_calling_it_bad() -> None:
+    stripes = [one for one in M5D if one.evidence.device == "md1"]
+    assert [one.evidence.machine_type for one in stripes] == ["m5d.4xlarge", "m5d.8xlarge"]
+    for one in stripes:
+        member = next(finding for finding in one.findings if finding.code == "MEMBER")
+        assert member.severity == "warn"
+        assert one.valid
+        assert one.evidence.capability is not None
+        assert one.evidence.capability.kind == "instance-store"
+
+
+def test_other_machines_and_volumes_on_the_same_directory_are_no_wrong_target() -> None:
+    assert not any("TARGET" in codes(one) for one in M5D)
+
+
+def test_reports_cut_to_their_summary_have_what_it_says_and_no_more() -> None:
+    cut = M5D[6]
+    assert cut.evidence.truncated
+    assert (cut.evidence.engine, cut.evidence.iodepth, cut.evidence.jobs) == ("psync", 1, None)
+    assert cut.evidence.iops == pytest.approx(487_812 / 32)
+    assert (cut.evidence.runtime_ms, cut.evidence.runtime_asked_ms) == (60_003, None)
+    assert (cut.evidence.latency_mean_ns, cut.evidence.percentiles_ns) == (None, None)
+    # The command of the report before it is not this one's.
+    assert cut.evidence.target == ""
+
+
+def test_volumes_stated_in_a_heading_give_the_limit() -> None:
+    cut, whole, stripe = M5D[6], M5D[9], M5D[13]
+    assert cut.evidence.capability is not None
+    assert cut.evidence.capability.iops == pytest.approx(15_000)
+    assert [codes(one) for one in (cut, whole, stripe)] == [["CAP"]] * 3
+    assert stripe.evidence.capability is not None
+    assert stripe.evidence.capability.kind == "network"
+    assert len(stripe.evidence.members) == 6

@@ -1,0 +1,56 @@
+"""What is taken into account of the disks while a job runs."""
+
+import struct
+
+from appliance.bench import logpage
+from appliance.bench.measuring import relevant
+from appliance.bench.target import Devices
+from appliance.model import Counters
+
+STRIPE = Devices("md0", ("nvme1n1", "nvme2n1"))
+
+
+def did(device: str, read_bytes: int = 0, write_bytes: int = 0) -> Counters:
+    return Counters(device, 0, read_bytes, 0, 0, write_bytes, 0, 0, 0)
+
+
+def test_another_disk_counts_only_if_it_may_have_done_the_targets_work():
+    own = [did("md0", 2000), did("nvme1n1", 1000), did("nvme2n1", 1000)]
+    quiet, busy = did("nvme0n1", 100, 100), did("nvme3n1", 0, 300)
+    assert relevant([*own, quiet, busy], STRIPE) == (*own, busy)
+    # The stripe did nothing, and the root disk something: that is the point of it.
+    idle = [did("md0"), did("nvme1n1"), did("nvme2n1")]
+    assert relevant([*idle, quiet], STRIPE) == (*idle, quiet)
+    assert relevant([did("nvme0n1")], STRIPE) == ()
+
+
+def test_the_log_page_is_asked_for_as_a_whole_and_by_its_number():
+    command = logpage.command(0x1122334455667788)
+    assert len(command) == 72
+    opcode, _, _, namespace = struct.unpack_from("<BBHI", command)
+    assert (opcode, namespace) == (0x02, 1)
+    (address,) = struct.unpack_from("<Q", command, 24)
+    length, word10 = struct.unpack_from("<II", command, 36)
+    assert address == 0x1122334455667788
+    assert length == 4096
+    # 1024 dwords, counted from zero, of log page 0xD0.
+    assert word10 == 1023 << 16 | 0xD0
+
+
+def test_only_disks_that_are_ec2s_by_their_model_are_asked(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(logpage, "_log_page", lambda node: asked.append(node.name) or b"")
+    for name, model in (("nvme1n1", "Amazon Elastic Block Store   "), ("nvme2n1", "Other")):
+        (tmp_path / name / "device").mkdir(parents=True)
+        (tmp_path / name / "device/model").write_text(model + "\n")
+    disks = ("nvme1n1", "nvme2n1", "vda")
+    assert logpage.read_exceeded(disks, sys_block=tmp_path, dev=tmp_path) == {}
+    assert asked == ["nvme1n1"]
+
+
+def test_a_disk_that_does_not_answer_is_passed_over(tmp_path):
+    (tmp_path / "nvme1n1/device").mkdir(parents=True)
+    (tmp_path / "nvme1n1/device/model").write_text("Amazon EC2 NVMe Instance Storage\n")
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/nvme1n1").write_text("a file answers to no admin command")
+    assert logpage.read_exceeded(("nvme1n1",), sys_block=tmp_path, dev=tmp_path / "dev") == {}

@@ -1,0 +1,126 @@
+"""NVMe log page 0xD0: pages put together by hand, and nodes that do not give one."""
+
+import ctypes
+import struct
+
+import pytest
+
+from appliance.bench import logpage, provisioned
+from appliance.bench.provisioned import decode, since
+from appliance.model import Provisioned
+
+EBS, LOCAL = 0x3C23B510, 0xEC2C0D7E
+
+
+def page(magic: int, *exceeded: int, size: int = 4096) -> bytes:
+    """Magic, version, six totals, then the four counters at byte 56, the queue, the rest."""
+    head = struct.pack("<II6Q4QQ", magic, 1, 11, 12, 13, 14, 15, 16, *exceeded, 17)
+    return head.ljust(size, b"\xff")
+
+
+def test_an_ebs_volume_tells_its_own_limits_and_the_machines():
+    found = decode(page(EBS, 1, 2, 3, 4))
+    assert found is not None
+    assert found.limits == Provisioned(
+        volume_iops_us=1, volume_throughput_us=2, instance_iops_us=3, instance_throughput_us=4
+    )
+
+
+def test_a_local_disk_keeps_its_own_limits_where_ebs_keeps_the_machines():
+    found = decode(page(LOCAL, 0, 0, 30, 40))
+    assert found is not None
+    assert found.limits == Provisioned(volume_iops_us=30, volume_throughput_us=40)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        page(EBS, 1, 2, 3, 4)[:87],
+        page(0, 1, 2, 3, 4),
+        page(0x10B5233C, 1, 2, 3, 4),  # the magic number the other way round
+        bytes(4096),
+        b"\xff" * 4096,
+    ],
+)
+def test_another_page_or_half_a_page_is_nothing(raw):
+    assert decode(raw) is None
+
+
+def test_as_many_bytes_as_are_needed_are_enough():
+    assert decode(page(EBS, 1, 2, 3, 4)[:88]) is not None
+
+
+def reading(magic: int = EBS, *exceeded: int) -> provisioned.Exceeded:
+    found = decode(page(magic, *exceeded))
+    assert found is not None
+    return found
+
+
+def test_what_was_exceeded_between_two_readings():
+    before = {"nvme1n1": reading(EBS, 100, 200, 300, 400)}
+    after = {"nvme1n1": reading(EBS, 1_100, 200, 300, 2_400)}
+    assert since(before, after) == Provisioned(volume_iops_us=1_000, instance_throughput_us=2_000)
+
+
+def test_of_several_disks_the_longest():
+    before = {name: reading(EBS, 0, 0, 0, 0) for name in ("nvme1n1", "nvme2n1")}
+    after = {"nvme1n1": reading(EBS, 5, 0, 0, 9), "nvme2n1": reading(EBS, 7, 1, 0, 3)}
+    assert since(before, after) == Provisioned(7, 1, 0, 9)
+
+
+def test_counters_that_went_back_are_of_another_disk():
+    before = {"nvme1n1": reading(EBS, 100, 0, 0, 0), "nvme2n1": reading(EBS, 1, 1, 1, 1)}
+    after = {"nvme1n1": reading(EBS, 99, 5, 5, 5), "nvme2n1": reading(EBS, 3, 1, 1, 1)}
+    assert since(before, after) == Provisioned(volume_iops_us=2)
+    assert since(before, {"nvme1n1": after["nvme1n1"]}) is None
+
+
+def test_a_disk_that_was_not_read_twice_tells_nothing():
+    one = {"nvme1n1": reading(EBS, 1, 1, 1, 1)}
+    assert since({}, one) is None
+    assert since(one, {}) is None
+    assert since(one, {"nvme1n1": reading(LOCAL, 5, 5, 5, 5)}) is None
+
+
+@pytest.fixture
+def ec2(tmp_path):
+    """A volume of EBS and somebody else's drive; both nodes are plain files."""
+    for name, model in (
+        ("nvme3n1", "Amazon Elastic Block Store              "),
+        ("nvme4n1", "Samsung SSD 970 EVO Plus 1TB"),
+    ):
+        (tmp_path / name / "device").mkdir(parents=True)
+        (tmp_path / name / "device/model").write_text(f"{model}\n")
+        (tmp_path / "dev").mkdir(exist_ok=True)
+        (tmp_path / "dev" / name).write_bytes(page(EBS, 1, 2, 3, 4))
+    return {"sys_block": tmp_path, "dev": tmp_path / "dev"}
+
+
+def test_a_node_that_gives_no_log_page(ec2):
+    # a plain file answers no ioctl
+    assert logpage.read_exceeded(("nvme3n1", "nvme4n1", "nvme9n1", "sda"), **ec2) == {}
+
+
+def test_the_command_that_is_sent_is_get_log_page_and_only_to_ec2s_disks(ec2, monkeypatch):
+    sent = []
+
+    def ioctl(_descriptor: int, request: int, argument: bytearray) -> int:
+        assert request == 0xC0484E41
+        sent.append(bytes(argument))
+        (address,) = struct.unpack_from("<Q", argument, 24)
+        ctypes.memmove(address, page(EBS, 1, 2, 3, 4), 4096)
+        return 0
+
+    monkeypatch.setattr(logpage.fcntl, "ioctl", ioctl)
+    found = logpage.read_exceeded(("nvme3n1", "nvme4n1"), **ec2)
+    assert {disk: one.limits for disk, one in found.items()} == {"nvme3n1": Provisioned(1, 2, 3, 4)}
+    (command,) = sent
+    assert len(command) == 72
+    opcode, flags, _, namespace = struct.unpack_from("<BBHI", command)
+    assert (opcode, flags, namespace) == (0x02, 0, 1)
+    data_bytes, dword_10, dword_11 = struct.unpack_from("<III", command, 36)
+    assert data_bytes == 4096
+    assert dword_10 & 0xFF == 0xD0
+    assert (dword_10 >> 16) + 1 == 4096 // 4
+    assert dword_11 == 0
