@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from appliance.bench.volumes import Volume, bounds
+from appliance.bench.figures.volumes import Volume, bounds
 from appliance.data import disk_count, instance_type, limits
 from appliance.model import Capability, DiskKind, Evidence, JobResult
 

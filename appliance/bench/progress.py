@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from appliance.bench.minutes import Minute
+from appliance.bench.figures.minutes import Minute
 from appliance.bench.suite import RESERVED_NAMES
 from appliance.model import Sample
 

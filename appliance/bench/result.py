@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.bench import capability, fio, validity
-from appliance.bench.target import Devices
+from appliance.bench.running.target import Devices
 from appliance.model import (
     Capability,
     Counters,

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.bench import environment, execution, leftovers
-from appliance.bench import raw as rawdevice
-from appliance.bench.place import FILESYSTEM, RAW_READ, RAW_WRITE, Files, Place, Raw
 from appliance.bench.precondition import absolute_target, private_directory
 from appliance.bench.progress import Progress
-from appliance.bench.quiet import Patience
-from appliance.bench.run import Run
-from appliance.bench.signals import StopSignals
+from appliance.bench.running import environment, execution, leftovers
+from appliance.bench.running import raw as rawdevice
+from appliance.bench.running.place import FILESYSTEM, RAW_READ, RAW_WRITE, Files, Place, Raw
+from appliance.bench.running.quiet import Patience
+from appliance.bench.running.run import Run
+from appliance.bench.running.signals import StopSignals
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.history.store import History
 from appliance.model import RunState, Suite

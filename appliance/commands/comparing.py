@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import text
-from appliance.bench import comparison, interval, selection
-from appliance.bench.comparison import Key, Observation, Row, Side
+from appliance.bench.figures import comparison, interval, selection
+from appliance.bench.figures.comparison import Key, Observation, Row, Side
 from appliance.errors import EXIT_OK, OperatorError
 from appliance.history import histogram, queries, series
 from appliance.model import RunRecord

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from appliance import text
-from appliance.bench.efficiency import Efficiency, efficiencies
+from appliance.bench.figures.efficiency import Efficiency, efficiencies
 from appliance.bench.progress import Progress, progress_json, progress_line
 from appliance.commands.measure import EXIT_OF_STATE, run_document, run_text
 from appliance.errors import UsageError
@@ -63,7 +63,8 @@ def run(
 
 
 def _target(asked: Asked) -> Target:
-    from appliance.bench import place, runner
+    from appliance.bench import runner
+    from appliance.bench.running import place
 
     if (asked.raw_write is None) != (asked.serial is None):
         raise UsageError(

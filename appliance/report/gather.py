@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance import text
-from appliance.bench.efficiency import efficiencies
+from appliance.bench.figures.efficiency import efficiencies
 from appliance.model import EpochRecord, JobResult, RunRecord, RunState
 from appliance.report import rates, surroundings
 from appliance.report.document import (

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from appliance.bench import fio, quiet, runner, sampler
+from appliance.bench import fio, runner, sampler
+from appliance.bench.running import quiet
 from appliance.bench.suite import parse_suite
 from appliance.history import queries
 from appliance.model import Suite

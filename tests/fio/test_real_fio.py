@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from appliance.bench import fio as fio_module
-from appliance.bench import live, precondition, quiet, runner
+from appliance.bench import precondition, runner
+from appliance.bench.running import live, quiet
 from appliance.bench.suite import load_suite, parse_suite
 from appliance.errors import OperatorError, ProgramMissing, Refused, UsageError
 from appliance.history import queries

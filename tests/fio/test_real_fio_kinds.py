@@ -19,11 +19,13 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import members, place, precondition, preparing, quiet, raw, runner, steady
-from appliance.bench.efficiency import efficiencies
-from appliance.bench.stripes import Stripe
+from appliance.bench import precondition, runner
+from appliance.bench.figures import steady
+from appliance.bench.figures.efficiency import efficiencies
+from appliance.bench.figures.stripes import Stripe
+from appliance.bench.running import members, place, preparing, quiet, raw
+from appliance.bench.running.target import Devices
 from appliance.bench.suite import load_suite, parse_suite
-from appliance.bench.target import Devices
 from appliance.errors import Refused
 from appliance.history import queries
 from appliance.model import JobResult, RunRecord, RunState, Suite

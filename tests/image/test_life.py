@@ -135,7 +135,7 @@ def test_reboot_assembles_the_same_array_in_the_same_epoch(life: Life) -> None:
         ["systemctl", "--no-ask-password", "stop", "ssh.service"],
         ["systemctl", "--no-ask-password", "restart", SUITE],
         ["systemctl", "--no-ask-password", "start", "stripewright-assemble.service"],
-        ["systemctl", "--no-ask-password", "start", "stripewright-bench@full.service"],
+        ["systemctl", "--no-ask-password", "start", "stripewright-bench@mine.toml.service"],
         ["systemctl", "--no-ask-password", "start", "stripewright-bench@smoke/../x.service"],
         ["systemctl", "--no-ask-password", "isolate", SUITE],
         ["systemctl", "--no-ask-password", "kill", SUITE],

@@ -13,9 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from appliance.bench import members, place, preparing, quiet, runner, steady
+from appliance.bench import runner
+from appliance.bench.figures import steady
+from appliance.bench.running import members, place, preparing, quiet
+from appliance.bench.running.target import devices_of
 from appliance.bench.suite import parse_suite
-from appliance.bench.target import devices_of
 from appliance.errors import OperatorError
 from appliance.history import queries
 from tests.lab import rack

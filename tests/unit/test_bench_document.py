@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import environment
 from appliance.bench.document import result_to_json, run_to_json
+from appliance.bench.figures.minutes import Minute
 from appliance.bench.fio import DirectionReport, FioReport
-from appliance.bench.minutes import Minute
 from appliance.bench.progress import Progress, progress_json, progress_line
 from appliance.bench.result import to_result
-from appliance.bench.target import Devices
+from appliance.bench.running import environment
+from appliance.bench.running.target import Devices
 from appliance.errors import OperatorError
 from appliance.model import Counters, DiskKind, Job, RunRecord, RunState, Sample
 

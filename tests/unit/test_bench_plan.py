@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.bench import fio, minutes, schedule, slices, stripes
-from appliance.bench.efficiency import efficiencies
-from appliance.bench.place import RAW_READ, RAW_WRITE, Raw, jobs_for
-from appliance.bench.preparing import settles
-from appliance.bench.raw import RawDevice
+from appliance.bench import fio
+from appliance.bench.figures import minutes, slices, stripes
+from appliance.bench.figures.efficiency import efficiencies
+from appliance.bench.running import schedule
+from appliance.bench.running.place import RAW_READ, RAW_WRITE, Raw, jobs_for
+from appliance.bench.running.preparing import settles
+from appliance.bench.running.raw import RawDevice
+from appliance.bench.running.target import Devices
 from appliance.bench.suite import load_suite
-from appliance.bench.target import Devices
 from appliance.errors import Refused
 from appliance.model import Finding, JobResult, Sample, Severity
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from appliance.bench.capability import Volume, one_kind, percent_of_published, published
-from appliance.bench.volumes import bounds
+from appliance.bench.figures.volumes import bounds
 from appliance.data import instance_types, limits
 from appliance.model import Capability, DiskKind, Evidence
 from tests.unit import diary

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from appliance.bench import comparison, selection
-from appliance.bench.comparison import Key, Observation
+from appliance.bench.figures import comparison, selection
+from appliance.bench.figures.comparison import Key, Observation
 from appliance.errors import UsageError
 from appliance.model import Finding, Severity
 from tests.unit.histories import report

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import leftovers, runner
+from appliance.bench import runner
 from appliance.bench.precondition import private_directory
+from appliance.bench.running import leftovers
 from appliance.bench.suite import load_suite
 from appliance.history.store import History
 

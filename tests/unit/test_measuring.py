@@ -2,9 +2,9 @@
 
 import struct
 
-from appliance.bench import logpage
-from appliance.bench.measuring import relevant
-from appliance.bench.target import Devices
+from appliance.bench.running import logpage
+from appliance.bench.running.measuring import relevant
+from appliance.bench.running.target import Devices
 from appliance.model import Counters
 
 STRIPE = Devices("md0", ("nvme1n1", "nvme2n1"))

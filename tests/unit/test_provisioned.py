@@ -5,8 +5,9 @@ import struct
 
 import pytest
 
-from appliance.bench import logpage, provisioned
-from appliance.bench.provisioned import decode, since
+from appliance.bench.figures import provisioned
+from appliance.bench.figures.provisioned import decode, since
+from appliance.bench.running import logpage
 from appliance.model import Provisioned
 
 EBS, LOCAL = 0x3C23B510, 0xEC2C0D7E

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import conditions, members, raw
-from appliance.bench.target import Devices
+from appliance.bench.running import conditions, members, raw
+from appliance.bench.running.target import Devices
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.model import Disk, Mark, MarkState, Signature
 

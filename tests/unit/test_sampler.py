@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.bench import host, quiet, sampler
-from appliance.bench.target import Devices, devices_of, disk_kinds
+from appliance.bench import sampler
+from appliance.bench.running import host, quiet
+from appliance.bench.running.target import Devices, devices_of, disk_kinds
 from appliance.model import Counters, DiskKind
 
 LINE = "  100  2  800  30  50  1  400  20  3  40  55  0 0 0 0 0 0\n"

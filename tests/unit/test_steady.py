@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.bench import steady
+from appliance.bench.figures import steady
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from appliance.bench import fio, legacy, result, sampler, slices, validity
-from appliance.bench.target import Devices
+from appliance.bench import fio, legacy, result, sampler, validity
+from appliance.bench.figures import slices
+from appliance.bench.running.target import Devices
 from appliance.model import (
     Capability,
     Counters,

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from appliance.bench import host, sampler, target
+from appliance.bench import sampler
+from appliance.bench.running import host, target
 from appliance.model import Counters, Sample
 
 MIB = 1024 * 1024
@@ -252,7 +253,7 @@ def _run(argv: Sequence[str], place: Place, case: Case) -> _Seen:
 
 
 def _ended(seen: _Seen) -> str:
-    """In the words of :attr:`appliance.bench.execution.Ended.in_words`."""
+    """In the words of :attr:`appliance.bench.running.execution.Ended.in_words`."""
     if seen.returncode == 0:
         return ""
     if seen.returncode < 0:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from appliance.bench.figures.volumes import Volume
 from appliance.bench.legacy import asked, prose, storage
 from appliance.bench.legacy.asked import Asked, JobFile
-from appliance.bench.volumes import Volume
 from appliance.model import DiskKind
 
 # A diary of more mounts or arrays than this is not kept track of.

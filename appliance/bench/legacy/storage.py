@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from appliance.bench.figures.volumes import Volume
 from appliance.bench.legacy import units
-from appliance.bench.volumes import Volume
 from appliance.data.limits import MIB
 
 _LONGEST_LINE = 2000

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from appliance.bench import steady
+from appliance.bench.figures import steady
 from appliance.model import Evidence, Finding, Severity
 
 CODE = "STEADY"
 
 
 def judge(evidence: Evidence) -> Finding | None:
-    """The SNIA rule (:mod:`appliance.bench.steady`) over the job's last five slices.
+    """The SNIA rule (:mod:`appliance.bench.figures.steady`) over the job's last five slices.
 
     Fewer are no evidence.
     """

@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from appliance.bench import interval
+from appliance.bench.figures import interval
 
 # These submit one I/O and wait for it: an iodepth above 1 is ignored (fio's HOWTO, iodepth=).
 _ONE_AT_A_TIME = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from appliance.bench import fio
 from appliance.bench.precondition import PrivateDirectory
-from appliance.bench.raw import RawDevice
+from appliance.bench.running.raw import RawDevice
+from appliance.bench.running.target import Devices, devices_of
 from appliance.bench.suite import file_count, only_reads
-from appliance.bench.target import Devices, devices_of
 from appliance.errors import Refused
 from appliance.model import Job, Suite
 

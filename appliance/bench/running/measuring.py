@@ -6,14 +6,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appliance.bench import execution, fio, host, logpage, provisioned, sampler, slices
-from appliance.bench.live import Live
-from appliance.bench.place import RAW_READ, Place
-from appliance.bench.preparing import GRACE_SECONDS
+from appliance.bench import fio, sampler
+from appliance.bench.figures import provisioned, slices
 from appliance.bench.result import to_result
-from appliance.bench.schedule import Measurement
+from appliance.bench.running import execution, host, logpage
+from appliance.bench.running.live import Live
+from appliance.bench.running.place import RAW_READ, Place
+from appliance.bench.running.preparing import GRACE_SECONDS
+from appliance.bench.running.schedule import Measurement
+from appliance.bench.running.target import Devices, disk_kinds
 from appliance.bench.suite import ACCESS_PATTERNS
-from appliance.bench.target import Devices, disk_kinds
 from appliance.errors import OperatorError
 from appliance.model import Counters, JobResult, Suite
 from appliance.storage.probe.kernel import Kernel

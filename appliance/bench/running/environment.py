@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import paths
-from appliance.bench.target import Devices
+from appliance.bench.running.target import Devices
 from appliance.errors import OperatorError
 
 

@@ -6,7 +6,10 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 
-from appliance.bench import (
+from appliance.bench import sampler
+from appliance.bench.figures import steady
+from appliance.bench.progress import Progress
+from appliance.bench.running import (
     conditions,
     environment,
     execution,
@@ -14,15 +17,12 @@ from appliance.bench import (
     members,
     preparing,
     quiet,
-    sampler,
-    steady,
 )
-from appliance.bench.live import Live
-from appliance.bench.place import RAW_READ, Files, Place, Raw, jobs_for
-from appliance.bench.progress import Progress
-from appliance.bench.quiet import Patience
-from appliance.bench.schedule import Measurement, schedule
-from appliance.bench.signals import Stopped, StopSignals
+from appliance.bench.running.live import Live
+from appliance.bench.running.place import RAW_READ, Files, Place, Raw, jobs_for
+from appliance.bench.running.quiet import Patience
+from appliance.bench.running.schedule import Measurement, schedule
+from appliance.bench.running.signals import Stopped, StopSignals
 from appliance.bench.suite import scaled
 from appliance.errors import OperatorError, Refused
 from appliance.history.store import History

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from appliance import paths
-from appliance.bench.target import Devices
+from appliance.bench.running.target import Devices
 from appliance.storage.probe.kernel import parse_mountinfo, read_text
 
 # Attributes of /sys/class/block/DEVICE/queue (Documentation/ABI/stable/sysfs-block).

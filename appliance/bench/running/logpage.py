@@ -13,7 +13,7 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
-from appliance.bench.provisioned import LOG_PAGE_ID, PAGE_BYTES, Exceeded, decode
+from appliance.bench.figures.provisioned import LOG_PAGE_ID, PAGE_BYTES, Exceeded, decode
 from appliance.storage.probe.kernel import read_text
 
 # NVME_IOCTL_ADMIN_CMD of linux/nvme_ioctl.h: _IOWR('N', 0x41, struct nvme_passthru_cmd).

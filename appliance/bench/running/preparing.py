@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from appliance.bench import execution, fio, steady
-from appliance.bench.live import Live
-from appliance.bench.place import Files, Place, Raw
+from appliance.bench import fio
+from appliance.bench.figures import steady
+from appliance.bench.running import execution
+from appliance.bench.running.live import Live
+from appliance.bench.running.place import Files, Place, Raw
 from appliance.bench.suite import ACCESS_PATTERNS, only_reads, scaled
 from appliance.errors import OperatorError
 from appliance.model import Job, Suite

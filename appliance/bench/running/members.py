@@ -1,6 +1,6 @@
 """Each disk of a stripe alone: what the stripe's own figure is set beside.
 
-Only reads, and only where the test files lie (see :mod:`appliance.bench.stripes`).
+Only reads, and only where the test files lie (see :mod:`appliance.bench.figures.stripes`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from appliance.bench import raw, stripes
-from appliance.bench.place import Files, Place, Raw
-from appliance.bench.stripes import Stripe
-from appliance.bench.target import Devices
+from appliance.bench.figures import stripes
+from appliance.bench.figures.stripes import Stripe
+from appliance.bench.running import raw
+from appliance.bench.running.place import Files, Place, Raw
+from appliance.bench.running.target import Devices
 from appliance.errors import Refused
 from appliance.model import Suite
 from appliance.storage.probe.kernel import read_text
@@ -44,7 +45,7 @@ def opened(place: Place, suite: Suite) -> Iterator[dict[str, Raw]]:
     """A place to read from for each member of the stripe under ``place``, by kernel name.
 
     The test files must have been written. Raises what :func:`require_stripe` and
-    :func:`appliance.bench.raw.open_to_read` raise.
+    :func:`appliance.bench.running.raw.open_to_read` raise.
     """
     files, stripe = require_stripe(place)
     extents = [

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appliance.bench import comparison, validity
-from appliance.bench.comparison import Key, Observation
+from appliance.bench import validity
+from appliance.bench.figures import comparison
+from appliance.bench.figures.comparison import Key, Observation
 from appliance.errors import UsageError
 from appliance.model import JobResult, Judged, RunRecord
 

@@ -10,12 +10,12 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 
-from appliance.bench.minutes import Minutes
+from appliance.bench.figures.minutes import Minutes
 from appliance.bench.progress import Progress
+from appliance.bench.running.schedule import Measurement, seconds
+from appliance.bench.running.signals import StopSignals
+from appliance.bench.running.target import Devices
 from appliance.bench.sampler import Sampler
-from appliance.bench.schedule import Measurement, seconds
-from appliance.bench.signals import StopSignals
-from appliance.bench.target import Devices
 from appliance.errors import OperatorError
 from appliance.history.format import HistoryBusyError
 from appliance.history.store import History

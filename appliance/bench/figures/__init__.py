@@ -1,0 +1,1 @@
+"""Arithmetic on what was measured: pure, no program, no file."""
