@@ -42,7 +42,7 @@ lab: $(VENV)/ready ## The scenario catalogue and some kill points, on real md, L
 
 soak: setup ## Kill every step everywhere, many random inventories, the catalogue again (an hour or two)
 	$(PYTHON) -m tests.lab.kills.host --json $(CACHE)/kills.json
-	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest -q -n auto tests/unit/test_planner_properties.py
+	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest -q -n auto tests/unit/test_planner_properties.py tests/unit/test_legacy_robust.py
 	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
 	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
 	$(PYTHON) -m tests.fio.kills --moments 200 --json $(CACHE)/history-kills.json
