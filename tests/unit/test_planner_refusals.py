@@ -112,6 +112,35 @@ def test_a_logical_volume_that_is_not_as_declared(facts: dict[str, object], frag
     refused(decide(seen, LVM), fragment)
 
 
+@pytest.mark.parametrize(
+    ("note", "decision"),
+    [
+        ("LVM volume 'stripewright--scratch-scratch'", Decision.NOTHING),
+        ("LVM volume 'stripewright--scratch-other'", Decision.REFUSE),
+    ],
+)
+def test_a_killed_extension_may_hold_disks_on_which_the_volume_is_not(
+    note: str, decision: Decision
+) -> None:
+    # lvextend loads device-mapper's table before it writes the group.
+    ours = "LVM volume 'stripewright--scratch-scratch'"
+    disks = tuple(
+        replace(one, holders=("dm-0",), holder_notes=(ours if at < 2 else note,), busy=True)
+        for at, one in enumerate(PVS)
+    )
+    whole = group(*PVS)
+    half = replace(
+        whole.volumes[0],
+        segments=(whole.volumes[0].segments[0][:2],),
+        active=True,
+        filesystem=replace(XFS, swidth_bytes=2 * SCRATCH.chunk_bytes),
+        mountpoint=SCRATCH.mount,
+        mount_options="rw,nosuid,nodev,noatime",
+    )
+    seen = of_lvm(*disks, groups=(replace(whole, volumes=(half,)),))
+    assert decide(seen, LVM, Orders()).decision is decision
+
+
 # ------------------------------------------------------------------------------ growth
 
 

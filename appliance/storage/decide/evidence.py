@@ -14,6 +14,7 @@ from appliance.model import Array, Disk, Inventory, LogicalVolume, Machine, Volu
 from appliance.storage import md
 from appliance.storage.decide import ownership
 from appliance.storage.decide.ownership import Carrier, Form, Trace
+from appliance.storage.probe import obstacles
 
 # array_state of an array that exists but does not run (Documentation/admin-guide/md.rst).
 _NOT_RUNNING = frozenset({"clear", "inactive"})
@@ -64,7 +65,11 @@ class Evidence:
         )
 
     def _mapped(self, disk: Disk, trace: Trace) -> frozenset[str]:
-        """Device-mapper names say nothing: as many are ours as are active on this disk."""
+        """Kernel names (dm-0) say nothing: as many are ours as are active on this disk.
+
+        An extension that was killed may have loaded its table and not written the group: then
+        our volume holds a disk on which it has no segment, and only its own name tells.
+        """
         group = self.group(trace.volume)
         ours = [
             one
@@ -73,11 +78,11 @@ class Evidence:
         ]
         mapped = [name for name in disk.holders if name.startswith("dm-")]
         known = {one.path.rpartition("/")[2] for one in ours}
+        if group is not None and disk.id in group.members:
+            own = {obstacles.lvm_note(group.name, one.name) for one in group.volumes if one.active}
+            notes = zip(disk.holders, disk.holder_notes, strict=False)
+            known |= {name for name, note in notes if note in own}
         return frozenset(mapped) if len(mapped) <= len(ours) else frozenset(known)
-
-    def with_carriers(self, disks: Iterable[Disk]) -> list[Carrier]:
-        """Those of ``disks`` that carry something of ours, with what it is."""
-        return [Carrier(disk, self.traces[disk.id]) for disk in disks if disk.id in self.traces]
 
 
 def gather(inventory: Inventory, names: Collection[str]) -> Evidence:
