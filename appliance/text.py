@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DECIMAL = ("", "k", "M", "G")
+# What every terminal shows, and a mail, and a ticket.
+WIDTH = 80
+# A last column narrower than this is not folded: a word a line is harder to read than a long line.
+_LEAST_FOLDED = 12
 
 
 def printable(text: str) -> str:
@@ -72,11 +77,36 @@ def moment(at: float | None) -> str:
     return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def table(rows: Sequence[tuple[str, ...]]) -> str:
-    """Rows (the first is the heading) in aligned columns, each cell made :func:`printable`."""
+def wrapped(line: str, *, indent: str) -> list[str]:
+    """``line`` made :func:`printable`, in lines of 80 columns, those after the first indented."""
+    return textwrap.wrap(
+        printable(line),
+        WIDTH,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def table(rows: Sequence[tuple[str, ...]], *, fold: bool = False) -> str:
+    """Rows (the first is the heading) in aligned columns, each cell made :func:`printable`.
+
+    With ``fold`` the last column goes on below itself where it does not end at column 80.
+    """
     clean = [tuple(printable(cell) for cell in row) for row in rows]
     widths = [max(len(row[column]) for row in clean) for column in range(len(clean[0]))]
-    return "\n".join(
+    lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in clean
+    ]
+    last = sum(widths[:-1]) + 2 * len(widths[:-1])
+    if not fold or last > WIDTH - _LEAST_FOLDED:
+        return "\n".join(lines)
+    below = "\n" + " " * last
+    return "\n".join(
+        (line[:last] + below.join(_folded(line[last:], WIDTH - last))).rstrip() for line in lines
     )
+
+
+def _folded(cell: str, width: int) -> list[str]:
+    return textwrap.wrap(cell, width, break_on_hyphens=False, break_long_words=False) or [""]

@@ -64,6 +64,15 @@ def published(
     return None
 
 
+def is_known(machine_type: str) -> bool:
+    """Whether anything is published here for this machine type: a mistyped one has nothing."""
+    return (
+        disk_count(machine_type) is not None
+        or machine_type in limits.machine_ebs_limits()
+        or _GOOGLE_SERIES.fullmatch(machine_type) is not None
+    )
+
+
 def percent_of_published(of: JobResult | Evidence) -> float | None:
     """The result as a percentage of what is published, where that was within reach.
 
@@ -155,7 +164,7 @@ def _of_azure(machine_type: str, count: int, direction: str) -> Capability | Non
         iops=(row.read_iops or 0) * share,
         bytes_per_s=(row.read_bytes_per_s or 0) * share,
         member_iops=(row.read_iops or 0) / row.disk_count,
-        is_limit=False,
+        is_limit=row.is_limit,
         basis=f"{count} of {row.disk_count} disks of {machine_type}",
         source=row.source,
     )
@@ -174,6 +183,7 @@ def _of_google(machine_type: str, count: int, direction: str) -> Capability | No
         iops=iops,
         bytes_per_s=bandwidth,
         member_iops=None if iops is None else iops / count,
+        is_limit=row.is_limit,
         basis=f"{count} NVMe local SSDs of 375 GiB",
         source=row.source,
     )
@@ -229,6 +239,7 @@ def _network(
         burst_iops=found.burst.iops,
         burst_bytes_per_s=found.burst.bytes_per_s,
         member_iops=None if found.burst.iops is None else found.burst.iops / count,
+        is_limit=found.is_limit,
         basis=found.basis,
         source=found.source,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.bench import capability, validity
-from appliance.model import JobResult, RunRecord
+from appliance.model import Finding, JobResult, RunRecord
 
 
 def run_to_json(run: RunRecord) -> dict[str, object]:
@@ -62,19 +62,20 @@ def result_to_json(result: JobResult, run: RunRecord | None = None) -> dict[str,
         "published_iops": result.published_iops,
         "percent_of_published": capability.percent_of_published(result),
         "valid": result.valid,
-        "findings": [
-            {
-                "code": finding.code,
-                "severity": finding.severity.value,
-                "message": finding.message,
-                "measured": finding.measured,
-                "limit": finding.limit,
-                "corrected": finding.corrected,
-                "unit": finding.unit,
-            }
-            for finding in result.findings
-        ],
+        "findings": [finding_to_json(finding) for finding in result.findings],
     }
     if run is not None:
         document |= {"device": run.device, "members": list(run.members)}
     return document
+
+
+def finding_to_json(finding: Finding) -> dict[str, object]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "measured": finding.measured,
+        "limit": finding.limit,
+        "corrected": finding.corrected,
+        "unit": finding.unit,
+    }

@@ -69,7 +69,9 @@ def absolute_target(target: Path | str) -> Path:
     history nor a terminal can show as they are.
     """
     if not str(target):
-        raise UsageError("the target is empty", "give an existing directory with --target")
+        raise UsageError(
+            "the name of the target is empty", "name an existing directory, or a device"
+        )
     try:
         path = Path(target).absolute()
         str(path).encode()

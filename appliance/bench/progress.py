@@ -53,7 +53,7 @@ def progress_line(progress: Progress, width: int) -> str:
     """One line of at most ``width`` columns, plain ASCII so that any terminal shows it.
 
     The bar is the whole run, the seconds are the phase's. What matters less goes first when
-    there is no room: the rates, then the bar.
+    there is no room: the rates, then the bar. Without a sample there are no rates.
     """
     step = f"{progress.job_index}/{progress.job_count}" if progress.job_index else "-"
     head = f"{progress.suite} {step} {progress.phase}"
@@ -67,8 +67,9 @@ def progress_line(progress: Progress, width: int) -> str:
         f"{progress.read_iops:,.0f} r/s {progress.write_iops:,.0f} w/s "
         f"{progress.bytes_per_s / 1e6:,.0f} MB/s"
     )
+    sampled = progress.members or progress.bytes_per_s
     for parts in (
-        (head, time, bar, left, rates),
+        (head, time, bar, left, *([rates] if sampled else [])),
         (head, time, bar, left),
         (head, time, left),
     ):

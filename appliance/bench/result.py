@@ -154,7 +154,8 @@ def to_evidence(
         host_cpu_percent=host_cpu_percent,
         device=devices.device,
         members=devices.members,
-        device_io=tuple(device_io(change) for change in changes),
+        # Of a target without devices (tmpfs), what other disks did meanwhile says nothing.
+        device_io=tuple(device_io(change) for change in changes) if devices.device else (),
         expected=expected or devices.members,
         other_direction_iops=other.iops if other else None,
         other_direction_latency_mean_ns=other.latency_mean_ns if other else None,

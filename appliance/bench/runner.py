@@ -2,7 +2,7 @@
 
 One thread does all of it and writes history; the sampler's thread only fills a list. A
 run can end in five ways, and each is a row: complete, skipped (not started, with the
-reason), aborted (SIGINT, SIGTERM, or found dead by the next one), failed, and running.
+reason), aborted (SIGINT, SIGTERM, SIGHUP, or found dead by the next one), failed, and running.
 """
 
 from __future__ import annotations

@@ -97,7 +97,8 @@ def parse_suite(name: str, text: str) -> Suite:
     jobs = tuple(_job(f"{where}, job {index}", table) for index, table in enumerate(tables, 1))
     names = [job.name for job in jobs]
     if len(set(names)) != len(names):
-        raise _bad(where, "name", "a different name for each job")
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _bad(where, "name", f"a different one for each job, and {twice!r} is there twice")
     suite = Suite(
         name=name,
         summary=summary,

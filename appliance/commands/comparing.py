@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,6 @@ from appliance.model import RunRecord
 # Of an epoch the latest runs of each suite speak: two weeks of the timer. Older ones would
 # tell what the disks were, and cost the file's readers time.
 _RUNS_OF_AN_EPOCH = 60
-_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +52,12 @@ def _choose(reader: queries.Reader, chosen: selection.Selector, *, histograms: b
         return _epoch(reader, chosen.number, histograms=histograms)
     run = reader.run(chosen.number)
     results = reader.results(run.id)
+    if not results:
+        why = f" ({run.reason})" if run.reason else ""
+        raise OperatorError(
+            f"run {run.id} has no results: it is {run.state}{why}",
+            "compare another: stripewright results, with the same --db, lists them",
+        )
     points = reader.series(run.id)
     layout = _layout(reader, run)
     observations = selection.of_run(
@@ -140,9 +144,9 @@ def as_text(sides: Sequence[Chosen], rows: Sequence[Row]) -> str:
     """The comparison for a screen of 80 columns: what A and B are, a table, its notes."""
     lines = []
     for name, side in zip("AB", sides, strict=True):
-        lines += _wrapped(f"{name}  {side.what}", indent="   ")
+        lines += text.wrapped(f"{name}  {side.what}", indent="   ")
         for note in side.notes:
-            lines += _wrapped(f"   {note}", indent="   ")
+            lines += text.wrapped(f"   {note}", indent="   ")
     notes: dict[str, int] = {}
     several = tuple(len({one.layout for one in side.observations}) > 1 for side in sides)
     engines: dict[Key, set[str]] = {}
@@ -167,14 +171,8 @@ def as_text(sides: Sequence[Chosen], rows: Sequence[Row]) -> str:
         )
     lines += ["", text.table(cells), ""]
     for note, number in notes.items():
-        lines += _wrapped(f"{number:>3}  {note}", indent="     ")
+        lines += text.wrapped(f"{number:>3}  {note}", indent="     ")
     return "\n".join(lines)
-
-
-def _wrapped(line: str, *, indent: str) -> list[str]:
-    return textwrap.wrap(
-        text.printable(line), _WIDTH, subsequent_indent=indent, break_on_hyphens=False
-    )
 
 
 def workload(key: Key) -> str:

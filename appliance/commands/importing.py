@@ -38,13 +38,19 @@ def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as
     cannot be read, and :class:`OperatorError` if there is no report in any of them.
     """
     read = [_read(path, machine_type) for path in files]
+    if machine_type and not capability.is_known(machine_type):
+        print(
+            f"note: nothing is published here for a machine type {text.printable(machine_type)!r},"
+            " so that no result is compared with it",
+            file=sys.stderr,
+        )
     kept = [] if db is None else _keep(read, machine_type, db)
     if as_json:
         document: dict[str, object] = {"results": [to_json(one) for f in read for one in f.judged]}
         if db is not None:
             document["imports"] = kept
         print(json.dumps(document, indent=2))
-    else:
+    elif any(file.judged for file in read):
         print("\n\n".join(_file_text(file) for file in read if file.judged))
     empty = [file for file in read if not file.judged]
     if len(empty) == len(read):
@@ -116,13 +122,13 @@ def _file_text(file: _File) -> str:
         ("LINE", "WHAT", "ON", "IOPS", "BANDWIDTH", "MEAN", "OF PUBLISHED", "VERDICT")
     ]
     rows += [_row(one) for one in file.judged]
-    lines = [text.printable(heading), text.table(rows)]
+    lines = [text.printable(heading), text.table(rows, fold=True)]
     for one in file.judged:
-        lines += [
-            f"  line {one.line} {finding.code} ({finding.severity}):"
-            f" {text.printable(finding.message)}"
-            for finding in one.findings
-        ]
+        for finding in one.findings:
+            lines += text.wrapped(
+                f"  line {one.line} {finding.code} ({finding.severity}): {finding.message}",
+                indent="    ",
+            )
     return "\n".join(lines)
 
 

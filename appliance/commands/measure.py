@@ -48,7 +48,7 @@ def suites(*, as_json: bool) -> int:
     rows: list[tuple[str, ...]] = [("SUITE", "MEASURES FOR", "WHAT")]
     for suite in known:
         rows.append((suite.name, text.duration(_seconds(suite)), suite.summary))
-    print(text.table(rows))
+    print(text.table(rows, fold=True))
     return EXIT_OK
 
 
@@ -60,8 +60,13 @@ def _seconds(suite: Suite) -> float:
 def reap(db: Path) -> int:
     """Mark runs whose process is gone as aborted, and remove the files they left."""
     from appliance.bench import runner
+    from appliance.history import queries
 
-    runner.reap(db)
+    # A history that is not there has nothing to mark, and a mistyped name must not make one.
+    with queries.open_readonly(db):
+        pass
+    count = runner.reap(db)
+    print(f"runs whose process is gone, marked as aborted: {count or 'none'}")
     return EXIT_OK
 
 
@@ -104,27 +109,26 @@ def run_text(record: RunRecord, found: tuple[JobResult, ...]) -> str:
     seconds = -1.0 if record.ended_at is None else record.ended_at - record.started_at
     # Negative as well if the clock was put back meanwhile: then nobody knows.
     took = f", {text.duration(seconds)}" if seconds >= 0 else ""
-    lines = [
+    lines = text.wrapped(
         f"run {record.id}: {record.suite} {record.state}, {text.moment(record.started_at)}{took},"
-        f" {text.printable(record.target)}, {record.fio_version} {record.engine}".rstrip()
-    ]
-    if record.scaled:
-        lines.append(f"  {record.scaled}")
-    if record.reason:
-        lines.append(f"  {text.printable(record.reason)}")
-    lines += [f"  note: {text.printable(note)}" for note in record.notes]
+        f" {record.target}, {record.fio_version} {record.engine}".rstrip(),
+        indent="  ",
+    )
+    said = [record.scaled, record.reason, *(f"note: {note}" for note in record.notes)]
+    for sentence in said:
+        lines += text.wrapped(f"  {sentence}" if sentence else "", indent="    ")
     if found:
         rows: list[tuple[str, ...]] = [
             ("JOB", "IOPS", "BANDWIDTH", "MEAN", "p99", "COVERAGE", "VERDICT")
         ]
         rows += [_result_row(result) for result in found]
-        lines.append(text.table(rows))
+        lines.append(text.table(rows, fold=True))
     for result in found:
-        lines += [
-            f"  {_what(result)} {finding.code} ({finding.severity}):"
-            f" {text.printable(finding.message)}"
-            for finding in result.findings
-        ]
+        for finding in result.findings:
+            lines += text.wrapped(
+                f"  {_what(result)} {finding.code} ({finding.severity}): {finding.message}",
+                indent="    ",
+            )
     return "\n".join(lines)
 
 

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from appliance import __version__
+from appliance.commands import output as output_file
 from appliance.errors import EXIT_OK, OperatorError, UsageError
 from appliance.history import queries
 from appliance.model import RunRecord, RunState
 from appliance.report import diary, html, markdown
 from appliance.report.document import Past, Rate, ReportDocument
 from appliance.report.gather import Material, gather
-from appliance.storage.act import files
 from appliance.text import printable
 
 _FORMS: dict[str, Callable[[ReportDocument], str]] = {".html": html.page, ".md": markdown.text}
 # Thirty days of the timer: more would make the charts slower to read, not better.
 _EARLIER = 120
-# To find the run by its number among the runs of its suite, ten years of them.
-_ALL = 20_000
 
 
 def report(
@@ -36,10 +32,10 @@ def report(
             f"--output {output}: a report is written as {' or '.join(_FORMS)}",
             f"for example: --output {output.with_suffix('.html').name or 'report.html'}",
         )
-    _require_writable(output, db)
+    output_file.require_writable(output, db)
     with queries.open_readonly(db) as reader:
         made = _of_run(reader, run_id) if import_id is None else _of_import(reader, import_id)
-    _write(output, form(made))
+    output_file.write(output, (form(made),))
     if as_json:
         print(json.dumps(_document(made, output), indent=2))
     else:
@@ -85,16 +81,9 @@ def _latest(reader: queries.Reader) -> RunRecord:
 
 def _others(reader: queries.Reader, run: RunRecord) -> tuple[Past, ...]:
     """The other runs of this suite on this target: some earlier ones, and the latest three."""
-    alike = [
-        one
-        for one in reader.runs(limit=_ALL, suite=run.suite)
-        # A run that was skipped ended before its epoch was known.
-        if one.target == run.target and one.epoch_id in {run.epoch_id, None}
-    ]
-    later = [one for one in alike if one.id > run.id][:3]
-    earlier = [one for one in alike if one.id < run.id][:_EARLIER]
-    results = reader.summaries(one.id for one in earlier)
-    return tuple(Past(one, results.get(one.id, ())) for one in reversed(later + earlier))
+    found = reader.runs_around(run, before=_EARLIER, after=3)
+    results = reader.summaries(one.id for one in found if one.id < run.id)
+    return tuple(Past(one, results.get(one.id, ())) for one in found)
 
 
 def _rates(reader: queries.Reader, run_id: int) -> tuple[Rate, ...]:
@@ -129,39 +118,3 @@ def _document(made: ReportDocument, output: Path) -> dict[str, object]:
         "valid": sum(row.valid for row in made.rows),
         "size_bytes": output.stat().st_size,
     }
-
-
-# ------------------------------------------------------------------------------- the file
-
-
-def _require_writable(output: Path, db: Path) -> None:
-    """:class:`UsageError` where a report must not or cannot go, before any work is done."""
-    if not output.parent.is_dir():
-        raise UsageError(
-            f"--output {output}: there is no directory {output.parent}", "make it, or name another"
-        )
-    try:
-        mode = output.lstat().st_mode
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise UsageError(
-            f"--output {output}: {os.strerror(error.errno or 0)}", "name another file"
-        ) from error
-    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
-        raise UsageError(f"--output {output} is not a file", "name a file, or a new one")
-    if output.is_dir():
-        raise UsageError(f"--output {output} leads to a directory", "name a file in it")
-    if output.exists() and db.exists() and output.samefile(db):
-        raise UsageError(f"--output {output} is the history itself", "name another file")
-
-
-def _write(output: Path, text: str) -> None:
-    """Replace ``output`` in one step: nobody attaches half a report."""
-    try:
-        files.replace_text(output, text, durable=True)
-    except OSError as error:
-        raise OperatorError(
-            f"--output {output} cannot be written: {os.strerror(error.errno or 0)}",
-            "name a file where you may write and there is space",
-        ) from error

@@ -102,32 +102,54 @@ def _efficiency_text(one: Efficiency) -> str:
     )
 
 
+class _Teller:
+    """Writes to stderr as long as somebody reads it: a run does not fail because ``head`` or
+    a terminal has gone.
+    """
+
+    def __init__(self) -> None:
+        self._gone = False
+
+    def __call__(self, words: str) -> None:
+        if self._gone:
+            return
+        try:
+            sys.stderr.write(words)
+            sys.stderr.flush()
+        except OSError:
+            self._gone = True
+
+
 class ProgressBar:
     """One changing line on a terminal, a line a phase otherwise."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
         self._last_phase = ("", 0)
+        self._tell = _Teller()
 
     def show(self, progress: Progress) -> None:
         phase = (progress.phase, progress.job_index)
         if self._terminal:
             width = shutil.get_terminal_size().columns
-            print(f"\r{progress_line(progress, width)}\x1b[K", end="", file=sys.stderr, flush=True)
+            self._tell(f"\r{progress_line(progress, width)}\x1b[K")
         elif phase != self._last_phase:
             self._last_phase = phase
-            print(progress_line(progress, 100), file=sys.stderr, flush=True)
+            self._tell(progress_line(progress, text.WIDTH) + "\n")
 
     def finish(self) -> None:
         if self._terminal:
-            print(file=sys.stderr)
+            self._tell("\n")
 
 
 class ProgressLines:
     """A JSON object a line, for programs that follow."""
 
+    def __init__(self) -> None:
+        self._tell = _Teller()
+
     def show(self, progress: Progress) -> None:
-        print(progress_json(progress), file=sys.stderr, flush=True)
+        self._tell(progress_json(progress) + "\n")
 
     def finish(self) -> None:
         """Nothing: every line is whole."""

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from appliance import paths
+from appliance import files, paths
 from appliance.commands.planning import store
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_STALE, OperatorError, UsageError
 from appliance.model import Plan, Step
 from appliance.storage import executor
-from appliance.storage.act import files, requests
+from appliance.storage.act import requests
 from appliance.storage.act.requests import Request
 from appliance.storage.document import inventory_to_json, plan_to_json
 from appliance.system import journal, services

@@ -20,13 +20,17 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LocalLimits:
-    """Local disks together, random 4 KiB and large blocks; ``None`` where not published."""
+    """Local disks together, random 4 KiB and large blocks; ``None`` where not published.
+
+    ``is_limit`` is false where more is possible, or the figures were not checked.
+    """
 
     disk_count: int
     read_iops: int | None
     write_iops: int | None
     read_bytes_per_s: int | None
     write_bytes_per_s: int | None
+    is_limit: bool
     source: str
 
 
@@ -47,6 +51,7 @@ class VolumeType:
 
     name: str
     source: str
+    checked: bool = True
     iops_base: float = 0
     iops_per_gib: float = 0
     iops_min: float = 0
@@ -92,6 +97,7 @@ def gcp_local_ssd() -> dict[int, LocalLimits]:
             write_iops=int(row["write_iops_total"]),
             read_bytes_per_s=int(row["read_mib_s_total"]) * MIB,
             write_bytes_per_s=int(row["write_mib_s_total"]) * MIB,
+            is_limit=row["checked"] == "yes",
             source=row["source"],
         )
         for row in _rows("gcp_local_ssd.csv")
@@ -110,6 +116,7 @@ def azure_local_disks() -> dict[str, LocalLimits]:
             write_iops=None,
             read_bytes_per_s=int(row["read_mb_s_total"]) * 1_000_000,
             write_bytes_per_s=None,
+            is_limit=False,
             source=row["source"],
         )
         for row in _rows("azure_instance_store.csv")

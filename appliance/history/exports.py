@@ -69,8 +69,11 @@ CSV_COLUMNS = (
     "findings",
 )
 # A spreadsheet takes a text that begins so for a formula and computes it (OWASP, "CSV
-# Injection"); an apostrophe in front makes it a text.
-_FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "\n")
+# Injection"); an apostrophe in front makes it a text. The last four are their full-width forms.
+_FORMULA_BEGINS = (
+    *("=", "+", "-", "@", "\t", "\r", "\n"),
+    *("\uff1d", "\uff0b", "\uff0d", "\uff20"),
+)
 
 _Cell = str | int | float | None
 

@@ -99,6 +99,26 @@ class Reader(reading.Connection):
         with self._understood():
             return tuple(self._as_it_is(row) for row in found)
 
+    def runs_around(self, run: RunRecord, *, before: int, after: int) -> tuple[RunRecord, ...]:
+        """Other runs of the suite of ``run`` on its target, oldest first: the last ``before``
+        ahead of it, and the latest ``after`` of those that came later.
+
+        Of its epoch; a run that was skipped ended before its epoch was known.
+        """
+        found = []
+        for beyond, count in (("id > ?", after), ("id < ?", before)):
+            found += self._all(
+                "SELECT * FROM run WHERE suite = ? AND target = ?"  # noqa: S608 - no value is in it
+                f" AND (epoch_id IS NULL OR epoch_id = ?) AND {beyond} ORDER BY id DESC LIMIT ?",
+                run.suite,
+                run.target,
+                run.epoch_id,
+                run.id,
+                count,
+            )
+        with self._understood():
+            return tuple(self._as_it_is(row) for row in reversed(found))
+
     def runs_of_epoch(self, epoch_id: int, *, per_suite: int) -> tuple[RunRecord, ...]:
         """The last ``per_suite`` complete runs of each suite in an epoch."""
         suites = self._all("SELECT DISTINCT suite FROM run WHERE epoch_id = ?", _id(epoch_id))

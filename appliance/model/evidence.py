@@ -47,8 +47,8 @@ class Capability:
     members; ``baseline_*`` and ``burst_*`` differ only where credits exist. ``kind`` is
     ``instance-store`` or ``network``. ``basis`` says in words how the bound comes about
     (``2 × 206,250 (i3.4xlarge)``), ``source`` where the facts are from. ``is_limit`` is false
-    where the provider says that more is possible. ``measured_*`` is what others measured on
-    as many disks of this machine type: to judge by in words, never a limit.
+    where more is possible, or the figures are not certain. ``measured_*`` is what others
+    measured on as many disks of this machine type: to judge by in words, never a limit.
     """
 
     kind: str

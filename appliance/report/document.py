@@ -77,8 +77,6 @@ class Row:
     where: str = ""
     bins: tuple[tuple[int, int], ...] = ()
     coverage: float | None = None
-    depth_asked: int | None = None
-    depth_seen: float | None = None
     corrected_iops: float | None = None
     corrected_bytes_per_s: float | None = None
     published: tuple[Published, ...] = ()

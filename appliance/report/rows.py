@@ -97,8 +97,6 @@ def _row(result: JobResult, *, number: int, past: Sequence[Past]) -> Row:
         findings=result.findings,
         valid=result.valid,
         coverage=result.coverage,
-        depth_asked=result.jobs * result.iodepth,
-        depth_seen=result.queue_depth_seen,
         corrected_iops=corrected,
         corrected_bytes_per_s=None if corrected is None else corrected * result.block_size_bytes,
         published=_published(result, corrected),

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from appliance import files
 from appliance.model import Tuning
-from appliance.storage.act import files
 from appliance.system import journal
 
 _CHOSEN = re.compile(r"\[([^\]]+)\]")

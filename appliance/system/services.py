@@ -28,7 +28,6 @@ PLAN_UNIT = "stripewright-plan@{request}.service"
 APPLY_UNIT = "stripewright-apply@{digest}.service"
 INITIALISE_UNIT = "stripewright-initialise@{volume}.service"
 PLAN_TEMPLATE = "stripewright-plan@.service"
-APPLY_TEMPLATE = "stripewright-apply@.service"
 
 
 @dataclass(frozen=True, slots=True)

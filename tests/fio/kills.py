@@ -59,7 +59,8 @@ _RESULTS_OF_A_RUN = 3
 _COMMAND = """
 import functools, sys
 from appliance import cli
-from appliance.bench import precondition, quiet, runner
+from appliance.bench import precondition, runner
+from appliance.bench.running import quiet
 quiet.WINDOW_SECONDS = 0.2
 precondition.MAX_BUDGET_BYTES = precondition.MIN_BUDGET_BYTES
 patience = quiet.Patience(max_foreign_util=100.0)

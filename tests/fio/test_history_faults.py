@@ -19,7 +19,7 @@ from appliance.history import queries
 from appliance.history.store import History
 from appliance.model import RunState, Sample
 from tests.fio import kills
-from tests.fio.test_real_fio import as_nobody
+from tests.fio.test_readers import as_nobody
 from tests.unit.histories import RESULT, begin, report
 
 ROOT = Path(__file__).parents[2]

@@ -3,16 +3,12 @@
 Needs fio; some tests need root and are skipped without. Run times are one second a job.
 """
 
-import contextlib
 import os
 import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,22 +21,14 @@ from appliance.bench.suite import load_suite, parse_suite
 from appliance.errors import OperatorError, ProgramMissing, Refused, UsageError
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import RunRecord, RunState, Suite
+from appliance.model import RunState, Suite
 from appliance.system import process
+from tests.fio.runs import fio_processes, running_smoke, the_run
 
-ROOT = Path(__file__).parents[2]
 IS_ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory that other users can look into, unlike pytest's own."""
-    with tempfile.TemporaryDirectory(prefix="stripewright-test-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
 
 
 @pytest.fixture(autouse=True)
@@ -64,24 +52,12 @@ def measure(suite: Suite, place: Path, **changes: object) -> int:
     return runner.run_suite(suite, **(arguments | changes))  # type: ignore[arg-type]
 
 
-def the_run(place: Path) -> RunRecord:
-    with queries.open_readonly(place / "history.db") as reader:
-        runs = reader.runs(limit=1)
-    if not runs:
-        raise NoRunYetError
-    return runs[0]
-
-
 def rows(place: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
     connection = sqlite3.connect(f"file:{place}/history.db?mode=ro", uri=True)
     try:
         return connection.execute(sql, values).fetchall()
     finally:
         connection.close()
-
-
-class NoRunYetError(Exception):
-    """The history is there, and nothing in it."""
 
 
 def left_over(place: Path) -> list[str]:
@@ -150,55 +126,6 @@ def test_an_engine_that_a_job_is_fixed_to_and_that_does_not_work_ends_the_run(pl
 
 
 # ------------------------------------------------------------------------ other ends
-
-_SCRIPT = """
-import sys
-from pathlib import Path
-from appliance.bench import precondition, quiet, runner
-from appliance.bench.suite import load_suite
-quiet.WINDOW_SECONDS = 0.2
-precondition.MAX_BUDGET_BYTES = precondition.MIN_BUDGET_BYTES
-place = Path(sys.argv[1])
-runner.run_suite(
-    load_suite("smoke"),
-    target=place,
-    db=place / "history.db",
-    patience=quiet.Patience(1.0),
-)
-"""
-
-
-@contextlib.contextmanager
-def running_smoke(place: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A run in a process of its own, once fio measures."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", _SCRIPT, str(place)],
-        cwd=ROOT,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OperatorError, NoRunYetError):
-                if the_run(place).job_index == 1 and fio_processes(place):
-                    break
-            assert child.poll() is None
-            time.sleep(0.1)
-        yield child
-    finally:
-        child.kill()
-        child.wait()
-
-
-def fio_processes(place: Path) -> list[int]:
-    """fio processes that work in ``place``."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            name, folder = (entry / "comm").read_text(), (entry / "cwd").readlink()
-            if name.startswith("fio") and folder.is_relative_to(place):
-                found.append(int(entry.name))
-    return found
 
 
 def gone(place: Path) -> bool:
@@ -345,75 +272,3 @@ def test_a_target_without_space_is_refused_and_kept_as_a_row(place):
         assert list(full.iterdir()) == []
     finally:
         subprocess.run(["umount", str(full)], check=True)
-
-
-# ------------------------------------------------------------ readers without privilege
-
-
-def as_nobody(work) -> str:
-    """What ``work`` returns when it is done by a process without any privilege."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            said = work()
-        except BaseException as error:
-            said = f"{type(error).__name__}: {error}; {getattr(error, 'hint', '')}"
-        os.write(writing, said.encode())
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    return said
-
-
-@needs_root
-def test_an_unprivileged_reader_follows_a_run_that_writes(place):
-    def watch() -> str:
-        phases = set()
-        for _ in range(20):
-            phases.add(the_run(place).phase)
-            time.sleep(0.1)
-        return ",".join(sorted(phases))
-
-    with running_smoke(place):
-        said = as_nobody(watch)
-    assert said == "seq-read-1m"
-
-
-_HALF_A_WRITE = """
-import os, signal, sys
-from pathlib import Path
-from appliance.history.store import History
-history = History.open_writable(Path(sys.argv[1]))
-connection = history._writer._connection
-connection.execute("PRAGMA cache_size = 5")
-connection.execute("BEGIN IMMEDIATE")
-for n in range(3000):
-    connection.execute(
-        "INSERT INTO event (at, code, message, fields) VALUES (1.0, 'X', ?, '{}')", ("y" * 500,)
-    )
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_a_write_cut_off_by_sigkill_is_undone_by_the_next_writer(place):
-    db = place / "history.db"
-    with History.open_writable(db) as history:
-        history.event("BEFORE", "kept", {})
-    killed = subprocess.run([sys.executable, "-c", _HALF_A_WRITE, str(db)], cwd=ROOT, check=False)
-    assert killed.returncode == -signal.SIGKILL
-    journal_file = place / "history.db-journal"
-    assert journal_file.stat().st_size > 0
-    if IS_ROOT:
-        said = as_nobody(lambda: str(the_run(place)))
-        assert said.startswith("OperatorError")
-        assert "bench reap" in said
-    with History.open_writable(db) as history:
-        codes = [row["code"] for row in history._writer.all("SELECT code FROM event")]
-    assert codes == ["BEFORE"]
-    assert not journal_file.exists()

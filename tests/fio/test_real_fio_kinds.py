@@ -180,7 +180,7 @@ def test_a_cancel_in_the_second_pass_keeps_what_was_measured_and_removes_the_fil
     text = "".join(job(name, "randread", runtime_seconds=2) for name in ("a", "b"))
     own.write_text(f'summary = "s"\npasses = 5\n{text}')
     script = (
-        "import sys\nfrom appliance.bench import quiet\nquiet.MAX_FOREIGN_UTIL = 1.0\n"
+        "import sys\nfrom appliance.bench.running import quiet\nquiet.MAX_FOREIGN_UTIL = 1.0\n"
         "quiet.Patience = lambda: type('P', (), {'max_foreign_util': 1.0, 'seconds': 0.0})\n"
         "from appliance.bench import runner\nrunner.Patience = quiet.Patience\n"
         "from appliance.cli import main\nsys.exit(main())"

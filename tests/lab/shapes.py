@@ -13,16 +13,14 @@ from __future__ import annotations
 import os
 import struct
 import uuid
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+
+from tests.lab import partition_tables as tables
+from tests.lab.partition_tables import SECTOR, Patches
 
 KIB = 1024
 MIB = 1024 * 1024
-SECTOR = 512
-
-# Offset in bytes, and what stands there.
-Patches = Sequence[tuple[int, bytes]]
 _UUID = uuid.UUID("5f3c7a10-9a0e-4d55-8f0b-0f2f6f9f2a01").bytes
 
 
@@ -283,83 +281,6 @@ def _vfat(size: int, label: str) -> Patches:
     return [(0, bytes(boot)), (2048, b"\xf8\xff\xff\xff")]
 
 
-def _mbr_entry(kind: int, start: int, sectors: int) -> bytes:
-    return bytes([0, 0, 2, 0, kind, 0xFE, 0xFF, 0xFF]) + struct.pack("<II", start, sectors)
-
-
-def _mbr_sector(*entries: bytes) -> bytes:
-    return bytes(440) + b"\x12\x34\x56\x78\0\0" + b"".join(entries).ljust(64, b"\0") + b"\x55\xaa"
-
-
-def _mbr(size: int, _label: str) -> Patches:
-    return [(0, _mbr_sector(_mbr_entry(0x83, 2048, size // SECTOR - 4096)))]
-
-
-def _mbr_empty(_size: int, _label: str) -> Patches:
-    """A table without a partition in it (``fdisk`` and ``o``)."""
-    return [(0, _mbr_sector())]
-
-
-def _protective(size: int, _label: str) -> Patches:
-    return [(0, _mbr_sector(_mbr_entry(0xEE, 1, size // SECTOR - 1)))]
-
-
-def _gpt_halves(size: int, partition: bool = True) -> tuple[Patches, Patches]:
-    """Primary and backup: header and entries (UEFI specification, 5.3)."""
-    last = size // SECTOR - 1
-    entries = bytearray(128 * 128)
-    if partition:
-        linux = uuid.UUID("0fc63daf-8483-4772-8e79-3d69d8477de4").bytes_le
-        struct.pack_into("<16s16sQQQ", entries, 0, linux, _UUID, 2048, last - 2048, 0)
-        entries[56 : 56 + 8] = "data".encode("utf-16-le")
-    sum_of_entries = zlib.crc32(entries)
-
-    def header(mine: int, other: int, table: int) -> bytes:
-        head = bytearray(
-            struct.pack("<8sIIIIQQQQ16sQIII", b"EFI PART", 0x10000, 92, 0, 0, mine, other, 34,
-                        last - 33, _UUID, table, 128, 128, sum_of_entries)
-        )  # fmt: skip
-        struct.pack_into("<I", head, 16, zlib.crc32(head))
-        return bytes(head.ljust(SECTOR, b"\0"))
-
-    primary = [(SECTOR, header(1, last, 2)), (2 * SECTOR, bytes(entries))]
-    backup = [((last - 32) * SECTOR, bytes(entries)), (last * SECTOR, header(last, 1, last - 32))]
-    return primary, backup
-
-
-def _gpt(size: int, label: str) -> Patches:
-    primary, backup = _gpt_halves(size)
-    return [*_protective(size, label), *primary, *backup]
-
-
-def _gpt_empty(size: int, label: str) -> Patches:
-    primary, backup = _gpt_halves(size, partition=False)
-    return [*_protective(size, label), *primary, *backup]
-
-
-def _gpt_backup(size: int, _label: str) -> Patches:
-    """What is left when the first megabyte was overwritten with zeroes."""
-    return _gpt_halves(size)[1]
-
-
-def _gpt_primary(size: int, label: str) -> Patches:
-    return [*_protective(size, label), *_gpt_halves(size)[0]]
-
-
-def _gpt_bad_sum(size: int, label: str) -> Patches:
-    """Both headers are there and neither checksum fits."""
-    found = []
-    for offset, data in _gpt(size, label):
-        found.append((offset, data.replace(b"EFI PART\0\0\1\0", b"EFI PART\0\0\1\1")))
-    return found
-
-
-def _gpt_hybrid(size: int, _label: str) -> Patches:
-    primary, backup = _gpt_halves(size)
-    sector = _mbr_sector(_mbr_entry(0xEE, 1, 2047), _mbr_entry(0x83, 2048, size // SECTOR - 4096))
-    return [(0, sector), *primary, *backup]
-
-
 SHAPES: dict[str, Callable[[int, str], Patches]] = {
     "xfs": _xfs,
     "ext4": _ext4,
@@ -378,15 +299,15 @@ SHAPES: dict[str, Callable[[int, str], Patches]] = {
     "iso9660": _iso9660,
     "ntfs": _ntfs,
     "vfat": _vfat,
-    "mbr": _mbr,
-    "mbr-empty": _mbr_empty,
-    "protective-mbr": _protective,
-    "gpt": _gpt,
-    "gpt-empty": _gpt_empty,
-    "gpt-backup-only": _gpt_backup,
-    "gpt-primary-only": _gpt_primary,
-    "gpt-bad-sum": _gpt_bad_sum,
-    "gpt-hybrid": _gpt_hybrid,
+    "mbr": tables.mbr,
+    "mbr-empty": tables.mbr_empty,
+    "protective-mbr": tables.protective,
+    "gpt": tables.gpt,
+    "gpt-empty": tables.gpt_empty,
+    "gpt-backup-only": tables.gpt_backup,
+    "gpt-primary-only": tables.gpt_primary,
+    "gpt-bad-sum": tables.gpt_bad_sum,
+    "gpt-hybrid": tables.gpt_hybrid,
 }
 
 

@@ -17,6 +17,11 @@ def disk(device: str, read: tuple[int, int, int], write: tuple[int, int, int]) -
     return DeviceIo(device, read[0], write[0], read[1], write[1], read[2], write[2])
 
 
+def with_disks(evidence: Evidence, *disks: DeviceIo, **changes: object) -> Evidence:
+    """``evidence``, had these disks done this."""
+    return dataclasses.replace(evidence, device_io=disks, **changes)
+
+
 def report(
     *,
     rw: str,

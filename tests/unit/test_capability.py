@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from appliance.bench import capability
 from appliance.bench.capability import Volume, one_kind, percent_of_published, published
 from appliance.bench.figures.volumes import bounds
 from appliance.data import instance_types, limits
@@ -32,6 +33,21 @@ def network(
         machine, kind=NETWORK, member_count=count, direction="read", block_size_bytes=block,
         rw=rw, volume=volume,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("machine", "known"),
+    [
+        ("i3.4xlarge", True),
+        ("t3.micro", True),
+        ("Standard_L8s_v3", True),
+        ("n2-standard-32", True),
+        ("i3.4xlrge", False),
+        ("x", False),
+    ],
+)
+def test_a_machine_type_of_which_nothing_is_published(machine, known):
+    assert capability.is_known(machine) is known
 
 
 # --------------------------------------------------------------------------- local disks
@@ -88,6 +104,12 @@ def test_google_publishes_by_number_of_disks():
     assert local("n2-standard-32", 8).member_iops == 85_000
     assert local("n2-standard-32", 16, "write").iops == pytest.approx(3120 * MIB / 4096)
     assert local("n2-standard-32", 9) is None
+    # Only some rows were held against the page; the others never block a result.
+    checked = [count for count, row in limits.gcp_local_ssd().items() if row.is_limit]
+    assert checked == [24]
+    assert local("n2-standard-32", 24).is_limit is True
+    assert four.is_limit is False
+    assert "not checked" in four.source
     # later series have other disks
     assert local("c3-standard-8-lssd", 2) is None
 
@@ -202,6 +224,41 @@ def test_of_a_volume_whose_size_is_not_known_only_what_holds_for_every_size():
     )
     assert unknown.burst.iops == 3000
     assert unknown.burst.bytes_per_s == 125 * MIB
+
+
+@pytest.mark.parametrize(
+    ("volume", "is_limit"),
+    [
+        (Volume("gp2", 100), True),
+        (Volume("io1", 100, iops=1000), True),
+        (Volume("gp3", 100, iops=16_000, throughput_bytes_per_s=1000 * MIB), True),
+        # more may have been bought than anybody wrote down
+        (Volume("gp3", 100), False),
+        (Volume("gp3", 100, iops=16_000), True),  # at 4 KiB, where IOPS bound it
+        (Volume("gp3", 100, throughput_bytes_per_s=250 * MIB), False),
+        # figures that were not held against the page
+        (Volume("pd-ssd", 100), False),
+        (Volume("premium-ssd-v2", 100), False),
+        # only what was bought
+        (Volume("hyperdisk", iops=5000), True),
+    ],
+)
+def test_what_is_not_certain_is_no_limit(volume, is_limit):
+    assert network("", volume).is_limit is is_limit
+
+
+def test_what_was_not_bought_for_certain_bounds_nothing_at_this_block_size():
+    half = Volume("gp3", 100, iops=16_000)
+    assert network("", half, block=256 * 1024).is_limit is False
+    other = Volume("gp3", 100, throughput_bytes_per_s=250 * MIB)
+    assert network("", other, block=256 * 1024).is_limit is True
+
+
+def test_a_row_that_was_not_checked_says_so():
+    for row in limits.volume_types().values():
+        assert row.checked != ("not checked" in row.source), row.name
+    for disks in limits.gcp_local_ssd().values():
+        assert disks.is_limit != ("not checked" in disks.source)
 
 
 # ------------------------------------------------------------------ percent of published

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import sys
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance import cli, doctor
+from appliance import arguments, cli, doctor
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
 from appliance.history.format import APPLICATION_ID
+from appliance.history.store import History
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -177,3 +179,40 @@ def test_a_terminal_that_knows_only_ascii_gets_escapes(monkeypatch: pytest.Monke
     monkeypatch.setattr(doctor, "examine", lambda **_: [doctor.Check("x", doctor.Verdict.OK, "µ")])
     assert cli.main(["doctor"]) == EXIT_OK
     assert written.getvalue().splitlines()[1] == rb"\u2713 ok  x      \xb5"
+
+
+def test_an_unknown_command_names_those_of_the_help_only(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, _, err = call(capsys, "frobnicate")
+    assert "bench, results, compare" in err
+    assert "tune-undo" not in err
+    _, _, err = call(capsys, "bench", "frob")
+    assert "there are run, import, reap" in err
+
+
+def test_everything_that_can_be_asked_is_done_by_something() -> None:
+    asked = {"tui"}
+
+    def collect(made: argparse.ArgumentParser) -> None:
+        asked.add(made.get_default("does"))
+        for action in made._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for sub in action.choices.values():
+                    collect(sub)
+
+    collect(arguments.parser())
+    assert asked == set(cli.HANDLERS)
+
+
+def test_reap_makes_no_history_and_says_what_it_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db = tmp_path / "history.db"
+    status, _, err = call(capsys, "bench", "reap", "--db", str(db))
+    assert status == EXIT_FAILED
+    assert "there is no history" in complaint(err)
+    assert not db.exists()
+    History.open_writable(db).close()
+    status, out, _ = call(capsys, "bench", "reap", "--db", str(db))
+    assert (status, out) == (EXIT_OK, "runs whose process is gone, marked as aborted: none\n")

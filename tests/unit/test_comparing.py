@@ -236,3 +236,12 @@ def test_a_run_during_which_the_clock_was_put_back_has_no_duration(db, capsys):
     assert cli.main(["results", "--db", str(db)]) == 0
     heading = capsys.readouterr().out.splitlines()[0]
     assert "Z, /mnt" in heading
+
+
+def test_a_run_without_results_is_no_side(db, capsys):
+    with History.open_writable(db) as history:
+        run_id = begin(history)
+        history.finish_run(run_id, RunState.ABORTED, "stopped by SIGINT")
+        other = _run(history, _at(1.0))
+    err = _compare(db, capsys, str(run_id), str(other), status=1)
+    assert "run 1 has no results: it is aborted (stopped by SIGINT)" in err

@@ -83,7 +83,7 @@ def test_csv_lines_end_as_rfc_4180_says(filled, capsys):
     assert hostile[exports.CSV_COLUMNS.index("suite")] == f"'{_HOSTILE}"
 
 
-@pytest.mark.parametrize("begin_with", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize("begin_with", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff20"])
 def test_no_text_can_become_a_formula_and_numbers_stay_numbers(begin_with):
     assert exports._safe(f"{begin_with}1+1") == f"'{begin_with}1+1"
     assert exports._safe("a=1") == "a=1"
@@ -295,9 +295,26 @@ def test_what_cannot_be_replaced_is_named(filled, capsys, tmp_path, made):
         os.mkfifo(path)
     status = cli.main(["export", "csv", "--db", str(filled), "--output", str(path)])
     err = capsys.readouterr().err
-    assert status == (1 if made == "nothing" else 2)
+    assert status == 2
     assert str(path) in err
     assert "hint: " in err
+
+
+def test_the_history_is_not_replaced_by_its_own_export(filled, capsys, tmp_path):
+    aside = tmp_path / "aside"
+    os.link(filled, aside)
+    before = filled.read_bytes()
+    for path in (filled, aside):
+        assert cli.main(["export", "csv", "--db", str(filled), "--output", str(path)]) == 2
+        assert "is the history itself" in capsys.readouterr().err
+    assert aside.read_bytes() == before
+
+
+def test_half_a_surrogate_pair_out_of_somebodys_json_is_written(filled, tmp_path, monkeypatch):
+    monkeypatch.setitem(exporting.FORMS, "csv", lambda _: ("a", "\ud800"))
+    path = tmp_path / "x"
+    assert exporting.export("csv", db=filled, output=path) == 0
+    assert path.read_text() == "a\\ud800"
 
 
 def test_a_form_that_there_is_not_is_a_mistake(capsys):

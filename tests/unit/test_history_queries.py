@@ -189,3 +189,27 @@ def test_a_run_keeps_what_it_was_measured_on_and_under(db):
         run = reader.run(run_id)
     assert run.target_kind == "raw-read"
     assert run.conditions == {"write cache": "write through"}
+
+
+def test_runs_around_one_are_of_its_suite_target_and_epoch(db):
+    with History.open_writable(db) as history:
+        first = history.ensure_epoch(FINGERPRINT).id
+        runs = [_run(history, epoch=first) for _ in range(4)]
+        skipped = _run(history, state=RunState.SKIPPED)
+        _run(history, suite="full", epoch=first)
+        second = history.ensure_epoch(FINGERPRINT | {"kernel": "7"}).id
+        later = _run(history, epoch=second)
+        moved = _run(history, epoch=first)
+        select(db, "UPDATE run SET target = '/elsewhere' WHERE id = ?", moved)
+    with queries.open_readonly(db) as reader:
+
+        def around(number: int, before: int = 9, after: int = 9) -> list[int]:
+            run = reader.run(number)
+            return [one.id for one in reader.runs_around(run, before=before, after=after)]
+
+        assert around(runs[2]) == [runs[0], runs[1], runs[3], skipped]
+        # of those before the nearest, of those after the latest
+        assert around(runs[2], before=1, after=1) == [runs[1], skipped]
+        assert around(later) == [skipped]
+        # of a run that was skipped no epoch is known
+        assert around(skipped) == []

@@ -140,3 +140,17 @@ def test_a_name_that_is_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
     odd.write_bytes(I3.read_bytes())
     assert run(odd, "--db", tmp_path / "h.db") == 0
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_the_table_is_for_80_columns_and_nothing_is_printed_of_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(I3) == 0
+    lines = capsys.readouterr().out.splitlines()
+    below = [line for line in lines if line.startswith(("  line", "    "))]
+    assert below
+    assert max(map(len, below)) <= 80
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    assert run(empty) == 1
+    assert capsys.readouterr().out == ""

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance import cli
+from appliance import cli, files
 from appliance.bench.suite import load_suite
 from appliance.history.store import History
 from appliance.model import RunState, Sample
-from appliance.storage.act import files
 from appliance.system import journal
 from tests.unit import reports
 

@@ -50,3 +50,23 @@ def test_counts_latencies_durations_and_moments() -> None:
 
 def test_a_table_aligns_and_cannot_be_broken_by_a_cell() -> None:
     assert text.table([("A", "B"), ("x\ny", "z")]) == "A     B\nx\\ny  z"
+
+
+def test_the_last_column_of_a_table_goes_on_below_itself() -> None:
+    long = "word " * 20 + "end"
+    shown = text.table([("NAME", "WHAT"), ("a", long), ("b", "")], fold=True).splitlines()
+    assert shown[:2] == ["NAME  WHAT", "a     " + "word " * 14 + "word"[:4]]
+    assert shown[2].startswith("      word")
+    assert shown[-1] == "b"
+    assert max(map(len, shown)) <= 80
+    # There is no room to fold in.
+    wide = text.table([("N" * 70, "WHAT"), ("a", long)], fold=True).splitlines()
+    assert len(wide) == 2
+
+
+def test_a_sentence_is_wrapped_and_made_printable() -> None:
+    lines = text.wrapped("  " + "word " * 20 + "\x1b[31m", indent="    ")
+    assert lines[0].startswith("  word")
+    assert lines[1].startswith("    word")
+    assert lines[-1].endswith("\\x1b[31m")
+    assert max(map(len, lines)) <= 80

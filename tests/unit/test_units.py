@@ -168,10 +168,11 @@ def test_no_unit_writes_to_a_raw_device() -> None:
 
 
 def test_every_command_of_a_unit_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    from appliance.cli import _parser
+    from appliance.arguments import parser
+    from appliance.cli import HANDLERS
 
     for path in SYSTEMD.glob("*.service"):
         lines = re.findall(r"^Exec\w+=-?/usr/bin/stripewright (.+)$", path.read_text(), re.M)
         for line in lines:
             words = ["smoke" if word == "%i" else word for word in line.split()]
-            assert _parser().parse_args(words).handler, line
+            assert parser().parse_args(words).does in HANDLERS, line

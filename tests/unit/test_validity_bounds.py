@@ -72,7 +72,13 @@ def elsewhere(here: float, there: float) -> Evidence:
         # 500 ms of 100 s are half a percent
         (coverage, on_disk(975_000, runtime_ms=100_000), on_disk(974_000, runtime_ms=100_000)),
         # 1280 KiB a request of buffered I/O
-        (coverage, on_disk(3130, direct=False), on_disk(3050, direct=False)),
+        (
+            coverage,
+            on_disk(3130, direct=False, rw="read"),
+            on_disk(3050, direct=False, rw="read"),
+        ),
+        # at random there is no readahead
+        (coverage, on_disk(978_000, direct=False), on_disk(977_000, direct=False)),
         (depth, in_flight(0.951), in_flight(0.948)),
         (depth, in_flight(1.049), in_flight(1.052)),
         (depth, in_flight(0.751, runtime_asked_ms=None), in_flight(0.748, runtime_asked_ms=None)),

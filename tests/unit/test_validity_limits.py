@@ -177,6 +177,14 @@ def test_a_network_volume_at_its_formula():
     assert cap.judge(changed(io1, bandwidth_bytes=510_000 * 1024.0)) is None
 
 
+def test_a_machine_whose_credits_are_used_up():
+    # A t3.large sustains 4,000 IOPS of network volumes.
+    tired = network("t3.large", Volume("gp3", 500, iops=16_000), "randread", 4096, iops=4000.0)
+    assert tired.capability.baseline_iops == 4000
+    assert "100 % of what is provisioned" in cap.judge(tired).message
+    assert cap.judge(changed(tired, iops=7000.0)) is None
+
+
 def test_the_devices_own_counters():
     counted = changed(diary.STRIPE_READ_4K, provisioned=Provisioned(volume_iops_us=60_000_000))
     finding = cap.judge(counted)

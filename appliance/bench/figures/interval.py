@@ -17,7 +17,8 @@ from functools import lru_cache
 
 CONFIDENCE = 0.95
 _TAIL = (1 - CONFIDENCE) / 2
-# Above this many values on both sides the normal approximation is good to the last quotient.
+# Above this many values on both sides the normal approximation (ibid., large samples) is taken:
+# at most one quotient wider at each end.
 _EXACT_UP_TO = 20
 
 

@@ -36,10 +36,15 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is sustained, and what is possible while credits last (the same without credits)."""
+    """What is sustained, and what is possible while credits last (the same without credits).
+
+    ``is_limit`` is false where the figures of the type were not checked, or what one has for
+    nothing stands in for what may have been bought.
+    """
 
     sustained: Rates
     burst: Rates
+    is_limit: bool
     basis: str
     source: str
 
@@ -80,7 +85,27 @@ def bounds(
     if burst == Rates(None, None):
         return None
     words = basis[0] if len(basis) == 1 else f"the lesser of {' and '.join(basis)}"
-    return Bounds(sustained, burst, words, "; ".join(sources))
+    is_limit = volume is None or kind is None or kind.checked
+    if own is not None and kind is not None and volume is not None:
+        is_limit = is_limit and not _assumed(kind, volume, block_size_bytes)
+    return Bounds(sustained, burst, is_limit, words, "; ".join(sources))
+
+
+def _assumed(kind: VolumeType, volume: Volume, block_size_bytes: int | None) -> bool:
+    """Whether what bounds this block size is only what one has of the type for nothing.
+
+    Such a type has both bought apart; more may have been, of the one that is not told.
+    """
+    if kind.mib_s_default is None:
+        return False
+    if volume.iops and volume.throughput_bytes_per_s:
+        return False
+    if not (volume.iops or volume.throughput_bytes_per_s) or not block_size_bytes:
+        return True
+    iops = volume.iops or kind.iops_default or math.inf
+    bytes_per_s = volume.throughput_bytes_per_s or kind.mib_s_default * MIB
+    by_iops = iops * block_size_bytes <= bytes_per_s
+    return not (volume.iops if by_iops else volume.throughput_bytes_per_s)
 
 
 def _volume(

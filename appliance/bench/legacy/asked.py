@@ -30,6 +30,10 @@ _JOB_FILE = re.compile(r"[\w./~-]+\.(?:fio|ini|job|jobfile|cfg|conf|txt)", re.AS
 _COMMAND = re.compile(r"(?:^|[\s;&|(/'\"`])fio(?:\.exe)?\s+(?P<rest>\S.*)$")
 _OPTION = re.compile(r"(?:--?|[–—])[A-Za-z]")
 _INQUIRY = re.compile(r"-v|--?version|--?h(?:elp)?|--(?:enghelp|cmdhelp).*")
+_LOOPED = re.compile(
+    r"--?(?:name|rw|readwrite|bs|blocksize|iodepth|numjobs)(?:=|\s{1,4})[\w.\"'-]{0,40}\$\{?\w",
+    re.ASCII,
+)
 _SECTION = re.compile(r"\s*\[([^\[\]@]{1,100})\]\s*")
 _SETTING = re.compile(r"\s*([a-z][a-z0-9_]{0,40})\s*(?:=\s*(.{0,400}?))?\s*", re.ASCII)
 
@@ -93,6 +97,11 @@ def joined(command: str, line: str) -> str:
     """A broken command and its rest as one."""
     rest = f" {line.strip()}" if command.endswith("\\") else line
     return (command.removesuffix("\\") + rest)[:_LONGEST_COMMAND].rstrip(" \t")
+
+
+def in_loop(command: str) -> bool:
+    """Whether a shell's variable says what each of several runs measures."""
+    return _LOOPED.search(command) is not None
 
 
 def from_command(arguments: str) -> Asked:

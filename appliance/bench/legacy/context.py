@@ -94,9 +94,13 @@ class Context:
         self._now = replace(self._now, version=version)
 
     def for_report(self) -> Surroundings:
-        """What holds for the report that begins here. A command is one report's only."""
+        """What holds for the report that begins here. A command is one report's only, unless
+        it is that of a loop.
+        """
         command = asked.from_command(self._command) if self._command else None
-        number, self._command = self._command_number, ""
+        number = self._command_number
+        if not asked.in_loop(self._command):
+            self._command = ""
         self._last_line_of_command = False
         self._leave_listing()
         return replace(

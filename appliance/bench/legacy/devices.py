@@ -51,10 +51,14 @@ def devices_of(report: Report, surroundings: Surroundings, target: str) -> Devic
     """From the report's own figures; else from what the text says is mounted there."""
     if not report.devices:
         device = _stated(surroundings, target)
-        members = surroundings.arrays.get(device, ())
-        return Devices(device, members or ((device,) if device else ()))
-    names = list(report.devices)
-    above = [name for name in names if name in report.above or prose.is_array(name)]
+        # What an array is made of has to be said; a disk is its own member.
+        alone = (device,) if prose.family(device) else ()
+        return Devices(device, surroundings.arrays.get(device, alone))
+    seen = _without_paths(report.devices)
+    names = list(seen)
+    above = [
+        name for name in names if prose.is_array(name) or (name in report.above and len(names) > 1)
+    ]
     members = tuple(name for name in names if name not in above)
     if above:
         device = above[0]
@@ -62,7 +66,20 @@ def devices_of(report: Report, surroundings: Surroundings, target: str) -> Devic
     else:
         device = names[0] if len(names) == 1 else ""
     order = [*([device] if device else []), *(name for name in names if name != device)]
-    return Devices(device, members, tuple(report.devices[name] for name in order), seen=True)
+    return Devices(device, members, tuple(seen[name] for name in order), seen=True)
+
+
+def _without_paths(reported: Mapping[str, DeviceIo]) -> dict[str, DeviceIo]:
+    """Disks by the name of their namespace: native NVMe multipath counts on its paths
+    (``nvme0c0n1`` of ``nvme0n1``), or on both, which is the same I/O twice.
+    """
+    seen: dict[str, DeviceIo] = {}
+    for name, io in reported.items():
+        disk = prose.namespace(name)
+        known = seen.get(disk)
+        if known is None or known.read_ios + known.write_ios < io.read_ios + io.write_ios:
+            seen[disk] = replace(io, device=disk)
+    return seen
 
 
 def _stated(surroundings: Surroundings, target: str) -> str:

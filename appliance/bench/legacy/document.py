@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from appliance.bench import capability, validity
+from appliance.bench.document import finding_to_json
 from appliance.model import Judged
 
 
@@ -45,16 +46,5 @@ def to_json(judged: Judged) -> dict[str, object]:
         "published_iops": published.iops if published else None,
         "percent_of_published": capability.percent_of_published(evidence),
         "valid": judged.valid,
-        "findings": [
-            {
-                "code": finding.code,
-                "severity": finding.severity.value,
-                "message": finding.message,
-                "measured": finding.measured,
-                "limit": finding.limit,
-                "corrected": finding.corrected,
-                "unit": finding.unit,
-            }
-            for finding in judged.findings
-        ],
+        "findings": [finding_to_json(finding) for finding in judged.findings],
     }

@@ -45,6 +45,12 @@ _PARTITION = re.compile(
     r"((?:nvme\d+n|mmcblk|md|nbd|loop)\d+)p\d+|((?:xv|s|v|h)d[a-z]+)\d+", re.ASCII
 )
 _ARRAY = re.compile(r"(?:md|dm-)[\w.-]*", re.ASCII)
+_BRACES = re.compile(
+    r"([\w/.-]{1,60})[\[{](?:(\w{1,3}(?:,\w{1,3}){1,63}|(?<=\[)\w{2,16})"
+    r"|(\d{1,2}|[a-z])(?:\.\.|-)(\d{1,2}|[a-z]))[\]}]([\w.-]{0,20})",
+    re.ASCII,
+)
+_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
 _PLAIN = re.compile(r"(nvme)\d+n\d+|((?:xv|s|v|h)d)[a-z]{1,3}", re.ASCII)
 
 
@@ -143,8 +149,9 @@ def _from_command(words: list[str]) -> list[Statement]:
     if program == "umount":
         return [Mounted(_directory(one), "") for one in operands if one[:1] == "/"]
     if program == "mdadm" and {"--create", "-C"} & set(words):
-        devices = [one for one in operands if one.startswith("/dev/")]
-        if len(devices) >= 2:
+        words = [one for one in operands if one.startswith("/dev/")]
+        devices = [device for word in words for device in _expanded(word)]
+        if len(devices) >= 2 and not any(set("*?[{$`") & set(one) for one in devices):
             return [ArrayMade(disk_name(devices[0]), tuple(map(disk_name, devices[1:])))]
     return []
 
@@ -163,6 +170,21 @@ def _operands(words: list[str]) -> list[str]:
     return operands
 
 
+def _expanded(word: str) -> list[str]:
+    """What a shell makes of ``/dev/nvme{1..4}n1``, ``/dev/xvd{b,c}`` or ``/dev/sd[b-e]``."""
+    found = _BRACES.fullmatch(word)
+    if found is None:
+        return [word]
+    before, listed, low, high, after = found.groups()
+    if listed is not None:
+        middles = listed.split(",") if "," in listed else list(listed)
+    elif low.isdecimal() and high.isdecimal():
+        middles = [str(number) for number in range(int(low), int(high) + 1)]
+    else:
+        middles = [chr(letter) for letter in range(ord(low[0]), ord(high[0]) + 1)]
+    return [before + middle + after for middle in middles]
+
+
 def _directory(path: str) -> str:
     return path.rstrip("/") or "/"
 
@@ -172,6 +194,12 @@ def disk_name(path: str) -> str:
     name = path.removeprefix("/dev/")
     found = _PARTITION.fullmatch(name)
     return (found[1] or found[2]) if found else name
+
+
+def namespace(device: str) -> str:
+    """``nvme0n1`` of ``nvme0c0n1``, one of its paths; other names as they are."""
+    found = _PATH.fullmatch(device)
+    return found[1] + found[2] if found else device
 
 
 def is_array(device: str) -> bool:

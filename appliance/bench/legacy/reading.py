@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from appliance.bench.legacy.assemble import Item
 from appliance.bench.legacy.context import Context, Surroundings
-from appliance.bench.legacy.drafts import Report
+from appliance.bench.legacy.drafts import Report, Section
 from appliance.bench.legacy.jsonreport import report as json_report
 from appliance.bench.legacy.jsontext import Document, documents
 from appliance.bench.legacy.textreport import TextParser
@@ -169,11 +169,20 @@ def _totals(report: Report) -> list[dict[str, int]]:
 
 
 def _again_text(one: Report, two: Report) -> bool:
+    # fio says once for a run what its jobs are, and its counts only grow.
+    if two.definitions or not all(map(_has_grown, one.sections, two.sections)):
+        return False
     pids = [section.pid for section in one.sections]
     if not all(pids) or pids != [section.pid for section in two.sections]:
         return False
     before, after = _runtimes(one), _runtimes(two)
     return len(before) <= len(after) and all(a <= b for a, b in zip(before, after, strict=False))
+
+
+def _has_grown(before: Section, after: Section) -> bool:
+    return before.directions.keys() <= after.directions.keys() and all(
+        count <= after.total_ios.get(direction, 0) for direction, count in before.total_ios.items()
+    )
 
 
 def _again_json(one: Report, two: Report) -> bool:

@@ -15,6 +15,7 @@ _MAX_DIGITS = 18
 _MAX_NUMBER = 1e18
 
 NUMBER = r"\d[\d,]{0,24}(?:\.\d{0,12})?"
+_DECIMAL_COMMA = re.compile(r"\d{1,18},(?:\d{1,2}|\d{4,12})", re.ASCII)
 _AMOUNT = re.compile(rf"\s*({NUMBER})\s*([A-Za-z]{{0,6}})", re.ASCII)
 _TIME_NS = {"ns": 1, "nsec": 1, "us": 1_000, "usec": 1_000, "ms": 1_000_000, "msec": 1_000_000}
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
@@ -32,7 +33,13 @@ _DURATION_MS = {
 
 
 def number(text: str) -> float | None:
-    """A plain number, with or without thousands separators; ``None`` if it is none."""
+    """A plain number, with or without thousands separators; ``None`` if it is none.
+
+    A single comma that does not separate three digits is a decimal one (``656,41``).
+    """
+    text = text.rstrip(",")
+    if _DECIMAL_COMMA.fullmatch(text):
+        text = text.replace(",", ".")
     plain = text.replace(",", "")
     if not plain or len(plain) > _MAX_DIGITS + 14:
         return None

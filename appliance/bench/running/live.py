@@ -78,6 +78,8 @@ class Live:
             self._now = self._planned[job_index - 1]
         self._phase_began, self._told_at = time.monotonic(), 0.0
         self._of_phase = []
+        # What the phase before this one did is not told as if this one did it.
+        self._latest = {}
         self._history.begin_phase(
             self._run_id, phase, job_index=job_index, seconds=expected_seconds
         )

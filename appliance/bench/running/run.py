@@ -163,10 +163,10 @@ class Run:
 
     def _foreign_load(self, patience: Patience) -> str:
         """Wait for the disks to be quiet; the reason to skip the run if they never are."""
-        self._live.begin_phase("check", expected_seconds=patience.seconds)
+        self._live.begin_phase("check", expected_seconds=quiet.WINDOW_SECONDS)
         watched = self._place.devices.members
         began = time.monotonic()
-        before = sampler.read_all(watched)
+        before = first = sampler.read_all(watched)
         while watched:
             window_began = time.monotonic()
             while time.monotonic() - window_began < quiet.WINDOW_SECONDS:
@@ -181,6 +181,10 @@ class Run:
             )
             if not reason or time.monotonic() - began >= patience.seconds:
                 return reason
+            if before is first:
+                # Now it takes as long as the others do, and no longer than this.
+                rest = patience.seconds - (time.monotonic() - began)
+                self._live.begin_phase("check", expected_seconds=max(0.0, rest))
             before = after
         return ""
 

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as an orderly end of a run."""
+"""SIGINT, SIGTERM and SIGHUP as an orderly end of a run."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import signal
 import threading
 from types import FrameType, TracebackType
 
+# SIGHUP is what a dropped SSH session sends: it must not leave gigabytes of test files.
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 class Stopped(Exception):
     """The run was asked to stop; the text says by what."""
 
 
 class StopSignals:
-    """While entered, SIGINT and SIGTERM are remembered instead of ending the process.
+    """While entered, SIGINT, SIGTERM and SIGHUP are remembered instead of ending the process.
 
-    :meth:`check` raises :class:`Stopped` once one has come. Outside of the main thread,
-    where Python allows no handlers, nothing is changed.
+    :meth:`check` raises :class:`Stopped` once one has come. One that is ignored (SIGHUP under
+    nohup) stays ignored. Outside of the main thread, where Python allows no handlers, nothing
+    is changed.
     """
 
     def __init__(self) -> None:
@@ -24,8 +28,9 @@ class StopSignals:
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._previous[number] = signal.signal(number, self._remember)
+            for number in _STOPPING:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._previous[number] = signal.signal(number, self._remember)
         return self
 
     def __exit__(

@@ -65,6 +65,9 @@ def _by_formula(evidence: Evidence) -> Finding | None:
     for measured, limit in (
         (evidence.iops, capability.iops),
         (exact_bandwidth(evidence), capability.bytes_per_s),
+        # Where credits exist and are used up.
+        (evidence.iops, capability.baseline_iops),
+        (exact_bandwidth(evidence), capability.baseline_bytes_per_s),
     ):
         if measured and limit and MIN_OF_FORMULA <= measured / limit <= MAX_OF_FORMULA:
             basis = f": {capability.basis}" if capability.basis else ""

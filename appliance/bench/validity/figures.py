@@ -117,6 +117,15 @@ def may_be_buffered(evidence: Evidence) -> bool:
     return not evidence.direct
 
 
+def _at_random(evidence: Evidence) -> bool:
+    """Whether each read that the page cache did not answer needs a request of its own.
+
+    The kernel reads no more than was asked for where it sees no order (mm/readahead.c); what
+    it has read ahead all the same is then answered from memory.
+    """
+    return evidence.direction == "read" and evidence.rw.startswith("rand")
+
+
 def least_coverage(evidence: Evidence) -> float:
     """The coverage below which I/O is missing that no gap in the statistics explains."""
     if evidence.source is Source.RUN or not evidence.runtime_ms:
@@ -130,7 +139,7 @@ def coverage_of(evidence: Evidence) -> float | None:
     By bytes where they are known. Otherwise by requests, and then only up to 1: the kernel
     splits large blocks (at a chunk's edge, at the disk's largest request), so that more
     requests than I/Os prove nothing, while fewer prove that some never came. ``None`` for
-    requests of reads that may have been buffered: readahead makes few of many.
+    requests of buffered reads in order: readahead makes few of many.
 
     The devices count what is done before fio counts (``ramp_ms``) as well. Then, too, only
     less than everything proves something.
@@ -148,7 +157,11 @@ def _ratio(evidence: Evidence) -> float | None:
         amount = sum_bytes(level, direction)
         if evidence.io_bytes and amount is not None:
             return amount / evidence.io_bytes
-    if not evidence.total_ios or not top or may_be_buffered(evidence):
+    if (
+        not evidence.total_ios
+        or not top
+        or (may_be_buffered(evidence) and not _at_random(evidence))
+    ):
         return None
     amount = sum(requests(io, direction) for io in top)
     if direction == "read":

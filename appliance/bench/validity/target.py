@@ -27,9 +27,12 @@ def judge(evidence: Evidence) -> Finding | None:
     fio_did = evidence.io_bytes if _bytes_known(evidence) else evidence.total_ios
     if not fio_did:
         return None
-    # The stripe above the expected members counts the same I/O once more.
+    # The stripe above the expected members counts the same I/O once more, and so do the
+    # members below an expected stripe.
     ours = [io for io in evidence.device_io if disk_of(io.device) in expected]
-    others = [io for io in evidence.device_io if disk_of(io.device) not in expected | volume]
+    device = disk_of(evidence.device)
+    same = expected | (volume if device in expected else {device})
+    others = [io for io in evidence.device_io if disk_of(io.device) not in same]
     on_it = sum(_amount(io, evidence) for io in ours) / fio_did
     off_it = sum(_amount(io, evidence) for io in others) / fio_did
     if not ours or on_it >= MIN_ON_TARGET or off_it < (1 - on_it) * _MIN_EXPLAINED:

@@ -15,11 +15,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance import paths
+from appliance import files, paths
 from appliance.errors import OperatorError, UsageError
 from appliance.model import Disk, MarkState
 from appliance.storage import lvm, marks, md
-from appliance.storage.act import files
 from appliance.storage.probe import blockdev, forms
 from appliance.system import journal
 

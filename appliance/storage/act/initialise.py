@@ -19,9 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from appliance import paths
+from appliance import files, paths
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError
-from appliance.storage.act import files
 from appliance.system import journal
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.storage.act import files
+from appliance import files
 
 _OURS = "# Written by Stripewright for the volume that layout.toml declares; it is replaced.\n"
 _PLAIN = re.compile(r"[A-Za-z0-9:_.]", re.ASCII)

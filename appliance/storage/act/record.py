@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeGuard
 
+from appliance import files
 from appliance.model import EpochRecord
-from appliance.storage.act import files
 from appliance.storage.act.clerk import Clerk, ClerkError
 from appliance.system import journal
 

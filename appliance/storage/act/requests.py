@@ -23,8 +23,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from appliance import files
 from appliance.errors import OperatorError, StalePlan, UsageError
-from appliance.storage.act import files
 
 # A layout of 64 KiB is at most three times as long in JSON (two bytes of UTF-8 as \u00e9).
 MAX_REQUEST_BYTES = 256 * 1024

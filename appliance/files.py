@@ -1,10 +1,10 @@
-"""Files that root leaves for others: replaced in one step, whole or not at all."""
+"""Files that others read: replaced in one step, whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,19 @@ def replace_json(path: Path, document: Mapping[str, Any]) -> None:
     replace_text(path, json.dumps(document, indent=1) + "\n")
 
 
-def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
-    """Replace ``path`` by ``text`` with mode 0644. ``durable``: it survives a power cut."""
+def replace_text(path: Path, text: str | Iterable[str], *, durable: bool = False) -> None:
+    """Replace ``path`` by ``text``, or by pieces of it, with mode 0644: whoever reads it sees
+    the old text or the new one, whole. ``durable``: it survives a power cut.
+    """
     import tempfile  # only readers of such files are in a hurry
 
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    # Not the whole name: it may be as long as a name can be, and mkstemp adds to it.
+    # Beside it, under a name that no collector looks at. Not the whole name: it may be as
+    # long as a name can be, and mkstemp adds to it.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.writelines([text] if isinstance(text, str) else text)
             file.flush()
             if durable:
                 os.fsync(file.fileno())

@@ -1,0 +1,78 @@
+"""A run of real fio in a process of its own, and how it is followed from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from appliance.errors import OperatorError
+from appliance.history import queries
+from appliance.model import RunRecord
+
+ROOT = Path(__file__).parents[2]
+
+_SCRIPT = """
+import sys
+from pathlib import Path
+from appliance.bench import precondition, runner
+from appliance.bench.running import quiet
+from appliance.bench.suite import load_suite
+quiet.WINDOW_SECONDS = 0.2
+precondition.MAX_BUDGET_BYTES = precondition.MIN_BUDGET_BYTES
+place = Path(sys.argv[1])
+runner.run_suite(
+    load_suite("smoke"),
+    target=place,
+    db=place / "history.db",
+    patience=quiet.Patience(1.0),
+)
+"""
+
+
+class NoRunYetError(Exception):
+    """The history is there, and nothing in it."""
+
+
+def the_run(place: Path) -> RunRecord:
+    with queries.open_readonly(place / "history.db") as reader:
+        runs = reader.runs(limit=1)
+    if not runs:
+        raise NoRunYetError
+    return runs[0]
+
+
+@contextlib.contextmanager
+def running_smoke(place: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A run in a process of its own, once fio measures."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", _SCRIPT, str(place)],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OperatorError, NoRunYetError):
+                if the_run(place).job_index == 1 and fio_processes(place):
+                    break
+            assert child.poll() is None
+            time.sleep(0.1)
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+def fio_processes(place: Path) -> list[int]:
+    """fio processes that work in ``place``."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name, folder = (entry / "comm").read_text(), (entry / "cwd").readlink()
+            if name.startswith("fio") and folder.is_relative_to(place):
+                found.append(int(entry.name))
+    return found

@@ -1,0 +1,86 @@
+"""Readers without privilege beside a writer: one that goes on, and one that was killed."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from appliance.history.store import History
+from tests.fio.runs import ROOT, running_smoke, the_run
+
+IS_ROOT = os.geteuid() == 0
+needs_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
+
+
+def as_nobody(work) -> str:
+    """What ``work`` returns when it is done by a process without any privilege."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            said = work()
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}; {getattr(error, 'hint', '')}"
+        os.write(writing, said.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_an_unprivileged_reader_follows_a_run_that_writes(place):
+    def watch() -> str:
+        phases = set()
+        for _ in range(20):
+            phases.add(the_run(place).phase)
+            time.sleep(0.1)
+        return ",".join(sorted(phases))
+
+    with running_smoke(place):
+        said = as_nobody(watch)
+    assert said == "seq-read-1m"
+
+
+_HALF_A_WRITE = """
+import os, signal, sys
+from pathlib import Path
+from appliance.history.store import History
+history = History.open_writable(Path(sys.argv[1]))
+connection = history._writer._connection
+connection.execute("PRAGMA cache_size = 5")
+connection.execute("BEGIN IMMEDIATE")
+for n in range(3000):
+    connection.execute(
+        "INSERT INTO event (at, code, message, fields) VALUES (1.0, 'X', ?, '{}')", ("y" * 500,)
+    )
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_write_cut_off_by_sigkill_is_undone_by_the_next_writer(place):
+    db = place / "history.db"
+    with History.open_writable(db) as history:
+        history.event("BEFORE", "kept", {})
+    killed = subprocess.run([sys.executable, "-c", _HALF_A_WRITE, str(db)], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    journal_file = place / "history.db-journal"
+    assert journal_file.stat().st_size > 0
+    if IS_ROOT:
+        said = as_nobody(lambda: str(the_run(place)))
+        assert said.startswith("OperatorError")
+        assert "bench reap" in said
+    with History.open_writable(db) as history:
+        codes = [row["code"] for row in history._writer.all("SELECT code FROM event")]
+    assert codes == ["BEFORE"]
+    assert not journal_file.exists()
