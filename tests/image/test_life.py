@@ -258,9 +258,10 @@ def test_a_serial_with_markup_is_refused_and_shown_as_it_is(life: Life, keep_scr
     with Terminal(ssh, life.machine.folder) as terminal:
         terminal.wait_for("REFUSED", deadline_seconds=180)
         terminal.keys("2")
-        terminal.wait_for(HOSTILE_SERIAL[:10], deadline_seconds=60)
+        # The overview has the drives, too; what stands below the table is on this screen only.
+        terminal.wait_for("· rig-root ·", HOSTILE_SERIAL[:10], deadline_seconds=180)
         terminal.keys("Down")  # from the root disk to the first drive: all of its serial
-        terminal.wait_for(f"· {HOSTILE_SERIAL} ·", deadline_seconds=60)
+        terminal.wait_for(f"· {HOSTILE_SERIAL} ·", deadline_seconds=180)
         keep_screen("live-hostile-serial", terminal)
 
 
