@@ -234,8 +234,8 @@ class Guest:
     def _power_cycle(self, why: str) -> None:
         """A machine that hangs while it boots is switched off and on, as its owner would do.
 
-        Seen once in some hundred boots under software emulation, with nothing on the console
-        (docs/measurements.md); once in a machine's life is let pass, and told.
+        Seen once under software emulation; why is not known, as its console was not kept. Once
+        in a machine's life is let pass, and told with the end of the console.
         """
         self.machine.hangs += 1
         say(f"{why}: power off and on again; {self._last_of_the_console()}")
