@@ -4,6 +4,7 @@ Follow them to follow the program::
 
     Disk -> Inventory -> Plan -> Applied          (appliance.storage)
     Suite -> Run -> JobResult -> Finding          (appliance.bench, appliance.history)
+    Fact -> FindingRecord                         (appliance.drift, appliance.history)
 
 Sizes are bytes, times are nanoseconds or seconds as the name says.
 """
@@ -26,6 +27,14 @@ from appliance.model.disks import (
     Signature,
     VirtualDrive,
     VolumeGroup,
+)
+from appliance.model.drift import (
+    Area,
+    DriftSeverity,
+    DriftState,
+    Fact,
+    FindingRecord,
+    SeriesKey,
 )
 from appliance.model.evidence import (
     Capability,
@@ -65,6 +74,7 @@ from appliance.model.results import (
 )
 
 __all__ = [
+    "Area",
     "Array",
     "Capability",
     "Counters",
@@ -73,11 +83,15 @@ __all__ = [
     "DeviceIo",
     "Disk",
     "DiskKind",
+    "DriftSeverity",
+    "DriftState",
     "EpochRecord",
     "Evidence",
     "Ext4Options",
+    "Fact",
     "Filesystem",
     "Finding",
+    "FindingRecord",
     "HardwareDrive",
     "Inventory",
     "Job",
@@ -98,6 +112,7 @@ __all__ = [
     "RunState",
     "Sample",
     "Selector",
+    "SeriesKey",
     "Severity",
     "Signature",
     "Slice",

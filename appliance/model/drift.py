@@ -1,0 +1,99 @@
+"""What drift is made of: a Fact that a look found, and the finding that history keeps of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Area(StrEnum):
+    LAYOUT = "layout"
+    ENVIRONMENT = "environment"
+    PERFORMANCE = "performance"
+
+
+class DriftSeverity(StrEnum):
+    """``critical``: data is lost or about to be; ``warning``: look today; ``notice``: know it."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+
+class DriftState(StrEnum):
+    """How far a finding is.
+
+    What can be seen is ``open`` at once. What statistics raise is ``suspect`` until repeated
+    runs have spoken: then it is ``confirmed``, or ``closed``. A person makes ``acknowledged`` of
+    any of them. It is ``closed`` when it is no longer so.
+    """
+
+    OPEN = "open"
+    SUSPECT = "suspect"
+    CONFIRMED = "confirmed"
+    ACKNOWLEDGED = "acknowledged"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that is not as it should be, as one look found it.
+
+    ``code`` is one of :data:`appliance.drift.codes.CODES`. ``subject`` says what it is about: the
+    name of a volume, the serial of a disk, the text of a series. ``identity`` makes it the same
+    fact when it is seen again: what was observed in place of what was expected, or the run at
+    which a change began; another identity is another finding. ``member`` is a disk's serial.
+    ``evidence`` are figures and texts for people and programs. ``state`` is what the look itself
+    can say: ``open``, or for performance ``suspect`` or ``confirmed``.
+    """
+
+    code: str
+    subject: str
+    summary: str
+    identity: str
+    severity: DriftSeverity
+    expected: str = ""
+    observed: str = ""
+    volume: str = ""
+    member: str = ""
+    evidence: Mapping[str, str | int | float] = field(default_factory=dict)
+    next_step: str = ""
+    state: DriftState = DriftState.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRecord:
+    """A finding as history keeps it. Times are seconds since the epoch (UTC).
+
+    ``times`` is how often it came back after it was closed; ``note`` is what the person who
+    acknowledged it wrote.
+    """
+
+    id: int
+    fact: Fact
+    state: DriftState
+    epoch_id: int | None
+    opened_at: float
+    seen_at: float
+    closed_at: float | None = None
+    acknowledged_at: float | None = None
+    acknowledged_by: str = ""
+    note: str = ""
+    times: int = 1
+    boot_id: str = ""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class SeriesKey:
+    """One figure over time: a job of a suite on a target. ``member`` is empty for the stripe."""
+
+    suite: str
+    target: str
+    job: str
+    direction: str
+    member: str = ""
+
+    def __str__(self) -> str:
+        on = f" on {self.member}" if self.member else ""
+        return f"{self.suite}/{self.job} {self.direction}{on}"
