@@ -4,9 +4,10 @@
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stripewright
 VENV := $(CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 PYTHON := $(VENV)/bin/python
+PEERS := $(CACHE)/venv-peers-$(shell sha256sum requirements/peers.txt | cut -c1-12)
 SOURCES := appliance tui tests
 
-.PHONY: help run test check lint format unit fio browser lab soak bench image-tests image screens lock setup clean
+.PHONY: help run test check lint format unit drift peers fio browser lab soak bench image-tests image screens lock setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,7 +15,7 @@ help: ## Show this list
 run: setup ## Build the image, boot it with four emulated drives, open the TUI (or print status)
 	$(PYTHON) -m tests.rig.run
 
-test: setup check fio browser image lab image-tests ## Every test, set-up included
+test: setup check drift fio browser image lab image-tests ## Every test, set-up included
 
 check: $(VENV)/ready lint unit ## Lint, types, unit tests and cases (under a minute)
 
@@ -30,6 +31,12 @@ format: $(VENV)/ready ## Bring the sources into the house format
 
 unit: $(VENV)/ready
 	$(PYTHON) -m pytest -q -n auto tests/unit tests/cases tests/tui
+
+drift: $(VENV)/ready ## The drift detector on seeded series: false alarms, delay, dating
+	$(PYTHON) -m pytest -q -n 2 tests/drift
+
+peers: $(PEERS)/ready ## The drift detector beside other people's, on the same series (some 20 minutes)
+	$(PEERS)/bin/python -m tests.drift.peers --json $(CACHE)/peers.json
 
 fio: $(VENV)/ready ## Real fio on temporary files
 	$(PYTHON) -m pytest -q tests/fio
@@ -67,6 +74,9 @@ lock: ## Pin the newest versions that pyproject.toml allows, with hashes
 	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
 	  --extra dev -o requirements/dev.txt pyproject.toml
+	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
+	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  -o requirements/peers.txt requirements/peers.in
 
 setup: ## Install what building and testing need
 	sh tests/rig/setup.sh
@@ -77,6 +87,12 @@ $(VENV)/ready: requirements/dev.txt
 	rm -rf $(VENV)
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip -q install --require-hashes -r requirements/dev.txt
+	touch $@
+
+$(PEERS)/ready: requirements/peers.txt | $(VENV)/ready
+	rm -rf $(PEERS)
+	python3 -m venv $(PEERS)
+	$(PEERS)/bin/pip -q install --require-hashes -r requirements/peers.txt
 	touch $@
 
 clean: ## Remove images, environments and caches (all are outside the tree)

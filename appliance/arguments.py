@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from appliance import __version__, paths
+from appliance import __version__, arguments_drift, arguments_schedule, paths
 from appliance.errors import EXIT_USAGE
 from appliance.text import printable
 
@@ -63,24 +63,7 @@ def parser() -> argparse.ArgumentParser:
 
     _add_db(command("status", "health, volumes, last suite"))
     command("inventory", "every disk, and why it is used or not")
-    plan = command("plan", "what would be done to the disks, and why")
-    plan.add_argument("--inventory", type=Path, metavar="FILE", help="plan for this document")
-    plan.add_argument("--layout", type=Path, metavar="FILE", help="plan for this layout.toml")
-    plan.add_argument(
-        "--remove",
-        type=_volume_name,
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="take this volume down and release its disks",
-    )
-    plan.add_argument(
-        "--erase",
-        action="append",
-        default=[],
-        metavar="SERIAL",
-        help="give up what is on the disk with this serial",
-    )
+    _add_plan(command("plan", "what would be done to the disks, and why"))
     apply = command("apply", "carry out the plan that was confirmed")
     apply.add_argument(
         "--confirm", required=True, metavar="DIGEST", help="the digest that 'plan' printed"
@@ -90,6 +73,12 @@ def parser() -> argparse.ArgumentParser:
     initialise.add_argument("--stop", action="store_true", help="stop; it goes on later")
     command("suites", "the benchmark suites there are")
     _add_bench(command("bench", "measure, or judge what was measured elsewhere", json=False))
+    arguments_drift.add(
+        command("drift", "what is no longer as it was: look, list, acknowledge", json=False),
+        parser_class=_Parser,
+        add_json=_add_json,
+        add_db=_add_db,
+    )
     results = command("results", "what was measured, with verdicts")
     _add_db(results)
     results.add_argument(
@@ -116,6 +105,11 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument("form", choices=("csv", "json", "metrics"), metavar="csv|json|metrics")
     export.add_argument("--output", type=Path, metavar="FILE", help="replace FILE in one step")
     _add_db(export)
+    arguments_schedule.add(
+        command("schedule", "when suites run and drift is looked for", json=False),
+        _Parser,
+        _add_json,
+    )
     _add_db(command("doctor", "is everything there that the appliance needs"))
     _add_db(command("tui", "the screens (with --json: what they start from)"))
 
@@ -134,6 +128,26 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_plan(plan: argparse.ArgumentParser) -> None:
+    plan.add_argument("--inventory", type=Path, metavar="FILE", help="plan for this document")
+    plan.add_argument("--layout", type=Path, metavar="FILE", help="plan for this layout.toml")
+    plan.add_argument(
+        "--remove",
+        type=_volume_name,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="take this volume down and release its disks",
+    )
+    plan.add_argument(
+        "--erase",
+        action="append",
+        default=[],
+        metavar="SERIAL",
+        help="give up what is on the disk with this serial",
+    )
+
+
 def _add_hidden(commands: argparse._SubParsersAction[_Parser]) -> None:
     """Commands of units, and the chores that plans show: real, and not in the list."""
     for name, argument, many in (
@@ -143,7 +157,10 @@ def _add_hidden(commands: argparse._SubParsersAction[_Parser]) -> None:
         ("read-through", "name", None),
         ("watch", "", None),
         ("tune-undo", "", None),
+        ("look", "", None),
         ("hold-cpu-latency", "", None),
+        ("schedule-apply", "", None),
+        ("schedule-request", "name", None),
     ):
         sub = commands.add_parser(name)
         sub.set_defaults(does=name)
@@ -165,6 +182,13 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
     run.add_argument("--serial", metavar="SERIAL", help="that of the disk to be overwritten")
     run.add_argument(
         "--members", action="store_true", help="measure each disk of the stripe alone, too; root"
+    )
+    run.add_argument(
+        "--wait",
+        type=_minutes,
+        default=0,
+        metavar="MINUTES",
+        help="wait so long for another run in the same place (default: 0)",
     )
     run.add_argument(
         "--progress", choices=("json",), default="", help="a JSON line a second on stderr"
@@ -218,6 +242,12 @@ def _run_id(text: str) -> int:
     # SQLite's integers have 63 bits; an id is never that large.
     if not text.isascii() or not text.isdecimal() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"{text!r} is not the number of a run")
+    return int(text)
+
+
+def _minutes(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not int(text[:6]) <= 1440 or len(text) > 6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of minutes from 0 to 1440")
     return int(text)
 
 

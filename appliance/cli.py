@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from appliance import paths
+from appliance import arguments_drift, paths
 from appliance.arguments import complain, parser
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, OperatorError
 
@@ -24,7 +24,7 @@ Handler = Callable[[argparse.Namespace], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status (0 ok, 1 failed, 2 usage, 3 refused, 4 stale)."""
+    """Run one command and return its exit status (see :mod:`appliance.errors`)."""
     _survive_odd_streams()
     arguments = parser().parse_args(argv)
     try:
@@ -136,6 +136,7 @@ def _bench_run(arguments: argparse.Namespace) -> int:
         time_factor=arguments.time_factor,
         as_json=arguments.json,
         progress=arguments.progress,
+        wait_seconds=arguments.wait * 60.0,
     )
 
 
@@ -154,6 +155,56 @@ def _bench_reap(arguments: argparse.Namespace) -> int:
     from appliance.commands import measure
 
     return measure.reap(arguments.db)
+
+
+def _drift_without_action(_: argparse.Namespace) -> int:
+    complain(
+        f"drift: no action given; there are {', '.join(arguments_drift.ACTIONS)}",
+        "try: stripewright drift check",
+    )
+    return EXIT_USAGE
+
+
+def _drift(arguments: argparse.Namespace) -> int:
+    from appliance.commands import drifting
+    from appliance.drift.spool import Action
+
+    db, as_json = arguments.db, arguments.json
+    match arguments.does:
+        case "drift check":
+            return drifting.check(db, as_json=as_json)
+        case "drift list":
+            return drifting.list_findings(db, everything=arguments.all, as_json=as_json)
+        case "drift show":
+            return drifting.show(db, arguments.id, as_json=as_json)
+        case does:
+            action = Action.APPROVE if does == "drift approve" else Action.ACKNOWLEDGE
+            note = arguments.note
+            return drifting.say(db, arguments.id, action, note=note, as_json=as_json)
+
+
+def _drift_confirm(arguments: argparse.Namespace) -> int:
+    from appliance.commands import confirming
+
+    return confirming.confirm(arguments.db, as_json=arguments.json)
+
+
+def _drift_accept(arguments: argparse.Namespace) -> int:
+    from appliance.commands import confirming
+
+    return confirming.accept(arguments.db, as_json=arguments.json)
+
+
+def _drift_replay(arguments: argparse.Namespace) -> int:
+    from appliance.commands import replaying
+
+    return replaying.replay(arguments.file, better=arguments.better, as_json=arguments.json)
+
+
+def _look(_: argparse.Namespace) -> int:
+    from appliance.commands import looking
+
+    return looking.look_as_root()
 
 
 def _results(arguments: argparse.Namespace) -> int:
@@ -186,6 +237,30 @@ def _export(arguments: argparse.Namespace) -> int:
     from appliance.commands import exporting
 
     return exporting.export(arguments.form, db=arguments.db, output=arguments.output)
+
+
+def _schedule_without_action(_: argparse.Namespace) -> int:
+    complain("schedule: no action given", "try: stripewright schedule show")
+    return EXIT_USAGE
+
+
+def _schedule(arguments: argparse.Namespace) -> int:
+    from appliance.commands import scheduling
+
+    if arguments.does == "schedule-apply":
+        return scheduling.apply()
+    if arguments.does == "schedule-request":
+        return scheduling.schedule_request(arguments.name)
+    if arguments.does == "schedule show":
+        return scheduling.show(as_json=arguments.json)
+    return scheduling.change(
+        arguments.suite,
+        file=arguments.file,
+        when=scheduling.When(
+            arguments.every, arguments.at, arguments.jitter, state=arguments.state
+        ),
+        as_json=arguments.json,
+    )
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
@@ -239,10 +314,23 @@ HANDLERS: Mapping[str, Handler] = {
     "bench run": _bench_run,
     "bench import": _bench_import,
     "bench reap": _bench_reap,
+    "drift": _drift_without_action,
+    "drift check": _drift,
+    "drift list": _drift,
+    "drift show": _drift,
+    "drift ack": _drift,
+    "drift approve": _drift,
+    "drift confirm": _drift_confirm,
+    "drift accept": _drift_accept,
+    "drift replay": _drift_replay,
+    "look": _look,
     "results": _results,
     "compare": _compare,
     "report": _report,
     "export": _export,
+    "schedule": _schedule_without_action,
+    "schedule show": _schedule,
+    "schedule set": _schedule,
     "doctor": _doctor,
     "tui": _tui,
     "assemble": _assemble,
@@ -254,6 +342,8 @@ HANDLERS: Mapping[str, Handler] = {
     "watch": _work,
     "tune-undo": _work,
     "hold-cpu-latency": _work,
+    "schedule-apply": _schedule,
+    "schedule-request": _schedule,
 }
 
 

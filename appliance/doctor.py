@@ -6,9 +6,11 @@ are a failure only where the boot unit is installed: on a laptop the benchmarks 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
+import time
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +26,8 @@ _STORAGE_TOOLS = (
 _LVM_RULE = Path("/etc/udev/rules.d/69-lvm.rules")
 _SPOOL_MODE = 0o1730
 _SPOOL_HINT = "systemd-tmpfiles makes it: systemctl restart systemd-tmpfiles-setup.service"
+# So many intervals without a look are no jitter any more.
+_LATE_LOOKS = 3
 _MDADM_CONF = Path("/etc/mdadm/mdadm.conf")
 
 
@@ -69,7 +73,9 @@ def examine(*, db: Path, mdadm_conf: Path = _MDADM_CONF) -> list[Check]:
     if on_appliance:
         checks += [_auto_assembly(mdadm_conf), _auto_activation(), _spool()]
         checks += [_unit(services.ASSEMBLE_UNIT), _unit(services.WATCH_UNIT)]
-        checks.append(_unit(services.BENCH_TIMER.format(suite="smoke")))
+        checks += [*_schedule(), *(_unit(name) for name in services.PATH_UNITS)]
+        checks += [_last_end(name) for name in services.DRIFT_WORK]
+        checks.append(_last_check(now=time.time()))
     checks.append(_history(db, required=on_appliance))
     return checks
 
@@ -154,6 +160,66 @@ def _unit(name: str) -> Check:
         return Check(name, Verdict.OK, found)
     verdict = Verdict.FAIL if state.active == "failed" else Verdict.WARN
     return Check(name, verdict, found, f"look at: systemctl status {name}")
+
+
+def _schedule() -> list[Check]:
+    """The schedule, and every timer that it or the image has."""
+    from appliance import schedule
+    from appliance.schedule_file import read_schedule
+    from appliance.status import schedule_problem
+
+    try:
+        declared = read_schedule(paths.SCHEDULE_FILE)
+    except OperatorError as error:
+        broken = Check("schedule", Verdict.FAIL, error.message, error.hint)
+        return [broken, *(_unit(name) for name in schedule.timers(schedule.Schedule()))]
+    problem = schedule_problem()
+    where = str(paths.SCHEDULE_FILE) if paths.SCHEDULE_FILE.exists() else "built in"
+    first = Check("schedule", Verdict.OK, where)
+    if problem:
+        hint = "look at: systemctl status stripewright-schedule.service"
+        first = Check("schedule", Verdict.FAIL, f"not in effect: {problem}", hint)
+    return [
+        first,
+        *(
+            _unit(name) if runs else Check(name, Verdict.OK, "off, by the schedule")
+            for name, runs in schedule.timers(declared).items()
+        ),
+    ]
+
+
+def _last_end(name: str) -> Check:
+    """A unit that runs now and then: how it ended."""
+    try:
+        state = services.unit_state(name)
+    except OperatorError as error:
+        return Check(name, Verdict.FAIL, error.message, error.hint)
+    if state.active == "failed":
+        return Check(name, Verdict.FAIL, f"failed ({state.result})", f"journalctl -b -u {name}")
+    return Check(name, Verdict.OK, f"{state.active} ({state.sub})")
+
+
+def _last_check(*, now: float) -> Check:
+    """When drift was looked for last: every few minutes, whatever the timer says of itself."""
+    from appliance import schedule
+    from appliance.drift import memory
+    from appliance.schedule_file import read_schedule
+
+    minutes: int | None = None
+    with contextlib.suppress(OperatorError):
+        minutes = read_schedule(paths.SCHEDULE_FILE).drift_minutes
+    at = memory.load(paths.DRIFT_RUN_DIR).at
+    hint = f"look at: systemctl status {services.DRIFT_TIMER}"
+    if not at:
+        return Check("last look for drift", Verdict.WARN, "none since boot", hint)
+    found = f"{text.duration(max(0.0, now - at))} ago"
+    late = now - at > _LATE_LOOKS * 60 * (minutes or schedule.DEFAULT_DRIFT_MINUTES)
+    return Check(
+        "last look for drift",
+        Verdict.FAIL if late else Verdict.OK,
+        found,
+        hint if late else "",
+    )
 
 
 def _history(db: Path, *, required: bool) -> Check:

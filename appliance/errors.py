@@ -17,6 +17,8 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_REFUSED = 3
 EXIT_STALE = 4
+# ``drift check`` found something grave that nobody has acknowledged. Everything worked.
+EXIT_DRIFT = 5
 
 
 class OperatorError(Exception):

@@ -5,11 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 LAYOUT_FILE = Path("/etc/stripewright/layout.toml")
+# When suites run and drift is looked for; root's own units bring it into effect.
+SCHEDULE_FILE = Path("/etc/stripewright/schedule.toml")
 HISTORY_DB = Path("/var/lib/stripewright/history.db")
 RUN_DIR = Path("/run/stripewright")
 # Written by the boot unit (root), read by everybody: what it saw and what it decided.
 STATE_FILE = RUN_DIR / "state.json"
+# Written by root's own look, every few minutes: what of drift only root can see.
+SEEN_FILE = RUN_DIR / "seen.json"
 LOCK_FILE = RUN_DIR / "lock"
+# What came of the schedule when it was last brought into effect, and the lock for doing that.
+SCHEDULE_STATE = RUN_DIR / "schedule.json"
+SCHEDULE_LOCK = RUN_DIR / "schedule.lock"
 # How far a confirmed plan is; root's, read by everybody.
 APPLY_FILE = RUN_DIR / "apply.json"
 # What root planned for a request, by the request's hash, and requests by their plan's digest.
@@ -17,6 +24,12 @@ PLANS_DIR = RUN_DIR / "plans"
 DIGESTS_DIR = RUN_DIR / "digests"
 # Where operators leave requests: the only directory of ours in which they may write.
 SPOOL_DIR = Path("/var/spool/stripewright")
+# The same for words on findings; the user of the drift check reads it.
+DRIFT_SPOOL_DIR = Path("/var/spool/stripewright-drift")
+# Of the drift check: when it last looked, and what it told without a history. In memory.
+DRIFT_RUN_DIR = Path("/run/stripewright-drift")
+# Its presence asks for repeated runs of what is suspect.
+CONFIRM_WANTED = Path("/var/lib/stripewright/confirm-wanted")
 # Kernel settings as they were before the layout's [tuning] changed them.
 TUNING_FILE = RUN_DIR / "tuning.json"
 # There only while a layout declares a CPU latency; the number in it is microseconds.

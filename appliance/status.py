@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from appliance import paths
+from appliance.drift import summary as drift_summary
+from appliance.drift.summary import DriftSummary
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model import Disk, EpochRecord, JobResult, Machine, RunRecord, RunState
@@ -110,6 +112,10 @@ class Status:
     next_run_at: float | None
     history_problem: str
     tuning: tuple[Setting, ...] = ()
+    # Why the declared schedule is not in effect; empty if it is.
+    schedule_problem: str = ""
+    # None where no history can be read.
+    drift: DriftSummary | None = None
 
 
 def read_status(
@@ -134,10 +140,12 @@ def read_status(
     epoch = running = last = None
     results: tuple[JobResult, ...] = ()
     history_problem = ""
+    drift = None
     try:
         with queries.open_readonly(db) as reader:
             epoch = reader.current_epoch()
             running, last, results = _runs(reader)
+            drift = drift_summary.read(reader, is_appliance=state is not None)
     except OperatorError as error:
         # Before the first boot has written it, its absence is no news.
         if db != paths.HISTORY_DB or db.exists():
@@ -157,6 +165,8 @@ def read_status(
         next_run_at=_next_run(),
         history_problem=history_problem,
         tuning=tuning.load(paths.TUNING_FILE),
+        schedule_problem=schedule_problem(),
+        drift=drift,
     )
 
 
@@ -170,6 +180,15 @@ def _read_state(path: Path) -> tuple[dict[str, Any] | None, str]:
     if not isinstance(state, dict):
         return None, f"{path} is not a state document"
     return state, ""
+
+
+def schedule_problem(path: Path = paths.SCHEDULE_STATE) -> str:
+    """Why the installed schedule is not in effect, as root's unit left it, or nothing."""
+    try:
+        error = json.loads(path.read_text(encoding="utf-8"))["error"]
+        return "" if error is None else str(error["message"])
+    except (OSError, ValueError, TypeError, LookupError):
+        return ""
 
 
 def _inventory(state: dict[str, Any] | None) -> tuple[Machine | None, tuple[Disk, ...]]:

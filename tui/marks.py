@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from appliance.model import JobResult, RunState, Severity
+from appliance.drift.summary import DriftSummary
+from appliance.model import DriftSeverity, JobResult, RunState, Severity
 from appliance.status import Health
 from appliance.text import printable
 
@@ -75,6 +76,21 @@ def health(value: Health, glyphs: Glyphs) -> Mark:
         Health.FAILED: Mark(glyphs.bad, "FAILED", BAD),
         Health.UNKNOWN: Mark(glyphs.unknown, "UNKNOWN", MUTED),
     }[value]
+
+
+def drift(summary: DriftSummary, glyphs: Glyphs) -> Mark:
+    """Mark of all findings of drift together; its word is that of the gravest."""
+    if summary.severity is DriftSeverity.CRITICAL:
+        return Mark(glyphs.bad, "critical", BAD)
+    if summary.severity is DriftSeverity.WARNING:
+        return Mark(glyphs.warn, "warning", WARN)
+    if summary.overdue:
+        return Mark(glyphs.warn, "not checked", WARN)
+    if summary.severity is DriftSeverity.NOTICE:
+        return Mark(glyphs.label, "notice", BUSY)
+    if summary.suspect:
+        return Mark(glyphs.label, "suspect", BUSY)
+    return Mark(glyphs.good, "none", GOOD)
 
 
 def verdict(result: JobResult, glyphs: Glyphs) -> Mark:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.bench import capability, validity
-from appliance.model import Finding, JobResult, RunRecord
+from appliance.model import Evidence, Finding, JobResult, Judged, RunRecord
 
 
 def run_to_json(run: RunRecord) -> dict[str, object]:
@@ -29,6 +29,38 @@ def run_to_json(run: RunRecord) -> dict[str, object]:
     }
 
 
+def figures(of: JobResult | Evidence) -> dict[str, str | int | float | None]:
+    """What was asked and what fio says of it: of every result, wherever it comes from."""
+    return {
+        "job": of.job,
+        "direction": of.direction,
+        "rw": of.rw,
+        "engine": of.engine,
+        "block_size_bytes": of.block_size_bytes,
+        "jobs": of.jobs,
+        "iodepth": of.iodepth,
+        "iops": of.iops,
+        "bandwidth_bytes": of.bandwidth_bytes,
+        "io_bytes": of.io_bytes,
+        "total_ios": of.total_ios,
+        "latency_mean_ns": of.latency_mean_ns,
+        "runtime_ms": of.runtime_ms,
+        "runtime_asked_ms": of.runtime_asked_ms,
+        "errors": of.errors,
+        "cpu_percent": of.cpu_percent,
+        "host_cpu_percent": of.host_cpu_percent,
+    }
+
+
+def verdict(of: JobResult | Judged) -> dict[str, object]:
+    """What is thought of a result."""
+    return {
+        "corrected_iops": validity.corrected_iops(of),
+        "valid": of.valid,
+        "findings": [finding_to_json(finding) for finding in of.findings],
+    }
+
+
 def result_to_json(result: JobResult, run: RunRecord | None = None) -> dict[str, object]:
     """One result in SI base units; with ``run``, also where it was measured.
 
@@ -36,33 +68,17 @@ def result_to_json(result: JobResult, run: RunRecord | None = None) -> dict[str,
     side by side.
     """
     document: dict[str, object] = {
-        "job": result.job,
-        "direction": result.direction,
-        "rw": result.rw,
+        **figures(result),
         "member": result.member,
         "pass": result.pass_index,
-        "engine": result.engine,
-        "block_size_bytes": result.block_size_bytes,
-        "iops": result.iops,
-        "bandwidth_bytes": result.bandwidth_bytes,
-        "io_bytes": result.io_bytes,
-        "total_ios": result.total_ios,
-        "latency_mean_ns": result.latency_mean_ns,
         "percentiles_ns": dict(result.percentiles_ns),
-        "runtime_ms": result.runtime_ms,
-        "runtime_asked_ms": result.runtime_asked_ms,
         "queue_depth_asked": result.jobs * result.iodepth,
         "queue_depth_seen": result.queue_depth_seen,
-        "cpu_percent": result.cpu_percent,
-        "host_cpu_percent": result.host_cpu_percent,
-        "errors": result.errors,
         "device_bytes": result.device_bytes,
         "coverage": result.coverage,
-        "corrected_iops": validity.corrected_iops(result),
         "published_iops": result.published_iops,
         "percent_of_published": capability.percent_of_published(result),
-        "valid": result.valid,
-        "findings": [finding_to_json(finding) for finding in result.findings],
+        **verdict(result),
     }
     if run is not None:
         document |= {"device": run.device, "members": list(run.members)}

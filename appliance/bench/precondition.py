@@ -14,6 +14,7 @@ import fcntl
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,8 @@ BUDGET_OF_FREE = 0.05
 MAX_ASKED_BYTES = 64 * 1024 * MIB
 ASKED_OF_FREE = 0.25
 MIN_FREE_AFTER = 0.20
+# How often a run that waits for its turn looks whether it has come.
+_TURN_SECONDS = 1.0
 
 _DATA_FILE = re.compile(r"data\.[0-9]{1,3}|probe")
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -162,8 +165,10 @@ class PrivateDirectory:
 
 
 @contextlib.contextmanager
-def private_directory(target: Path) -> Iterator[PrivateDirectory]:
+def private_directory(target: Path, *, wait_seconds: float = 0.0) -> Iterator[PrivateDirectory]:
     """Open (and make) the private directory of ``target`` and hold it against other runs.
+
+    Another run that holds it is waited for, at the most ``wait_seconds``.
 
     On the way out its files are removed, and the directory too if it was made here.
     Errors: :class:`UsageError` for a target that is no directory, :class:`Refused` where
@@ -186,7 +191,7 @@ def private_directory(target: Path) -> Iterator[PrivateDirectory]:
             descriptor = _open_directory(path, BENCH_DIR_NAME, target_descriptor)
         try:
             _require_own(descriptor, path)
-            _hold(descriptor, path)
+            _hold(descriptor, path, wait_seconds)
             private = PrivateDirectory(descriptor, path)
             private.clean()
             try:
@@ -230,13 +235,17 @@ def _require_own(descriptor: int, path: Path) -> None:
         raise Refused(f"others may write in {path}", f"take that away: chmod go-w {path}")
 
 
-def _hold(descriptor: int, path: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise Refused(
-            f"another run is measuring in {path}", "wait for its end: stripewright status"
-        ) from error
+def _hold(descriptor: int, path: Path, wait_seconds: float) -> None:
+    until = time.monotonic() + wait_seconds
+    while not _locked(descriptor):
+        left = until - time.monotonic()
+        if left <= 0:
+            waited = f" after {wait_seconds / 60:.0f} min" if wait_seconds else ""
+            raise Refused(
+                f"another run is measuring in {path}{waited}",
+                "wait for its end: stripewright status",
+            )
+        time.sleep(min(_TURN_SECONDS, left))
     try:
         same = os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except OSError:
@@ -244,6 +253,14 @@ def _hold(descriptor: int, path: Path) -> None:
     if not same:
         # The run that held it before removed it at its end, between our open and our lock.
         raise Refused(f"{path} was removed by a run that just ended", "try again")
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _cannot(what: str, path: Path, error: OSError) -> OperatorError:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from appliance.bench.figures.minutes import Minute
+from appliance.bench.figures import minutes
 from appliance.bench.suite import RESERVED_NAMES
 from appliance.model import Sample
 
@@ -40,7 +40,7 @@ class Progress:
     passes: int = 1
     member: str = ""
     members: tuple[Sample, ...] = ()
-    minute: Minute | None = None
+    minute: minutes.Minute | None = None
 
     @property
     def share(self) -> float:
@@ -110,7 +110,7 @@ def progress_json(progress: Progress) -> str:
                 }
                 for sample in progress.members
             ],
-            "minute": None if progress.minute is None else asdict(progress.minute),
+            "minute": None if progress.minute is None else minutes.to_json(progress.minute),
         },
         separators=(",", ":"),
     )

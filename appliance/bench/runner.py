@@ -48,11 +48,13 @@ def run_suite(
     time_factor: float = 1.0,
     on_progress: Callable[[Progress], None] = lambda _: None,
     patience: Patience | None = None,
+    wait_seconds: float = 0.0,
 ) -> int:
     """Run ``suite`` on ``target`` (a path alone is a directory) and keep it in ``db``.
 
     Returns the run's id; its row says how it ended. ``time_factor`` multiplies every job's
-    run time. ``on_progress`` is called about once a second. Raises
+    run time. ``on_progress`` is called about once a second. ``wait_seconds`` is how long another
+    run in the same directory is waited for before this one is refused. Raises
     :class:`ProgramMissing` without fio, :class:`UsageError` for a target that is none,
     :class:`Refused` for one that is in use, has no space or must not be written, and
     :class:`OperatorError` for a failure. What was refused is a row, too.
@@ -66,7 +68,7 @@ def run_suite(
     version = execution.find_fio()
     try:
         with (
-            _opened(wanted, path, suite) as place,
+            _opened(wanted, path, suite, wait_seconds) as place,
             History.open_writable(db) as history,
             StopSignals() as signals,
         ):
@@ -121,7 +123,7 @@ class _NotOpenedError(Exception):
 
 
 @contextlib.contextmanager
-def _opened(target: Target, path: Path, suite: Suite) -> Iterator[Place]:
+def _opened(target: Target, path: Path, suite: Suite, wait_seconds: float) -> Iterator[Place]:
     """The place that ``target`` names, held until the end. Raises :class:`_NotOpenedError`
     instead of :class:`Refused`.
     """
@@ -135,7 +137,8 @@ def _opened(target: Target, path: Path, suite: Suite) -> Iterator[Place]:
                     stack.enter_context(rawdevice.open_to_overwrite(path, target.serial))
                 )
             else:
-                place = Files.of(stack.enter_context(private_directory(path)), suite)
+                private = private_directory(path, wait_seconds=wait_seconds)
+                place = Files.of(stack.enter_context(private), suite)
         except Refused as refused:
             raise _NotOpenedError(refused) from refused
         yield place

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from appliance.bench.suite import load_suite, parse_suite, suite_names
 from appliance.errors import UsageError
-from appliance.model import Suite
+from appliance.model import CONFIRM_SUITE, Suite
 
 _MAX_BYTES = 64 * 1024
 _ENDING = ".toml"
@@ -25,7 +25,7 @@ def find_suite(text: str) -> Suite:
         return load_suite(text)
     path = Path(text)
     name = path.name.removesuffix(_ENDING)
-    if name in suite_names():
+    if name in {*suite_names(), CONFIRM_SUITE}:
         raise UsageError(
             f"{text}: a suite called {name!r} comes with the program", "give the file another name"
         )

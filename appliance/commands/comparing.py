@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import text
-from appliance.bench.figures import comparison, interval, selection
+from appliance.bench.figures import comparison, histogram, interval, selection
 from appliance.bench.figures.comparison import Key, Observation, Row, Side
 from appliance.errors import EXIT_OK, OperatorError
-from appliance.history import histogram, queries, series
+from appliance.history import queries, series
 from appliance.model import RunRecord
 
 # Of an epoch the latest runs of each suite speak: two weeks of the timer. Older ones would

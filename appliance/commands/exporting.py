@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from appliance.commands import output as output_file
+from appliance.drift import summary
 from appliance.errors import EXIT_OK
 from appliance.history import exports, queries
 
 FORMS: dict[str, Callable[[queries.Reader], Iterable[str]]] = {
     "csv": exports.csv_text,
     "json": exports.json_text,
-    "metrics": lambda reader: (exports.metrics_text(reader),),
+    "metrics": lambda reader: (
+        exports.metrics_text(reader, drift_checked_at=summary.last_check(reader)),
+    ),
 }
 
 

@@ -69,7 +69,7 @@ def plan(
         document = _ask_root(request)
     else:
         return _preview(layout, request, None, as_json=as_json)
-    _raise_error(document)
+    raise_error(document)
     from appliance.storage.document import inventory_from_json
 
     found = inventory_from_json(document["inventory"])
@@ -139,7 +139,8 @@ def _ask_root(request: Request) -> dict[str, Any]:
     return document
 
 
-def _raise_error(document: Mapping[str, Any]) -> None:
+def raise_error(document: Mapping[str, Any]) -> None:
+    """Raise the error that root left in its answer, if there is one, as its own kind."""
     error = document.get("error")
     if not isinstance(error, dict):
         return
@@ -269,7 +270,7 @@ def apply(digest: str, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(result, indent=2))
         return int(result["exit_code"])
-    _raise_error({"error": result if result["exit_code"] else None})
+    raise_error({"error": result if result["exit_code"] else None})
     print(result["message"])
     return EXIT_OK
 

@@ -31,7 +31,14 @@ class Asked:
 
 
 def run(
-    suite_name: str, asked: Asked, *, db: Path, time_factor: float, as_json: bool, progress: str
+    suite_name: str,
+    asked: Asked,
+    *,
+    db: Path,
+    time_factor: float,
+    as_json: bool,
+    progress: str,
+    wait_seconds: float,
 ) -> int:
     """Run a suite to its end, showing progress on stderr, and print its results.
 
@@ -45,7 +52,12 @@ def run(
     target = _target(asked)
     show = ProgressLines() if progress == "json" else ProgressBar()
     run_id = runner.run_suite(
-        suite, target=target, db=db, time_factor=time_factor, on_progress=show.show
+        suite,
+        target=target,
+        db=db,
+        time_factor=time_factor,
+        on_progress=show.show,
+        wait_seconds=wait_seconds,
     )
     show.finish()
     with queries.open_readonly(db) as reader:

@@ -44,6 +44,10 @@ def status(db: Path, *, as_json: bool) -> int:
         print("\n" + _disk_table(now.disks))
     for setting in now.tuning:
         print(f"tuning: {setting.path} is {setting.value}, was {setting.before}")
+    if now.drift is not None and now.drift.is_known:
+        at = now.drift.checked_at
+        checked = "" if at is None else f" (checked {text.moment(at)})"
+        print(f"drift: {text.printable(now.drift.words)}{checked}")
     if now.epoch is not None:
         print(f"\nepoch {now.epoch.id}, since {text.moment(now.epoch.opened_at)}")
     if now.running is not None:
@@ -56,6 +60,8 @@ def status(db: Path, *, as_json: bool) -> int:
         print("\n" + measure.run_text(now.last_run, now.last_results))
     if now.next_run_at is not None:
         print(f"next scheduled suite: {text.moment(now.next_run_at)}")
+    if now.schedule_problem:
+        print(f"schedule: not in effect: {text.printable(now.schedule_problem)}")
     if now.history_problem:
         print(f"history: {text.printable(now.history_problem)}")
     return EXIT_OK
@@ -100,6 +106,7 @@ def _status_document(now: Status) -> dict[str, object]:
         "last_results": [result_to_json(result) for result in now.last_results],
         "next_run_at": now.next_run_at,
         "tuning": [asdict(setting) for setting in now.tuning],
+        "drift": None if now.drift is None else asdict(now.drift),
         "history_problem": now.history_problem,
     }
 

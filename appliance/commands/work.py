@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -191,11 +193,28 @@ def _declared_text(words: Sequence[str]) -> str | None:
 
 
 def watch() -> int:
-    """Wait for disks that arrive, and have the boot unit look at them."""
-    from appliance.storage.act import watch as watching
+    """Wait for disks that arrive, and have the boot unit look at them; and for whatever else
+    changes, and have drift looked for.
+    """
+    from appliance.drift import watching
+    from appliance.storage.act import watch as arriving
 
-    watching.run(services.look_again)
+    # Apart from each other: a look of the boot unit lasts as long as the making of a volume.
+    other = threading.Thread(
+        target=lambda: _or_end(lambda: watching.run(services.check_drift)), daemon=True
+    )
+    other.start()
+    arriving.run(services.look_again)
     return EXIT_OK
+
+
+def _or_end(work: Callable[[], None]) -> None:
+    """Do ``work`` for ever. Without it the process would be half a watch: it is started again."""
+    try:
+        work()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(EXIT_FAILED)
 
 
 def tune_undo() -> int:

@@ -62,10 +62,7 @@ class InstanceType:
     name: str
     disk_count: int
     disk_size_gb: int
-    disk_type: str
     nvme: bool
-    read_iops_total: int | None
-    write_iops_total: int | None
     read_iops_per_disk: int | None
     write_iops_per_disk: int | None
     source: str
@@ -119,10 +116,7 @@ def instance_types() -> dict[str, InstanceType]:
             name=row["instance_type"],
             disk_count=int(row["disk_count"]),
             disk_size_gb=int(row["disk_size_gb"]),
-            disk_type=row["disk_type"],
             nvme=row["nvme"] == "yes",
-            read_iops_total=number(row["read_iops_total"]),
-            write_iops_total=number(row["write_iops_total"]),
             read_iops_per_disk=number(row["read_iops_per_disk"]),
             write_iops_per_disk=number(row["write_iops_per_disk"]),
             source=row["source"],

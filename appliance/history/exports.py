@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from appliance import __version__
 from appliance.bench import validity
-from appliance.bench.document import result_to_json, run_to_json
+from appliance.bench.document import figures, result_to_json, run_to_json
+from appliance.bench.figures import minutes
+from appliance.history import drift_exports
 from appliance.history import format as file_format
-from appliance.history import series
 from appliance.history.openmetrics import Gauge, Labels, render
 from appliance.history.queries import Reader
 from appliance.model import Evidence, JobResult, Judged, RunRecord
@@ -125,26 +126,10 @@ def _run_cells(run: RunRecord, result: JobResult) -> dict[str, _Cell]:
         "members": " ".join(run.members),
         "time_factor": run.time_factor,
         "fio_version": run.fio_version,
-        "engine": result.engine,
-        "job": result.job,
+        **figures(result),
         "pass": result.pass_index,
         "member": result.member,
-        "direction": result.direction,
-        "rw": result.rw,
-        "block_size_bytes": result.block_size_bytes,
-        "jobs": result.jobs,
-        "iodepth": result.iodepth,
-        "iops": result.iops,
-        "bandwidth_bytes": result.bandwidth_bytes,
-        "io_bytes": result.io_bytes,
-        "total_ios": result.total_ios,
-        "latency_mean_ns": result.latency_mean_ns,
         **_percentile_cells(result),
-        "runtime_ms": result.runtime_ms,
-        "runtime_asked_ms": result.runtime_asked_ms,
-        "errors": result.errors,
-        "cpu_percent": result.cpu_percent,
-        "host_cpu_percent": result.host_cpu_percent,
         "coverage": result.coverage,
         "corrected_iops": validity.corrected_iops(result),
         "published_iops": result.published_iops,
@@ -164,24 +149,8 @@ def _import_cells(report: Judged) -> dict[str, _Cell]:
         "device": evidence.device,
         "members": " ".join(evidence.members),
         "fio_version": evidence.fio_version,
-        "engine": evidence.engine,
-        "job": evidence.job,
-        "direction": evidence.direction,
-        "rw": evidence.rw,
-        "block_size_bytes": evidence.block_size_bytes,
-        "jobs": evidence.jobs,
-        "iodepth": evidence.iodepth,
-        "iops": evidence.iops,
-        "bandwidth_bytes": evidence.bandwidth_bytes,
-        "io_bytes": evidence.io_bytes,
-        "total_ios": evidence.total_ios,
-        "latency_mean_ns": evidence.latency_mean_ns,
+        **figures(evidence),
         **_percentile_cells(evidence),
-        "runtime_ms": evidence.runtime_ms,
-        "runtime_asked_ms": evidence.runtime_asked_ms,
-        "errors": evidence.errors,
-        "cpu_percent": evidence.cpu_percent,
-        "host_cpu_percent": evidence.host_cpu_percent,
         "coverage": validity.coverage_of(evidence),
         "corrected_iops": validity.corrected_iops(report),
         "published_iops": limits.iops if limits else None,
@@ -238,6 +207,11 @@ def json_text(reader: Reader) -> Iterator[str]:
     )
     yield '],\n"events": ['
     yield from _listed(json.dumps(event) for event in reader.log("event"))
+    yield '],\n"drift": ['
+    yield from _listed(
+        json.dumps(drift_exports.document(reader, record))
+        for record in reader.drift_findings(include_closed=True)
+    )
     yield '],\n"audit": ['
     yield from _listed(json.dumps(step) for step in reader.log("audit_step"))
     yield "]}\n"
@@ -261,15 +235,17 @@ def _run_document(reader: Reader, run: RunRecord) -> dict[str, object]:
             for result in reader.results(run.id)
         ],
         "rates": [dataclasses.asdict(point) for point in points],
-        "minutes": [dataclasses.asdict(minute) for minute in series.minute_sums(points)],
+        "minutes": [minutes.to_json(minute) for minute in minutes.sums(points)],
     }
 
 
 # -------------------------------------------------------------------------------- metrics
 
 
-def metrics_text(reader: Reader) -> str:
-    """How runs ended and when, and of each series what was last measured and may be quoted."""
+def metrics_text(reader: Reader, *, drift_checked_at: float | None = None) -> str:
+    """How runs ended and when, and of each series what was last measured and may be quoted; what
+    drift there is. ``drift_checked_at`` is when it was last looked for, seconds since the epoch.
+    """
     counts = reader.run_counts()
     states = [{"suite": one.suite, "state": one.state.value} for one in counts]
     runs = Gauge(
@@ -302,6 +278,7 @@ def metrics_text(reader: Reader) -> str:
                 )
                 for name, unit, summary, value_of in _RESULT_GAUGES
             ),
+            *drift_exports.gauges(reader, checked_at=drift_checked_at),
         ]
     )
 

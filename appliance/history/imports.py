@@ -163,9 +163,14 @@ def _to_evidence(found: dict[str, Any]) -> Evidence:
             "source": Source(found["source"]),
             "members": tuple(found.get("members", ())),
             "expected": tuple(found.get("expected", ())),
-            "device_io": tuple(DeviceIo(**one) for one in found.get("device_io", ())),
+            "device_io": tuple(_device_io(one) for one in found.get("device_io", ())),
             "slices": tuple(Slice(**one) for one in found.get("slices", ())),
             "capability": Capability(**capability) if capability else None,
             "provisioned": Provisioned(**provisioned) if provisioned else None,
         }
     )
+
+
+def _device_io(found: dict[str, Any]) -> DeviceIo:
+    # Files of an earlier version have this as well; nothing ever asked for it.
+    return DeviceIo(**{name: value for name, value in found.items() if name != "util_percent"})

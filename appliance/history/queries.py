@@ -12,9 +12,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from appliance.errors import OperatorError
+from appliance.history import drift_queries, imports, liveness, reading, rows, series
 from appliance.history import format as file_format
-from appliance.history import imports, liveness, reading, rows, series
-from appliance.model import EpochRecord, JobResult, Judged, RunRecord, RunState, Sample
+from appliance.model import (
+    CONFIRM_SUITE,
+    EpochRecord,
+    JobResult,
+    Judged,
+    Mean,
+    RunRecord,
+    RunState,
+    Sample,
+)
 
 # The epochs that the boot unit opens; runs in other directories keep their own.
 APPLIANCE = "appliance"
@@ -58,7 +67,7 @@ def open_readonly(path: Path) -> Reader:
     return reader
 
 
-class Reader(reading.Connection):
+class Reader(drift_queries.DriftQueries):
     """What can be asked of the history."""
 
     def current_epoch(self, subject: str = APPLIANCE) -> EpochRecord | None:
@@ -120,8 +129,14 @@ class Reader(reading.Connection):
             return tuple(self._as_it_is(row) for row in reversed(found))
 
     def runs_of_epoch(self, epoch_id: int, *, per_suite: int) -> tuple[RunRecord, ...]:
-        """The last ``per_suite`` complete runs of each suite in an epoch."""
-        suites = self._all("SELECT DISTINCT suite FROM run WHERE epoch_id = ?", _id(epoch_id))
+        """The last ``per_suite`` complete runs of each suite in an epoch, without repeats of
+        suspects.
+        """
+        suites = self._all(
+            "SELECT DISTINCT suite FROM run WHERE epoch_id = ? AND suite != ?",
+            _id(epoch_id),
+            CONFIRM_SUITE,
+        )
         found = [
             row
             for suite in suites
@@ -211,17 +226,18 @@ class Reader(reading.Connection):
         """The last valid result of each series, without histogram and counters.
 
         A series is a job, direction and member of a suite on a target; of complete runs at
-        the suite's own run times.
+        the suite's own run times. Repeats of suspects are none.
         """
         member = "''" if self._version < 3 else "coalesce(member, '')"
         found = []
         with self._snapshot(), self._understood():
             for latest in self._all(
                 "SELECT max(result.id) AS id FROM run JOIN result ON run_id = run.id"  # noqa: S608
-                " WHERE valid = 1 AND state = ? AND coalesce(time_factor, 1) = 1"
+                " WHERE valid = 1 AND state = ? AND coalesce(time_factor, 1) = 1 AND suite != ?"
                 f" GROUP BY suite, target, job, direction, {member}"
                 " ORDER BY suite, target, job, direction",
                 RunState.COMPLETE.value,
+                CONFIRM_SUITE,
             ):
                 (row,) = self._all("SELECT * FROM result WHERE id = ?", latest["id"])
                 (run,) = self._find_run(row["run_id"])
@@ -279,7 +295,7 @@ class Reader(reading.Connection):
         )
         return tuple(TrendPoint(run, at, iops, bool(valid)) for run, at, iops, valid in found)
 
-    def series(self, run_id: int) -> tuple[series.Mean, ...]:
+    def series(self, run_id: int) -> tuple[Mean, ...]:
         """The block layer's rates during a run: each second, or means if it is long ago."""
         with self._snapshot(), self._understood():
             found = self._all(

@@ -73,6 +73,11 @@ class Connection:
     def close(self) -> None:
         self._connection.close()
 
+    @property
+    def path(self) -> Path:
+        """The file that is read."""
+        return self._path
+
     def require_ours(self) -> None:
         """:class:`OperatorError` for another program's file, or a newer version's."""
         application = self._number("PRAGMA application_id")

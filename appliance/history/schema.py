@@ -13,6 +13,7 @@ import sqlite3
 from sqlite_utils import Database, Migrations
 from sqlite_utils.db import Table
 
+from appliance.history import drift_schema
 from appliance.history.format import APPLICATION_ID, SCHEMA_VERSION
 
 MIGRATIONS = Migrations("stripewright")
@@ -109,6 +110,12 @@ def _imported(db: Database) -> None:
         strict=True,
     )
     table(db, "imported_report").create_index(["imported_id"])
+
+
+@MIGRATIONS()
+def m004_drift(db: Database) -> None:
+    """Findings of drift, and what people and repeated runs said of them."""
+    drift_schema.create(db, table)
 
 
 def _host_and_epoch(db: Database) -> None:

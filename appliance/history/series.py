@@ -1,8 +1,8 @@
-"""One-second samples made smaller: means over ten seconds, sums over a minute. Pure.
+"""One-second samples made smaller: means over ten seconds. Pure.
 
 A sample stands for one second (the sampler works at 1 Hz). Windows begin at whole multiples
-of their length since the epoch, as the one-minute sums in a cloud's own metrics do, so that
-ten-second means add up to minutes.
+of their length since the epoch, so that they add up to minutes
+(:mod:`appliance.bench.figures.minutes`).
 """
 
 from __future__ import annotations
@@ -10,44 +10,11 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from appliance.model import Sample
+from appliance.model import Mean, Sample
 
 MEAN_SECONDS = 10
-_MINUTE = 60
 _NS = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """Mean rates of one device over a window that begins at ``at`` (seconds since the epoch).
-
-    ``seconds`` is how many samples are in it. ``await_ms`` is per I/O: each second's await
-    counts by the I/Os that were completed in it.
-    """
-
-    at: int
-    seconds: int
-    device: str
-    read_iops: float
-    write_iops: float
-    read_bytes_per_s: float
-    write_bytes_per_s: float
-    await_ms: float
-    util: float
-
-
-@dataclass(frozen=True, slots=True)
-class MinuteSum:
-    """What one device did in the minute that begins at ``at``, as a cloud's metrics show it."""
-
-    at: int
-    device: str
-    read_ios: int
-    write_ios: int
-    read_bytes: int
-    write_bytes: int
 
 
 def second(sample: Sample) -> Mean:
@@ -89,28 +56,6 @@ def _mean(at: int, device: str, samples: list[Sample]) -> Mean:
         write_bytes_per_s=round(sum(one.write_bytes_per_s for one in samples) / count),
         await_ms=round(waited / ios, 4) if ios else 0.0,
         util=round(sum(one.util for one in samples) / count, 4),
-    )
-
-
-def minute_sums(points: Iterable[Mean]) -> tuple[MinuteSum, ...]:
-    """The sums over each minute, in order of time and device."""
-    minutes: dict[tuple[int, str], list[Mean]] = {}
-    for point in points:
-        minutes.setdefault((point.at // _MINUTE * _MINUTE, point.device), []).append(point)
-    return tuple(
-        MinuteSum(
-            at=at,
-            device=device,
-            read_ios=round(sum(one.read_iops * one.seconds for one in minutes[at, device])),
-            write_ios=round(sum(one.write_iops * one.seconds for one in minutes[at, device])),
-            read_bytes=round(
-                sum(one.read_bytes_per_s * one.seconds for one in minutes[at, device])
-            ),
-            write_bytes=round(
-                sum(one.write_bytes_per_s * one.seconds for one in minutes[at, device])
-            ),
-        )
-        for at, device in sorted(minutes)
     )
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from appliance.errors import OperatorError
 from appliance.history import format as file_format
 from appliance.history import imports, liveness, opening, retention, rows
+from appliance.history.drift import DriftWriter
 from appliance.history.queries import APPLIANCE
 from appliance.history.writing import Writer
 from appliance.model import (
@@ -32,6 +33,7 @@ from appliance.model import (
     Sample,
     Suite,
 )
+from appliance.model.confirmations import Confirmation
 from appliance.system import journal
 
 _KILLED = (
@@ -47,6 +49,7 @@ class History:
 
     def __init__(self, connection: sqlite3.Connection, path: Path, set_aside: Path | None) -> None:
         self._writer = Writer(connection, path)
+        self.drift = DriftWriter(self._writer)
         self.path = path
         self.set_aside = set_aside
         self.reaped: tuple[RunRecord, ...] = ()
@@ -303,6 +306,10 @@ class History:
         return imports.add(
             self._writer, file=file, sha256=sha256, machine_type=machine_type, judged=judged
         )
+
+    def add_confirmation(self, confirmation: Confirmation) -> None:
+        """Keep what repeated runs said of a suspect of drift."""
+        self.drift.add_confirmation(confirmation)
 
     def left_behind(self) -> tuple[str, ...]:
         """The targets of killed runs whose files may still be there."""

@@ -11,6 +11,12 @@ Sizes are bytes, times are nanoseconds or seconds as the name says.
 
 from __future__ import annotations
 
+from appliance.model.confirmations import (
+    CONFIRM_SUITE,
+    Approval,
+    Confirmation,
+    Verdict,
+)
 from appliance.model.disks import (
     Array,
     Disk,
@@ -64,6 +70,7 @@ from appliance.model.results import (
     Finding,
     Job,
     JobResult,
+    Mean,
     Provisioned,
     RunRecord,
     RunState,
@@ -72,14 +79,26 @@ from appliance.model.results import (
     Slice,
     Suite,
 )
+from appliance.model.slots import (
+    Attempt,
+    Detail,
+    Happening,
+    Slot,
+    Span,
+)
 
 __all__ = [
+    "CONFIRM_SUITE",
+    "Approval",
     "Area",
     "Array",
+    "Attempt",
     "Capability",
+    "Confirmation",
     "Counters",
     "Decision",
     "Destruction",
+    "Detail",
     "DeviceIo",
     "Disk",
     "DiskKind",
@@ -92,6 +111,7 @@ __all__ = [
     "Filesystem",
     "Finding",
     "FindingRecord",
+    "Happening",
     "HardwareDrive",
     "Inventory",
     "Job",
@@ -104,6 +124,7 @@ __all__ = [
     "Mark",
     "MarkState",
     "MdMember",
+    "Mean",
     "OperatorRule",
     "Orders",
     "Plan",
@@ -116,10 +137,13 @@ __all__ = [
     "Severity",
     "Signature",
     "Slice",
+    "Slot",
     "Source",
+    "Span",
     "Step",
     "Suite",
     "Tuning",
+    "Verdict",
     "VirtualDrive",
     "Volume",
     "VolumeGroup",

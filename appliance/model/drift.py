@@ -66,8 +66,9 @@ class Fact:
 class FindingRecord:
     """A finding as history keeps it. Times are seconds since the epoch (UTC).
 
-    ``times`` is how often it came back after it was closed; ``note`` is what the person who
-    acknowledged it wrote.
+    ``times`` counts how often it was found: 1, and one more each time it came back soon after it
+    was closed; ``note`` is what the person who acknowledged it wrote. ``announced_at`` is when the
+    journal last told that it is there; ``quiet`` says that it has come back since without a word.
     """
 
     id: int
@@ -82,6 +83,8 @@ class FindingRecord:
     note: str = ""
     times: int = 1
     boot_id: str = ""
+    announced_at: float | None = None
+    quiet: bool = False
 
 
 @dataclass(frozen=True, order=True, slots=True)

@@ -36,7 +36,6 @@ class DeviceIo:
     write_ticks_ms: int | None = None
     read_bytes: int | None = None
     write_bytes: int | None = None
-    util_percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

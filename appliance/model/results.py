@@ -95,6 +95,25 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Mean:
+    """Mean rates of one device over a window that begins at ``at`` (seconds since the epoch).
+
+    ``seconds`` is how many samples are in it. ``await_ms`` is per I/O: each second's await
+    counts by the I/Os that were completed in it.
+    """
+
+    at: int
+    seconds: int
+    device: str
+    read_iops: float
+    write_iops: float
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    await_ms: float
+    util: float
+
+
+@dataclass(frozen=True, slots=True)
 class Slice:
     """One interval of a job's run time as the block layer saw it (all members together)."""
 

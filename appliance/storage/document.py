@@ -12,6 +12,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -135,9 +136,15 @@ def _mapping(value: object, where: str) -> Mapping[str, object]:
     return value
 
 
+@cache
+def _hints(cls: type[object]) -> Mapping[str, Any]:
+    # Evaluating them takes longer than all the rest of a row.
+    return get_type_hints(cls)
+
+
 def _decode(cls: type[_T], row: Mapping[str, object], where: str) -> _T:
     assert is_dataclass(cls)  # noqa: S101 - a defect here, never the document's
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     values: dict[str, object] = {}
     for field in fields(cls):
         path = f"{where}.{field.name}".lstrip(".")

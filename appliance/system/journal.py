@@ -51,6 +51,10 @@ class Event(Enum):
     INITIALISE_STARTED = "1cb9a309154a41ea8da56d740bf5f49d"
     INITIALISE_ENDED = "a0a9a1b1e10549c09fb4e4a079bd7f00"
     DISK_ARRIVED = "4c8b90ffa6684549bc8d579e32a41226"
+    DRIFT_REQUEST_REJECTED = "7d0c3e7f3f3a4c0f9d3b7e5a1c6f4b28"
+    DRIFT_NOTICED = "b45fdc58fdfa4e48a487eefafa5d5bff"
+    SCHEDULE_SET = "0d7ae2138a1d42e99fd71cc0c588e29f"
+    SCHEDULE_REFUSED = "fbc56dc3bd204302b67dfd321dd2158b"
 
 
 def event(
@@ -65,23 +69,50 @@ def event(
     Line breaks in ``message`` become spaces: a label from a disk must not look like a
     second entry.
     """
-    line = " ".join(message.split())
+    name = what.name.lower().replace("_", "-")
+    _log(name, what.value, " ".join(message.split()), priority, fields)
+
+
+def message(
+    name: str,
+    message_id: str,
+    text: str,
+    *,
+    priority: Priority,
+    **fields: str | int | float,
+) -> None:
+    """Log ``text`` as :func:`event` does, for an id that is not an :class:`Event`.
+
+    ``name`` stands before it where there is no journal.
+    """
+    _log(name, message_id, " ".join(text.split()), priority, fields)
+
+
+def _log(
+    name: str,
+    message_id: str,
+    line: str,
+    priority: Priority,
+    fields: dict[str, str | int | float],
+) -> None:
     if _JOURNAL_SOCKET.exists():
         with contextlib.suppress(Exception):
-            _send(what, line, priority, fields)
+            _send(message_id, line, priority, fields)
             return
     if priority <= Priority.WARNING:
-        print(f"{what.name.lower().replace('_', '-')}: {line}", file=sys.stderr, flush=True)
+        print(f"{name}: {line}", file=sys.stderr, flush=True)
 
 
-def _send(what: Event, line: str, priority: Priority, fields: dict[str, str | int | float]) -> None:
+def _send(
+    message_id: str, line: str, priority: Priority, fields: dict[str, str | int | float]
+) -> None:
     # Imported here: the library is needed on the appliance only, and its import is paid
     # only by commands that log.
     from systemd import journal
 
     journal.send(
         line,
-        MESSAGE_ID=what.value,
+        MESSAGE_ID=message_id,
         PRIORITY=str(int(priority)),
         SYSLOG_IDENTIFIER="stripewright",
         **{f"STRIPEWRIGHT_{name.upper()}": str(value) for name, value in fields.items()},

@@ -6,6 +6,7 @@ asks for a password or gains a privilege.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,20 @@ PLAN_UNIT = "stripewright-plan@{request}.service"
 APPLY_UNIT = "stripewright-apply@{digest}.service"
 INITIALISE_UNIT = "stripewright-initialise@{volume}.service"
 PLAN_TEMPLATE = "stripewright-plan@.service"
+DRIFT_UNIT = "stripewright-drift.service"
+DRIFT_TIMER = "stripewright-drift.timer"
+# What has to listen, and what works now and then.
+PATH_UNITS = ("stripewright-confirm.path", "stripewright-schedule.path")
+DRIFT_WORK = (
+    "stripewright-look.service",
+    DRIFT_UNIT,
+    "stripewright-confirm.service",
+    "stripewright-schedule.service",
+    BENCH_UNIT.format(suite="smoke"),
+    BENCH_UNIT.format(suite="full"),
+)
+SCHEDULE_UNIT = "stripewright-schedule@{request}.service"
+SCHEDULE_TEMPLATE = "stripewright-schedule@.service"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +112,11 @@ def stop_unit(name: str) -> None:
     _ask("stop", name)
 
 
+def restart_unit(name: str) -> None:
+    """Ask systemd to stop and start ``name``; see :func:`start_unit`."""
+    _ask("restart", name)
+
+
 def start_and_wait(name: str) -> None:
     """Start the oneshot unit ``name`` and return when it is done; see :func:`start_unit`."""
     _ask("start", name, wait_seconds=_LOOK_SECONDS)
@@ -109,6 +129,19 @@ def look_again() -> None:
     """
     argv = ["systemctl", "--no-ask-password", "reload-or-restart", "--", ASSEMBLE_UNIT]
     process.run(argv, timeout_seconds=_LOOK_SECONDS, check=False)
+
+
+def check_drift() -> None:
+    """Have drift looked for, and return when that is done.
+
+    A look that is at work may have passed by what the caller has in mind: another follows it.
+    """
+    argv = ["systemctl", "--no-ask-password", "start", "--", DRIFT_UNIT]
+    # Findings, and a unit that fails, are told by themselves; who is not answered in time goes on.
+    with contextlib.suppress(OperatorError):
+        looks = 2 if unit_state(DRIFT_UNIT).busy else 1
+        for _ in range(looks):
+            process.run(argv, timeout_seconds=_LOOK_SECONDS, check=False)
 
 
 def reload_manager() -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.rig.drives import Carrier, Drive
 from tests.rig.qemu import Machine
 from tests.rig.terminal import Terminal
 
-NewMachine = Callable[[tuple[Drive, ...]], Machine]
+NewMachine = Callable[..., Machine]
 SCREENS = TREE / "docs" / "screens"
 
 
@@ -25,14 +26,16 @@ def image() -> Image:
 
 @pytest.fixture(scope="module")
 def new_machine(image: Image, request: pytest.FixtureRequest) -> Iterator[NewMachine]:
-    """Makes machines; their disks and logs are kept when a test of the module failed."""
+    """Makes machines of drives and what else :class:`Machine` takes; their disks and logs are
+    kept when a test of the module failed.
+    """
     folder = cache_root() / "tests" / request.path.stem
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     failed_before = request.session.testsfailed
 
-    def make(drives: tuple[Drive, ...]) -> Machine:
-        return Machine(image, folder, Carrier(folder / "carrier.raw", drives))
+    def make(drives: tuple[Drive, ...], **options: Any) -> Machine:
+        return Machine(image, folder, Carrier(folder / "carrier.raw", drives), **options)
 
     yield make
     if request.session.testsfailed == failed_before:

@@ -19,10 +19,14 @@ mount -t tmpfs state /var/lib/stripewright 2>/dev/null || {
 }
 # As on the machine: it belongs to the user that root becomes before it opens the history.
 chown stripewright:stripewright /var/lib/stripewright
-mkdir -p /run/lock /run/results
+mkdir -p /run/lock /run/results /run/modules /usr/lib/modules
 mount -t hostfs none /run/results -o "$results"
-mkdir -p /usr/lib/modules
-mount -t hostfs none /usr/lib/modules -o "$modules"
+mount -t hostfs none /run/modules -o "$modules"
+mount -t tmpfs modules /usr/lib/modules
+# A kernel that was given another name still takes the modules of its real one.
+release=$(uname -r)
+[ -d "/run/modules/$release" ] || real=$(ls /run/modules | tail -n 1)
+ln -s "/run/modules/${real:-$release}" "/usr/lib/modules/$release"
 
 # The real udev, with the image's own rules: links and labels come from it.
 for daemon in /usr/lib/systemd/systemd-udevd /lib/systemd/systemd-udevd; do

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tests.lab.shell import sh
 
@@ -37,6 +38,8 @@ class Model:
     vendor: str
     product: str
 
+
+_Disk = TypeVar("_Disk", bound="DiskOfLab")
 
 KINDS = {
     "local-ssd": Model("Google", "EphemeralDisk"),
@@ -88,11 +91,7 @@ class DiskOfLab:
         with self.file.open("ab") as file:
             file.truncate(self.size_bytes)
         self._core.mkdir(parents=True)
-        # Buffered: what is not flushed is lost when the guest dies, as in a disk's own cache.
-        self._write(
-            "control",
-            f"fd_dev_name={self.file},fd_dev_size={self.size_bytes},fd_buffered_io=1",
-        )
+        self._write("control", self._backing())
         for key, value in (
             ("wwn/vendor_id", model.vendor),
             ("wwn/product_id", model.product),
@@ -103,6 +102,10 @@ class DiskOfLab:
             ("attrib/optimal_sectors", "128"),
         ):
             self._write(key, value)
+
+    def _backing(self) -> str:
+        # Buffered: what is not flushed is lost when the guest dies, as in a disk's own cache.
+        return f"fd_dev_name={self.file},fd_dev_size={self.size_bytes},fd_buffered_io=1"
 
     def _write(self, key: str, value: str) -> None:
         (self._core / key).write_text(value)
@@ -123,6 +126,12 @@ class DiskOfLab:
             self.flush()
             (self._port / "lun/lun_0/disk").unlink()
             self._plugged = False
+
+    def yank(self) -> None:
+        """The same without a flush: I/O in flight fails, and so does all that comes after it."""
+        (self._scsi_device() / "delete").write_text("1")
+        (self._port / "lun/lun_0/disk").unlink()
+        self._plugged = False
 
     def flush(self) -> None:
         """Have what the guest has written to the disk reach its file."""
@@ -197,6 +206,36 @@ def _extents(descriptor: int, size_bytes: int) -> Iterator[tuple[int, int]]:
         offset = end
 
 
+class SlowDisk(DiskOfLab):
+    """A disk that takes its time: device-mapper's delay lies between the disk and its file."""
+
+    def __init__(self, rack: Rack, name: str, number: int, serial: str, size_bytes: int) -> None:
+        super().__init__(rack, name, number, serial, size_bytes)
+        self._core = _TARGET / "core/iblock_0" / name
+        self._below = ""
+
+    def _backing(self) -> str:
+        sh("modprobe", "-a", "loop", "dm-delay", "target_core_iblock")
+        self._below = sh("losetup", "--find", "--show", str(self.file)).strip()
+        sh("dmsetup", "create", f"slow-{self.name}", "--table", self._table(0))
+        return f"udev_path=/dev/mapper/slow-{self.name}"
+
+    def _table(self, delay_ms: int) -> str:
+        return f"0 {self.size_bytes // 512} delay {self._below} 0 {delay_ms}"
+
+    def delay(self, milliseconds: int) -> None:
+        """How long each I/O waits at least; the guest's clock has ticks of 10 ms."""
+        name = f"slow-{self.name}"
+        sh("dmsetup", "suspend", name)
+        sh("dmsetup", "load", name, "--table", self._table(milliseconds))
+        sh("dmsetup", "resume", name)
+
+    def remove(self, *, keep_file: bool = False) -> None:
+        super().remove(keep_file=keep_file)
+        sh("dmsetup", "remove", "--retry", f"slow-{self.name}")
+        sh("losetup", "--detach", self._below)
+
+
 class Rack:
     """The disks of one guest, by name."""
 
@@ -210,8 +249,15 @@ class Rack:
         self, name: str, size_bytes: int, *, kind: str = "local-ssd", serial: str = ""
     ) -> DiskOfLab:
         """A disk that is there and not plugged; what its file held before is on it."""
+        return self._made(DiskOfLab, name, size_bytes, kind, serial)
+
+    def add_slow(self, name: str, size_bytes: int) -> SlowDisk:
+        """A local SSD that can be made slow."""
+        return self._made(SlowDisk, name, size_bytes, "local-ssd", "")
+
+    def _made(self, of: type[_Disk], name: str, size_bytes: int, kind: str, serial: str) -> _Disk:
         number = len(self.disks) + 1
-        disk = DiskOfLab(self, name, number, serial or f"LAB{number:05d}", size_bytes)
+        disk = of(self, name, number, serial or f"LAB{number:05d}", size_bytes)
         self.folder.mkdir(parents=True, exist_ok=True)
         disk.make(KINDS[kind])
         self.disks[name] = disk

@@ -57,6 +57,23 @@ def missing() -> str:
     return ""
 
 
+def other_kernel(to: Path) -> tuple[str, str]:
+    """Make ``to`` a copy of the guest kernel that says that it is another release; the two
+    releases (``uname -r``), the real one first.
+    """
+    program = PROGRAM.read_bytes()
+
+    def field(release: str) -> bytes:
+        # A field of utsname has 65 bytes (include/uapi/linux/utsname.h): zeros around it.
+        return bytes(12) + release.encode() + bytes(32)
+
+    (release,) = (one.name for one in MODULES.iterdir() if field(one.name) in program)
+    other = release[:-1] + ("8" if release[-1] != "8" else "9")
+    to.write_bytes(program.replace(field(release), field(other)))
+    to.chmod(0o755)
+    return release, other
+
+
 def _needs_xstate() -> bool:
     return "amx_tile" in Path("/proc/cpuinfo").read_text().split()
 
@@ -90,7 +107,9 @@ class Guest:
     ``folder`` (the guest's /run/results) receives the copy-on-write file and the console.
     """
 
-    def __init__(self, image: Path, folder: Path, program: Sequence[str]) -> None:
+    def __init__(
+        self, image: Path, folder: Path, program: Sequence[str], *, kernel: Path = PROGRAM
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._console = folder / "console.log"
@@ -108,7 +127,7 @@ class Guest:
             "taskset",
             "--cpu-list",
             str(self._processor),
-            str(PROGRAM),
+            str(kernel),
             f"mem={_MEMORY}",
             f"ubd0={folder / 'root.cow'},{image}",
             f"root=/dev/ubda{_ROOT_PARTITION}",
@@ -171,14 +190,19 @@ class Guest:
 
 
 def run_guest(
-    image: Path, folder: Path, program: Sequence[str], *, timeout_seconds: float = 1500
+    image: Path,
+    folder: Path,
+    program: Sequence[str],
+    *,
+    timeout_seconds: float = 1500,
+    kernel: Path = PROGRAM,
 ) -> LabRun:
     """Boot ``image``'s root partition, run ``program``, power off.
 
     ``program`` is a module of the checkout and its arguments; what it writes to
     /run/results/results.json are the results.
     """
-    guest = Guest(image, folder, program)
+    guest = Guest(image, folder, program, kernel=kernel)
     ended = guest.wait(timeout_seconds)
     results = folder / "results.json"
     return LabRun(

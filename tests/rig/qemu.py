@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.rig.build import Image, say
-from tests.rig.drives import CARRIER_LABEL, Carrier
+from tests.rig.drives import CARRIER_LABEL, Carrier, Drive
 from tests.rig.errors import RigError
 from tests.rig.ssh import Keys, Shell, banner
 
@@ -90,7 +90,9 @@ class Machine:
     """A machine that outlives its boots: root disk overlay, drives, keys, type.
 
     ``folder`` holds its disks and logs. ``machine_type`` is what DMI says it is; ``seed``
-    is a disk with cloud metadata, if there is any.
+    is a disk with cloud metadata, if there is any. ``plugged`` are NVMe drives that QEMU emulates
+    itself, each in a slot of its own, from which it can be pulled, and whose speed can be limited;
+    their model is QEMU's, whatever they say. ``layout`` is the layout.toml of its first boot.
     """
 
     image: Image
@@ -99,6 +101,8 @@ class Machine:
     machine_type: str = FOUR_DISK_TYPE
     memory_mib: int = 2048
     seed: Path | None = None
+    plugged: tuple[Drive, ...] = ()
+    layout: str = ""
     keys: Keys = field(init=False)
     overlay: Path = field(init=False)
     boots: int = 0
@@ -112,6 +116,12 @@ class Machine:
             "create", "-q", "-f", "qcow2", "-F", "raw", "-b", str(self.image.disk),
             str(self.overlay), "6G",
         )  # fmt: skip
+        for number, drive in enumerate(self.plugged):
+            with self.plugged_file(number).open("wb") as file:
+                file.truncate(drive.size_bytes)
+
+    def plugged_file(self, number: int) -> Path:
+        return self.folder / f"plugged{number}.raw"
 
     def boot(self, *, full_path: bool = False, extra_cmdline: str = "") -> Guest:
         """Start it; returns at once. See :meth:`Guest.wait_for_ssh`."""
@@ -120,7 +130,14 @@ class Machine:
 
     def credentials(self) -> dict[str, str]:
         """What is handed to the guest: the operator's key, and the rig's own units."""
+        given = {}
+        if self.layout:
+            # systemd-tmpfiles has a word for a file with content, and takes lines by credential.
+            content = base64.b64encode(self.layout.encode()).decode()
+            line = f"f~ /etc/stripewright/layout.toml 0644 root root - {content}\n"
+            given["tmpfiles.extra"] = line
         return {
+            **given,
             "ssh.authorized_keys.operator": self.keys.public,
             "rig.root_key": self.keys.public,
             "rig.drives": self.carrier.setup_script(),
@@ -190,6 +207,16 @@ class Guest:
         if machine.seed is not None:
             argv += ["-drive", f"if=none,id=seed,file={machine.seed},format=raw,readonly=on"]
             argv += ["-device", "virtio-blk-pci,drive=seed"]
+        for number, drive in enumerate(machine.plugged):
+            argv += [
+                "-drive",
+                f"if=none,id=plugged{number},file={machine.plugged_file(number)},format=raw"
+                ",discard=unmap",
+                "-device", f"pcie-root-port,id=slot{number},chassis={number + 1},slot={number + 1}",
+                "-device",
+                f"nvme,id=nvme{number},bus=slot{number},drive=plugged{number}"
+                f",serial={drive.serial}",
+            ]  # fmt: skip
         for value in smbios:
             argv += ["-smbios", value]
         if full_path:
@@ -201,7 +228,9 @@ class Guest:
                 "-drive", f"if=pflash,unit=1,format=raw,file={variables}",
             ]  # fmt: skip
         else:
-            append = f"console=ttyS0 root=/dev/nvme0n1p2 rw quiet systemd.show_status=yes {cmdline}"
+            # By its label, because NVMe drives are numbered as they answer.
+            root = "PARTLABEL=stripewright-root rootwait" if machine.plugged else "/dev/nvme0n1p2"
+            append = f"console=ttyS0 root={root} rw quiet systemd.show_status=yes {cmdline}"
             argv += ["-kernel", str(machine.image.kernel), "-append", append]
         return argv
 
@@ -283,6 +312,19 @@ class Guest:
                 say(f"waiting for the stripe ({now - began:.0f} s): {state.get('message', '')}")
             time.sleep(2)
 
+    # ------------------------------------------------------------------ its drives
+
+    def pull(self, number: int) -> None:
+        """Take a plugged drive out while the machine runs."""
+        self._connect().execute("device_del", id=f"nvme{number}")
+
+    def limit(self, number: int, bytes_per_second: int) -> None:
+        """Let a plugged drive read and write no more than that; 0 for no limit."""
+        rates = dict.fromkeys(("bps_rd", "bps_wr", "iops", "iops_rd", "iops_wr"), 0)
+        self._connect().execute(
+            "block_set_io_throttle", id=f"nvme{number}", bps=bytes_per_second, **rates
+        )
+
     # ------------------------------------------------------------------ stopping
 
     def shutdown(self, deadline_seconds: float = 240) -> None:
@@ -324,7 +366,7 @@ class Guest:
 
 
 class _Qmp:
-    """QEMU's machine protocol, as far as it is needed: commands without arguments."""
+    """QEMU's machine protocol, as far as it is needed."""
 
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -334,8 +376,9 @@ class _Qmp:
         self._stream.readline()
         self.execute("qmp_capabilities")
 
-    def execute(self, command: str) -> None:
-        self._stream.write(json.dumps({"execute": command}).encode() + b"\n")
+    def execute(self, command: str, **arguments: str | int) -> None:
+        asked = {"execute": command, **({"arguments": arguments} if arguments else {})}
+        self._stream.write(json.dumps(asked).encode() + b"\n")
         self._stream.flush()
         while True:
             answer = json.loads(self._stream.readline() or b'{"error": "closed"}')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from appliance.drift.summary import DriftSummary
 from appliance.errors import OperatorError
 from appliance.model import (
     Disk,
@@ -205,6 +206,7 @@ STATUS = Status(
     last_results=RESULTS,
     next_run_at=WALL + 15_120,
     history_problem="",
+    drift=DriftSummary(checked_at=WALL - 120),
 )
 
 

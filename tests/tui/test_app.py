@@ -1,45 +1,20 @@
-"""Every action of every screen, at the smallest and at a comfortable size."""
+"""What the screens show, at the smallest and at a comfortable size; help, palette, sizes."""
 
 from dataclasses import replace
 
 import pytest
 from textual.command import CommandPalette
 
-from appliance.errors import OperatorError
-from appliance.model import RunState
+from tests.tui.driving import both_sizes, notices, settled
 from tests.tui.fakes import (
     REFUSED_STATUS,
-    RESULTS,
     STATUS,
-    FakeControl,
-    run_record,
-    running_snapshot,
     screen_text,
     snapshot,
     stage,
 )
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.reading import ReadingScreen
-
-SIZES = [(80, 24), (140, 45)]
-both_sizes = pytest.mark.parametrize("size", SIZES, ids=["80x24", "140x45"])
-
-
-def notices(app):
-    return [notice.message for notice in app._notifications]
-
-
-async def settled(pilot):
-    await pilot.pause()
-
-
-async def until(pilot, condition):
-    """Let the application work until ``condition`` holds; fails when it never does."""
-    for _ in range(50):
-        if condition():
-            return
-        await pilot.pause()
-    raise AssertionError("this did not happen")
 
 
 @both_sizes
@@ -92,23 +67,6 @@ async def test_paints_before_anything_was_read():
     assert acted.feed.calls[-1] == "stop"
 
 
-@both_sizes
-async def test_running_suite_shows_job_progress_and_time_left(size):
-    acted = stage(running_snapshot())
-    async with acted.app.run_test(size=size) as pilot:
-        await settled(pilot)
-        text = screen_text(acted.app)
-        assert "▶ RUNNING smoke" in text
-        assert "job 2 of 5 rand-read-4k · 1 min 48 s left" in text
-        assert "45 %" in text
-        assert "▶ measuring     rand-read-4k" in text
-        assert "○ waiting       rand-write-4k" in text
-        acted.clock[0] += 10
-        acted.app.present()
-        await settled(pilot)
-        assert "1 min 38 s left" in screen_text(acted.app)
-
-
 async def test_refused_machine_says_why_and_what_to_do():
     acted = stage(snapshot(REFUSED_STATUS, live=(), trend=()))
     async with acted.app.run_test(size=(80, 24)) as pilot:
@@ -124,144 +82,6 @@ async def test_refused_machine_says_why_and_what_to_do():
             "Start smoke: no volume is mounted, so smoke has nothing to measure"
         ]
         assert not isinstance(acted.app.screen, ConfirmScreen)
-
-
-@both_sizes
-async def test_starting_asks_first_and_cancel_has_the_focus(size):
-    acted = stage(snapshot())
-    async with acted.app.run_test(size=size) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
-        text = screen_text(acted.app)
-        assert "Start suite smoke on scratch?" in text
-        assert "5 jobs, 2 min 30 s in all" in text
-        assert "only its own files in /mnt/scratch/.stripewright-bench" in text
-        assert acted.app.focused.id == "leave"
-        await pilot.press("enter")
-        await settled(pilot)
-        assert acted.control.calls == []
-        assert not isinstance(acted.app.screen, ConfirmScreen)
-
-
-@pytest.mark.parametrize("keys", [("right", "enter"), ("tab", "enter")])
-async def test_confirmed_start_asks_systemd_and_watches(keys):
-    acted = stage(snapshot())
-    async with acted.app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
-        await pilot.press(*keys)
-        await settled(pilot)
-        assert acted.control.calls == ["start smoke"]
-        assert acted.feed.calls[-1] == "expect smoke"
-        acted.give(snapshot(starting="smoke"))
-        await settled(pilot)
-        assert "asked systemd to start smoke" in screen_text(acted.app)
-        await pilot.press("s")
-        await settled(pilot)
-        assert "Start smoke: suite smoke is just being started" in notices(acted.app)
-
-
-async def test_start_that_is_not_allowed_is_told_as_plain_text():
-    control = FakeControl(OperatorError("not allowed to [b]start[/b]", "ask [red]root[/]"))
-    acted = stage(snapshot(), control=control)
-    async with acted.app.run_test(size=(80, 24), notifications=True) as pilot:
-        await settled(pilot)
-        await pilot.press("s", "right", "enter")
-        await settled(pilot)
-        assert notices(acted.app) == ["not allowed to [b]start[/b]; ask [red]root[/]"]
-        await until(pilot, lambda: "not allowed to [b]start[/b]" in screen_text(acted.app))
-        assert "expect smoke" not in acted.feed.calls
-
-
-async def test_machine_that_changed_under_the_question_is_not_started():
-    acted = stage(snapshot())
-    async with acted.app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
-        acted.give(running_snapshot())
-        await settled(pilot)
-        await pilot.press("right", "enter")
-        await settled(pilot)
-        assert acted.control.calls == []
-        assert "already running" in notices(acted.app)[0]
-
-
-async def test_start_that_failed_later_is_told_once():
-    acted = stage(snapshot())
-    async with acted.app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        for _ in range(3):
-            acted.give(snapshot(start_problem="unit is failed (exit-code)"))
-            await settled(pilot)
-        assert notices(acted.app) == ["smoke did not start: unit is failed (exit-code)"]
-
-
-@both_sizes
-async def test_cancelling_asks_first_and_stops_the_unit(size):
-    acted = stage(running_snapshot())
-    async with acted.app.run_test(size=size) as pilot:
-        await settled(pilot)
-        await pilot.press("x")
-        await settled(pilot)
-        assert "Stop suite smoke?" in screen_text(acted.app)
-        assert acted.app.focused.id == "leave"
-        await pilot.press("escape")
-        await settled(pilot)
-        assert acted.control.calls == []
-        await pilot.press("x", "right", "enter")
-        await settled(pilot)
-        assert acted.control.calls == ["stop smoke"]
-        assert acted.feed.calls[-1] == "hurry"
-
-
-async def test_disabled_actions_say_why():
-    acted = stage(snapshot(replace(STATUS, last_run=None, last_results=())))
-    async with acted.app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("x", "r")
-        await settled(pilot)
-        assert notices(acted.app) == [
-            "Cancel: no suite is running",
-            "Results: no suite has been run yet",
-        ]
-        acted.give(running_snapshot())
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
-        assert "already running" in notices(acted.app)[-1]
-
-
-async def test_a_copy_of_history_can_only_be_looked_at():
-    acted = stage(snapshot(), unable="this shows the history in /tmp/copy.db")
-    async with acted.app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("s")
-        await settled(pilot)
-        assert notices(acted.app) == ["Start smoke: this shows the history in /tmp/copy.db"]
-
-
-@pytest.mark.parametrize(
-    ("state", "results", "words"),
-    [
-        (RunState.COMPLETE, RESULTS, "smoke complete: 4 of 5 results valid"),
-        (RunState.ABORTED, (), "smoke aborted: 0 of 0 results valid; the power went"),
-    ],
-)
-async def test_the_end_of_a_run_is_told(state, results, words):
-    acted = stage(running_snapshot())
-    reason = "" if state is RunState.COMPLETE else "the power went"
-    ended = replace(
-        STATUS, last_run=run_record(id=42, state=state, reason=reason), last_results=results
-    )
-    async with acted.app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        acted.give(snapshot(ended))
-        await settled(pilot)
-        assert notices(acted.app) == [words]
-        assert "LAST SUITE smoke" in screen_text(acted.app)
 
 
 @both_sizes

@@ -1,9 +1,12 @@
 """Fixtures that several files of unit tests ask for by name."""
 
+import json
+
 import pytest
 
-from appliance import paths
+from appliance import cli, paths
 from appliance.system import journal
+from tests.unit import drift_checks
 
 
 @pytest.fixture
@@ -25,3 +28,21 @@ def journalled(monkeypatch):
         journal, "event", lambda event, message, **_: said.append((event.name, message))
     )
     return said
+
+
+@pytest.fixture
+def watched(tmp_path, monkeypatch):
+    """An appliance that drift checks look at."""
+    return drift_checks.set_up(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def drift(watched, capsys):
+    """`stripewright drift`: the exit status, and the JSON document or what is on stderr."""
+
+    def command(*words, db=None):
+        status = cli.main(["drift", *words, "--db", str(db or watched.db), "--json"])
+        printed = capsys.readouterr()
+        return status, json.loads(printed.out) if printed.out else printed.err
+
+    return command

@@ -16,6 +16,7 @@ from appliance.bench.running import environment
 from appliance.bench.running.target import Devices
 from appliance.errors import OperatorError
 from appliance.model import Counters, DiskKind, Job, RunRecord, RunState, Sample
+from tests.unit.formats import RESULT_KEYS
 
 JOB = Job("rand-read-4k", "randread", 4096, 32, 8, 30.0)
 STRIPE = Devices("md0", ("nvme0n1", "nvme1n1"))
@@ -93,24 +94,7 @@ def test_the_keys_of_a_result_are_those_of_the_import():
     half = (BOTH[0], change("nvme0n1", 1024 * IOS), change("nvme1n1", 1024 * IOS))
     run = a_run()
     document = json.loads(json.dumps(result_to_json(judged(report(), *half), run)))
-    assert set(document) >= {
-        "job",
-        "direction",
-        "block_size_bytes",
-        "iops",
-        "bandwidth_bytes",
-        "latency_mean_ns",
-        "percentiles_ns",
-        "runtime_ms",
-        "queue_depth_asked",
-        "queue_depth_seen",
-        "device",
-        "members",
-        "coverage",
-        "corrected_iops",
-        "valid",
-        "findings",
-    }
+    assert set(document) >= RESULT_KEYS
     assert document["queue_depth_asked"] == 256
     assert document["queue_depth_seen"] == pytest.approx(256)
     assert document["coverage"] == 0.5
@@ -208,7 +192,7 @@ def test_nothing_is_done_of_a_run_of_which_nothing_is_known():
 
 def test_progress_as_one_line_of_json():
     member = Sample(1, "nvme1n1", 10.0, 1.0, 40960.0, 4096.0, 0.5, 0.9)
-    minute = Minute(60, 60.0, 600.0, 0.0, 2457600.0, 0.0)
+    minute = Minute(60, "md0", 60, 600.0, 0.0, 2457600.0, 0.0)
     text = progress_json(
         dataclasses.replace(AT, members=(member,), minute=minute, pass_index=2, passes=3)
     )

@@ -16,6 +16,7 @@ from appliance.bench.running.raw import RawDevice
 from appliance.bench.running.target import Devices
 from appliance.bench.suite import load_suite
 from appliance.errors import Refused
+from appliance.history import series
 from appliance.model import Finding, JobResult, Sample, Severity
 
 SMOKE = load_suite("smoke")
@@ -183,20 +184,22 @@ def test_a_short_job_has_few_slices_or_none():
 def test_minutes_are_those_of_the_wall_clock():
     seen = minutes.Minutes("md0")
     for at in range(31, 181):
-        seen.add(sample(at, "md0", read=100, write=50))
-        seen.add(sample(at, "nvme0n1", read=9999))
-        if at == 60:
+        seen.add(series.second(sample(at, "md0", read=100, write=50)))
+        seen.add(series.second(sample(at, "nvme0n1", read=9999)))
+        if at == 59:
             assert seen.last is None
-    assert seen.last == minutes.Minute(60, 60.0, 6000.0, 3000.0, 6000 * 4096, 3000 * 4096)
+    assert seen.last == minutes.Minute(120, "md0", 60, 6000.0, 3000.0, 6000 * 4096, 3000 * 4096)
 
 
-def test_a_sample_over_the_turn_of_a_minute_counts_in_both():
-    seen = minutes.Minutes("md0")
-    for at in (59.5, 60.5, 121.0):
-        seen.add(sample(at, "md0", read=100))
-    # From 60 to 60.5 the second sample, from there to 120 the third.
-    assert seen.last is not None
-    assert (seen.last.at, seen.last.seconds, seen.last.read_ios) == (60, 60.0, 6000.0)
+@given(st.lists(st.integers(1, 4 * 60 * 1000), min_size=1, max_size=300, unique=True).map(sorted))
+def test_a_minute_is_told_while_it_runs_as_history_has_it_later(moments_ms):
+    points = [series.second(sample(at / 1000, "md0", read=at)) for at in moments_ms]
+    seen, told = minutes.Minutes("md0"), []
+    for point in points:
+        seen.add(point)
+        if seen.last is not None and seen.last not in told:
+            told.append(seen.last)
+    assert tuple(told) == minutes.sums(points)[:-1]
 
 
 # ---------------------------------------------------------------------------- efficiency

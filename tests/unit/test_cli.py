@@ -173,6 +173,28 @@ def test_closed_streams_are_no_traceback(monkeypatch: pytest.MonkeyPatch) -> Non
     assert cli.main(["suites"]) == EXIT_OK
 
 
+@pytest.mark.parametrize(("words", "seconds"), [([], 0.0), (["--wait", "30"], 1800.0)])
+def test_a_scheduled_run_may_wait(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], seconds: float
+) -> None:
+    from appliance.bench import runner
+    from appliance.commands import running
+
+    class Begun(Exception):
+        pass
+
+    def run_suite(*_: object, wait_seconds: float, **__: object) -> int:
+        raise Begun(wait_seconds)
+
+    monkeypatch.setattr(runner, "run_suite", run_suite)
+    monkeypatch.setattr(running, "_target", lambda _: Path("/x"))
+    with pytest.raises(Begun) as caught:
+        cli.main(["bench", "run", "smoke", *words])
+    assert caught.value.args == (seconds,)
+    with pytest.raises(SystemExit):
+        cli.main(["bench", "run", "smoke", "--wait", "1441"])
+
+
 def test_a_terminal_that_knows_only_ascii_gets_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
@@ -185,7 +207,7 @@ def test_an_unknown_command_names_those_of_the_help_only(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     _, _, err = call(capsys, "frobnicate")
-    assert "bench, results, compare" in err
+    assert "bench, drift, results, compare" in err
     assert "tune-undo" not in err
     _, _, err = call(capsys, "bench", "frob")
     assert "there are run, import, reap" in err

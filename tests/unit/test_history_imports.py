@@ -53,7 +53,7 @@ FULL = Evidence(
     cpu_percent=12.5,
     device="md0",
     members=("nvme0n1", "nvme1n1"),
-    device_io=(DeviceIo("md0", 1, 2), DeviceIo("nvme0n1", 3, 4, 5, 6, 7, 8, 9, 10, 11.5)),
+    device_io=(DeviceIo("md0", 1, 2), DeviceIo("nvme0n1", 3, 4, 5, 6, 7, 8, 9, 10)),
     target="/mnt/x",
     expected=("md0",),
     expected_why="the first report",
@@ -82,6 +82,19 @@ def test_a_report_comes_back_as_it_went_in(db):
     assert select(
         db, "SELECT job, rw, direction, iops, iodepth, valid FROM imported_report WHERE line = 17"
     ) == [("job [red]\x1b", "randrw", "read", 581_387.0, 32, 0)]
+
+
+def test_what_an_earlier_version_kept_of_a_disk_is_passed_over(db):
+    with History.open_writable(db) as history:
+        import_id = _add(history, Judged("diary.txt", 17, FULL))
+    select(
+        db,
+        "UPDATE imported_report SET evidence ="
+        " json_set(evidence, '$.device_io[1].util_percent', ?)",
+        11.5,
+    )
+    with queries.open_readonly(db) as reader:
+        assert reader.import_reports(import_id)[0].evidence == FULL
 
 
 def test_every_field_of_a_report_is_tried_above():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.bench.figures import minutes
 from appliance.history import series
 from appliance.model import Sample
 
@@ -39,8 +40,8 @@ def test_means_keep_the_sums_and_are_packed_and_unpacked(samples):
 
 @given(_SAMPLES)
 def test_a_minute_is_the_same_from_seconds_and_from_means(samples):
-    from_seconds = series.minute_sums(series.second(sample) for sample in samples)
-    from_means = series.minute_sums(series.means(samples))
+    from_seconds = minutes.sums(series.second(sample) for sample in samples)
+    from_means = minutes.sums(series.means(samples))
     assert [(one.at, one.device) for one in from_seconds] == [
         (one.at, one.device) for one in from_means
     ]

@@ -34,7 +34,8 @@ _AS_OF_1 = dataclasses.replace(
     pass_index=1,
     provisioned=None,
 )
-_AS_OF = {1: _AS_OF_1, 2: dataclasses.replace(_AS_OF_1, rw="randread", host_cpu_percent=12.5)}
+_AS_OF_2 = dataclasses.replace(_AS_OF_1, rw="randread", host_cpu_percent=12.5)
+_AS_OF = {1: _AS_OF_1, 2: _AS_OF_2, 3: _AS_OF_2}
 
 
 def _make(path, version: int) -> None:
@@ -46,6 +47,7 @@ def _make(path, version: int) -> None:
         stop_before={
             1: "m002_host_cpu_access_and_left_files",
             2: "m003_imports_means_and_published",
+            3: "m004_drift",
         }[version],
     )
     connection.execute("INSERT INTO host VALUES (1, 'h', 'i3.4xlarge', 1.0)")
@@ -63,7 +65,7 @@ def _make(path, version: int) -> None:
         f" VALUES (2, ?, 1{', ?' * len(values)})",
         ('{"1.000000":1000,"99.000000":2008000}', *values),
     )
-    if version == 2:
+    if version >= 2:
         connection.execute("UPDATE result SET rw = 'randread', host_cpu_percent = 12.5")
     connection.execute("INSERT INTO histogram VALUES (1, ?)", (file_format.pack_bins(RESULT.bins),))
     for delta in RESULT.device_deltas:
@@ -83,7 +85,7 @@ def _make(path, version: int) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_file_of_an_earlier_version_answers_everything_without_being_changed(db, version):
     _make(db, version)
     before = db.read_bytes()
@@ -102,6 +104,15 @@ def test_a_file_of_an_earlier_version_answers_everything_without_being_changed(d
         with pytest.raises(OperatorError, match="no import 1"):
             reader.import_reports(1)
         assert reader.host(1) == "h"
+        assert reader.drift_findings(include_closed=True) == ()
+        assert reader.drift_lately(7.0) == ()
+        assert reader.drift_transitions(1) == ()
+        assert (reader.approvals(), reader.confirmations()) == ((), ())
+        assert reader.surroundings_before("a boot") is None
+        assert not reader.knows_surroundings("a boot")
+        assert (reader.drift_mark(), reader.drift_checked_at()) == ("2/1", None)
+        with pytest.raises(OperatorError, match="no finding 1"):
+            reader.drift_finding(1)
         (found,) = reader.latest_results()
         assert found[1].iops == RESULT.iops
         assert "stripewright_result_iops" in exports.metrics_text(reader)
@@ -110,7 +121,7 @@ def test_a_file_of_an_earlier_version_answers_everything_without_being_changed(d
     assert db.read_bytes() == before
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_writer_brings_a_file_of_an_earlier_version_up_to_this_one(db, version):
     _make(db, version)
     with History.open_writable(db) as history:
@@ -118,12 +129,14 @@ def test_a_writer_brings_a_file_of_an_earlier_version_up_to_this_one(db, version
         history.add_result(run_id, RESULT, raw_report="x")
         history.finish_run(run_id, RunState.COMPLETE)
         history.add_import("f", sha256="00", machine_type="", judged=())
+        history.drift.keep_surroundings("a boot", {"kernel": "6.12"}, now=7.0)
         # Nobody wrote down in version 1 whether a killed run's files were removed: look again.
         assert len(history.left_behind()) == (1 if version == 1 else 0)
     with queries.open_readonly(db) as reader:
         assert reader.results(2) == (_AS_OF[version],)
         assert reader.results(run_id) == (RESULT,)
         assert reader.runs(5, suite="smoke")[1].id == 2
+        assert reader.surroundings_before("another") == {"kernel": "6.12"}
 
 
 def test_a_later_versions_file_is_left_alone(db):

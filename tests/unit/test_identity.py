@@ -136,16 +136,11 @@ def test_instance_types_have_counts_limits_and_sources() -> None:
     found = instance_type("i3.16xlarge")
     assert found is not None
     assert (found.disk_count, found.disk_size_gb) == (8, 1900)
-    assert (found.read_iops_total, found.read_iops_per_disk) == (3_300_000, 412_500)
+    assert (found.read_iops_per_disk, found.write_iops_per_disk) == (412_500, 180_000)
     assert instance_type("t3.micro") is None
     for row in instance_types().values():
         assert row.disk_count > 0
         assert row.source
-        if row.read_iops_total and row.read_iops_per_disk:
-            # Totals are what is published; the share of one disk is rounded.
-            assert (
-                abs(row.read_iops_per_disk * row.disk_count - row.read_iops_total) <= row.disk_count
-            )
 
 
 def test_two_of_one_serial_are_both_refused() -> None:

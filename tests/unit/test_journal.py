@@ -7,14 +7,38 @@ from pathlib import Path
 
 import pytest
 
+from appliance.drift.codes import CODES
+from appliance.drift.telling import MESSAGE_IDS
 from appliance.system import journal
 
+DRIFT = Path(__file__).parents[2] / "docs" / "drift.md"
 CATALOG = Path(__file__).parents[2] / "units" / "catalog" / "stripewright.catalog"
 
 
 def test_catalog_and_events_are_the_same_set() -> None:
     ids = re.findall(r"^-- ([0-9a-f]{32})$", CATALOG.read_text(), flags=re.MULTILINE)
-    assert sorted(ids) == sorted(event.value for event in journal.Event)
+    known = [event.value for event in journal.Event] + list(MESSAGE_IDS.values())
+    assert sorted(ids) == sorted(known)
+    assert len(set(known)) == len(known)
+
+
+def test_every_code_of_drift_is_told_and_explained() -> None:
+    assert list(MESSAGE_IDS) == list(CODES)
+    sections = re.findall(
+        r"^### (\S+)\n\n\*(\w+)\*: (.+)\.$", DRIFT.read_text(), flags=re.MULTILINE
+    )
+    assert sections == [(one.name, one.severity.value, one.title) for one in CODES.values()]
+    texts = CATALOG.read_text().split("\n-- ")
+    for code, message_id in MESSAGE_IDS.items():
+        (text,) = (one for one in texts if one.startswith(message_id))
+        assert f"Subject: Drift: {CODES[code].title} (" in text
+
+
+def test_each_section_says_what_to_do_what_not_and_when_it_closes() -> None:
+    _, *sections = re.split(r"^### ", DRIFT.read_text(), flags=re.MULTILINE)
+    for section in sections:
+        own = section.split("\n## ")[0]
+        assert [own.count(f"- **{word}**: ") for word in ("First", "Not", "Closes")] == [1, 1, 1]
 
 
 def test_without_a_journal_a_warning_is_one_line_on_stderr(

@@ -10,29 +10,10 @@ import pytest
 
 from appliance import cli
 from appliance.commands import importing
+from tests.unit.formats import RESULT_KEYS
 from tests.unit.legacies import DIARIES, command, report_3
 
 I3 = DIARIES / "i3-single-and-stripe.txt"
-KEYS = {
-    "source",
-    "line",
-    "job",
-    "direction",
-    "block_size_bytes",
-    "iops",
-    "bandwidth_bytes",
-    "latency_mean_ns",
-    "percentiles_ns",
-    "runtime_ms",
-    "queue_depth_asked",
-    "queue_depth_seen",
-    "device",
-    "members",
-    "coverage",
-    "corrected_iops",
-    "valid",
-    "findings",
-}
 
 
 def run(*arguments: str | Path) -> int:
@@ -43,7 +24,7 @@ def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(I3, "--json") == 0
     results = json.loads(capsys.readouterr().out)["results"]
     assert len(results) == 11
-    assert all(set(result) >= KEYS for result in results)
+    assert all(set(result) >= {"source", "line", *RESULT_KEYS} for result in results)
     read = results[3]
     assert (read["source"], read["direction"], read["valid"]) == (str(I3), "read", False)
     assert read["coverage"] == pytest.approx(0.709, abs=0.001)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -174,7 +175,8 @@ def test_an_operator_has_it_planned_by_root(
     assert status == 0
     assert f"apply --confirm {DIGEST}" in out
     request = Request(LAYOUT)
-    assert operator.started == [f"stripewright-plan@{requests.name_of(request)}.service"]
+    name = hashlib.sha256(requests.encode(request)).hexdigest()
+    assert operator.started == [f"stripewright-plan@{name}.service"]
     assert planning.store().request(DIGEST) == request
     assert list(paths.SPOOL_DIR.iterdir()) == []
 

@@ -73,6 +73,31 @@ def test_the_directory_is_made_held_and_removed_with_its_files(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_waits_for_its_turn_and_not_for_ever(tmp_path, monkeypatch):
+    given = tmp_path / ".stripewright-bench"
+    given.mkdir(mode=0o700)
+    at = [0.0]
+    other = pre.private_directory(tmp_path)
+    other.__enter__()
+
+    def sleep(seconds):
+        at[0] += seconds
+        if at[0] >= 42:
+            other.__exit__(None, None, None)
+
+    monkeypatch.setattr(pre.time, "sleep", sleep)
+    monkeypatch.setattr(pre.time, "monotonic", lambda: at[0])
+    with (
+        pytest.raises(Refused, match=r"another run is measuring .* after 1 min"),
+        # Forty seconds: less than the other takes.
+        pre.private_directory(tmp_path, wait_seconds=40.0),
+    ):
+        pass
+    assert at[0] == 40.0
+    with pre.private_directory(tmp_path, wait_seconds=60.0):
+        assert at[0] == 42.0
+
+
 def test_a_directory_that_was_there_stays_and_only_our_files_go(tmp_path):
     given = tmp_path / ".stripewright-bench"
     given.mkdir(mode=0o750)

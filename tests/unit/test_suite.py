@@ -240,7 +240,9 @@ def test_a_suite_out_of_a_file_of_ones_own(tmp_path):
     assert find_suite("smoke") == load_suite("smoke")
 
 
-@pytest.mark.parametrize("name", ["smoke.toml", "Mine.toml", "a b.toml", ".toml", "-x.toml"])
+@pytest.mark.parametrize(
+    "name", ["smoke.toml", "confirm.toml", "Mine.toml", "a b.toml", ".toml", "-x.toml"]
+)
 def test_a_suite_file_with_a_name_that_is_taken_or_none(tmp_path, name):
     with pytest.raises(UsageError) as caught:
         find_suite(write(tmp_path / name, JOB))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance import paths
 from appliance.bench.suite import suite_names
 
 UNITS = Path(__file__).parents[2] / "units"
@@ -25,7 +26,7 @@ def allowed(unit: str, verb: str) -> bool:
 
 
 def test_the_patterns_were_found() -> None:
-    assert len(ALLOWED) == 4
+    assert len(ALLOWED) == 7
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,9 @@ def test_the_patterns_were_found() -> None:
         (f"stripewright-plan@{HEX}.service", {"start"}),
         (f"stripewright-apply@{HEX}.service", {"start"}),
         ("stripewright-initialise@my-data.service", {"start", "stop"}),
+        (f"stripewright-schedule@{HEX}.service", {"start"}),
+        ("stripewright-drift.service", {"start"}),
+        ("stripewright-acceptance.service", {"start", "stop"}),
     ],
 )
 def test_operators_have_these_verbs_on_these_units(unit: str, verbs: set[str]) -> None:
@@ -69,6 +73,19 @@ def test_operators_have_these_verbs_on_these_units(unit: str, verbs: set[str]) -
         "stripewright-release.service",
         "stripewright-cpu-latency.service",
         "stripewright-watch.service",
+        "stripewright-drift.timer",
+        "stripewright-driftxservice",
+        "x-stripewright-drift.service",
+        "stripewright-drift.service\n",
+        "stripewright-look.service",
+        "stripewright-confirm.service",
+        "stripewright-confirm.path",
+        "stripewright-schedule.service",
+        "stripewright-schedule.path",
+        "stripewright-schedule@.service",
+        f"stripewright-schedule@{HEX[:-1]}.service",
+        "stripewright-bench@smoke.timer",
+        "stripewright.target",
         "ssh.service",
         "",
     ],
@@ -80,11 +97,24 @@ def test_nothing_else_can_be_started(unit: str) -> None:
 def test_only_names_with_a_unit_file_behind_them_are_allowed() -> None:
     """polkit cannot tell a transient unit: systemd refuses one whose name has a file."""
     for pattern, _ in ALLOWED:
-        template = pattern.pattern.removeprefix("^").partition("@")[0]
-        assert (SYSTEMD / f"{template}@.service").exists()
+        name = pattern.pattern.removeprefix("^").removesuffix(r"\Z").replace("\\", "")
+        template, at, _ = name.partition("@")
+        assert (SYSTEMD / (f"{template}@.service" if at else name)).exists()
 
 
-@pytest.mark.parametrize("name", ["plan", "apply", "initialise"])
+def test_who_listens_may_ask_for_two_things() -> None:
+    (words,) = re.findall(r'subject\.user === "stripewright-watch" &&(.*?)\) \{', RULES, re.S)
+    asked = re.findall(r'unit === "([^"]+)" && verb === "([^"]+)"', words)
+    assert asked == [
+        ("stripewright-assemble.service", "reload-or-restart"),
+        ("stripewright-drift.service", "start"),
+    ]
+    # Two users, or groups of them, and no third.
+    assert RULES.count("polkit.Result.YES") == 2
+    assert len(re.findall(r"subject\.\w+", RULES)) == 2
+
+
+@pytest.mark.parametrize("name", ["plan", "apply", "initialise", "schedule"])
 def test_units_that_operators_name_do_not_stay_in_memory(name: str) -> None:
     assert (
         "CollectMode=inactive-or-failed" in (SYSTEMD / f"stripewright-{name}@.service").read_text()
@@ -154,7 +184,9 @@ def test_every_suite_can_be_started_and_each_timer_starts_one() -> None:
     names = suite_names()
     assert all(allowed(f"stripewright-bench@{name}.service", "start") for name in names)
     timed = {path.stem.partition("@")[2] for path in SYSTEMD.glob("stripewright-bench@*.timer")}
-    assert timed == {"smoke", "full"}
+    # The template is for suites that a schedule names.
+    assert timed == {"smoke", "full", ""}
+    timed.remove("")
     preset = (UNITS / "presets/00-stripewright.preset").read_text()
     for name in timed:
         assert f"enable stripewright-bench@{name}.timer\n" in preset
@@ -176,3 +208,129 @@ def test_every_command_of_a_unit_is_one(capsys: pytest.CaptureFixture[str]) -> N
         for line in lines:
             words = ["smoke" if word == "%i" else word for word in line.split()]
             assert parser().parse_args(words).does in HANDLERS, line
+
+
+def preset(name: str) -> str:
+    for line in (UNITS / "presets/00-stripewright.preset").read_text().splitlines():
+        verb, _, pattern = line.partition(" ")
+        if verb in {"enable", "disable"} and pattern in {name, "*"}:
+            return verb
+    raise AssertionError
+
+
+def test_what_looks_for_drift_is_on_and_acceptance_is_not() -> None:
+    on = {
+        "stripewright-drift.timer",
+        "stripewright-confirm.path",
+        "stripewright-schedule.service",
+        "stripewright-schedule.path",
+    }
+    assert {name for name in on if preset(name) == "enable"} == on
+    assert preset("stripewright-acceptance.service") == "disable"
+    assert "[Install]" not in (SYSTEMD / "stripewright-acceptance.service").read_text()
+    assert not any("acceptance" in line for line in unit("stripewright.target"))
+
+
+def test_a_look_for_drift_writes_nothing_to_what_it_looks_at() -> None:
+    lines = unit("stripewright-drift.service")
+    assert {"User=stripewright", "ProtectSystem=strict", "CapabilityBoundingSet="} <= lines
+    assert [line for line in lines if line.startswith(("ReadWrite", "BindPaths"))] == [
+        "ReadWritePaths=/var/lib/stripewright /var/spool/stripewright-drift"
+    ]
+    assert {"DevicePolicy=closed", "SuccessExitStatus=5"} <= lines
+    root = unit("stripewright-look.service")
+    assert {"ProtectSystem=strict", "ReadWritePaths=/run", "DeviceAllow=block-* r"} <= root
+    assert not any(line.startswith("DeviceAllow=block") and line.endswith("w") for line in root)
+    assert "User=" not in "".join(root)
+
+
+def test_findings_do_not_fail_the_unit_and_failures_are_told() -> None:
+    from appliance.errors import EXIT_DRIFT
+
+    lines = unit("stripewright-drift.service")
+    assert f"SuccessExitStatus={EXIT_DRIFT}" in lines
+    assert "OnFailure=stripewright-notice@%N.service" in lines
+    # An operator's word, seconds after another look, is not refused.
+    assert "StartLimitIntervalSec=0" in lines
+
+
+def test_the_mounts_of_the_machine_can_be_seen_by_who_looks_at_them() -> None:
+    """/proc/1/mountinfo: in a unit of its own each mount is read-only, and stays as it was."""
+    for name in ("drift", "watch", "look"):
+        text = (SYSTEMD / f"stripewright-{name}.service").read_text()
+        assert not re.search(r"^(ProtectProc|ProcSubset)=", text, re.M)
+
+
+def test_a_look_comes_by_the_timer_after_each_run_and_by_events() -> None:
+    assert "Unit=stripewright-drift.service" in unit("stripewright-drift.timer")
+    after = "ExecStopPost=-+/usr/bin/systemctl --no-block start stripewright-drift.service"
+    assert after in unit("stripewright-bench@.service")
+    assert after in unit("stripewright-confirm.service")
+    drift = unit("stripewright-drift.service")
+    assert {"Wants=stripewright-look.service", "After=stripewright-look.service"} <= drift
+    # Not behind the boot unit, which may be at work for an hour.
+    assert not any("assemble" in line for line in drift if not line.startswith("#"))
+
+
+@pytest.mark.parametrize("name", ["drift", "bench@smoke", "bench@full", "bench@"])
+def test_a_fleet_does_not_do_it_in_the_same_second(name: str) -> None:
+    lines = unit(f"stripewright-{name}.timer")
+    assert "FixedRandomDelay=yes" in lines
+    # The template's delay comes with its times.
+    assert name == "bench@" or any(line.startswith("RandomizedDelaySec=") for line in lines)
+
+
+def test_what_is_to_be_confirmed_is_begun_once() -> None:
+    (wanted,) = re.findall(
+        r"^PathExists=(.+)$", (SYSTEMD / "stripewright-confirm.path").read_text(), re.M
+    )
+    assert Path(wanted) == paths.CONFIRM_WANTED
+    # However the program ends, the path is gone before it began.
+    assert f"ExecStartPre=/usr/bin/rm -f {wanted}" in unit("stripewright-confirm.service")
+
+
+@pytest.mark.parametrize("name", ["confirm", "acceptance"])
+def test_what_measures_does_it_as_a_suite_does(name: str) -> None:
+    ours = {"RuntimeMaxSec=2h", "Type=exec"}
+    sandbox = {
+        line
+        for line in unit("stripewright-bench@.service")
+        if line and not line.startswith(("#", "[", "Exec", "On", "Description=", "CollectMode="))
+    }
+    assert sandbox - ours <= unit(f"stripewright-{name}.service")
+
+
+def test_a_scheduled_run_waits_for_its_turn_and_not_for_ever() -> None:
+    text = (SYSTEMD / "stripewright-bench@.service").read_text()
+    (minutes,) = re.findall(r"^ExecStart=.* --wait (\d+)$", text, re.M)
+    (hours,) = re.findall(r"^RuntimeMaxSec=(\d+)h$", text, re.M)
+    # An hour of measuring has room behind the wait.
+    assert 10 <= int(minutes) <= int(hours) * 60 - 75
+
+
+def test_the_schedule_is_roots_to_write_and_changes_nothing_else() -> None:
+    for name in ("schedule", "schedule@"):
+        lines = unit(f"stripewright-{name}.service")
+        assert {"ProtectSystem=strict", "PrivateDevices=yes", "NoNewPrivileges=yes"} <= lines
+        (writes,) = [line for line in lines if line.startswith("ReadWritePaths=")]
+        allowed = {"/etc/stripewright", "/etc/systemd/system", "/run/stripewright",
+                   "/var/spool/stripewright"}  # fmt: skip
+        assert set(writes.partition("=")[2].split()) <= allowed
+    # A path whose unit is started too often fails, and notices nothing any more.
+    assert "StartLimitIntervalSec=0" in unit("stripewright-schedule.service")
+    (changed,) = re.findall(
+        r"^PathChanged=(.+)$", (SYSTEMD / "stripewright-schedule.path").read_text(), re.M
+    )
+    assert Path(changed) == paths.SCHEDULE_FILE
+    assert {one.parent for one in (paths.UNIT_DIR / "x", paths.SCHEDULE_FILE)} == {
+        Path("/etc/systemd/system"), Path("/etc/stripewright"),
+    }  # fmt: skip
+
+
+def test_the_spools_are_made_as_they_are_read() -> None:
+    lines = (UNITS / "tmpfiles/stripewright.conf").read_text().splitlines()
+    assert f"d {paths.SPOOL_DIR} 1730 root stripewright-operators 1d" in lines
+    assert f"d {paths.DRIFT_SPOOL_DIR} 1730 stripewright stripewright-operators 1d" in lines
+    folder = unit("stripewright-drift.service")
+    assert f"RuntimeDirectory={paths.DRIFT_RUN_DIR.name}" in folder
+    assert "RuntimeDirectoryPreserve=yes" in folder

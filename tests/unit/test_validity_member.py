@@ -80,3 +80,29 @@ def test_unequal_work_and_short_waits_are_not_compared():
     assert member.judge(with_disks(diary.STRIPE_READ_4K, md, *quick)) is None
     unknown = dataclasses.replace(first, read_ticks_ms=None)
     assert member.judge(with_disks(diary.STRIPE_READ_4K, md, unknown, slow)) is None
+
+
+@pytest.mark.parametrize(
+    ("reads", "named"),
+    [
+        # Recorded: four disks, one of them slow, 4 KiB at random; the second more apart.
+        ((906, 874, 970, 907), True),
+        ((906, 840, 970, 907), True),
+        ((906, 700, 970, 907), False),
+        ((90_600, 84_000, 97_000, 90_700), False),
+    ],
+)
+def test_few_ios_at_random_places_are_equal_work_although_chance_spreads_them(reads, named):
+    each_ms = (17, 17, 87, 17)
+    disks = [
+        disk(f"sd{at}", (count, 0, count * ms), NONE)
+        for at, (count, ms) in enumerate(zip(reads, each_ms, strict=True))
+    ]
+    evidence = with_disks(
+        diary.STRIPE_READ_4K,
+        disk("md0", (sum(reads), 0, 0), NONE),
+        *disks,
+        device="md0", members=tuple(one.device for one in disks),
+        total_ios=sum(reads), jobs=4, iodepth=16, capability=None,
+    )  # fmt: skip
+    assert (member.judge(evidence) is not None) is named

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from appliance.drift.summary import DriftSummary
 from appliance.status import Status, VolumeStatus
 from appliance.text import duration, size
 from tui import marks
@@ -38,6 +39,8 @@ def health_lines(view: View, width: int) -> list[Line]:
     if view.status_is_stale and view.status_age is not None:
         why = f": {clean(snapshot.status_problem)}" if snapshot.status_problem else ""
         lines += _labelled("stale", f"this is {age(view.status_age)}{why}", width, marks.WARN)
+    if status.drift is not None and status.drift.is_known:
+        lines += _drift(status.drift, width, glyphs)
     for volume in status.volumes:
         lines += _volume(volume, status, width, glyphs)
     if status.history_problem:
@@ -48,6 +51,19 @@ def health_lines(view: View, width: int) -> list[Line]:
 def _labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:
     first = Content.styled(label, style or marks.MUTED)
     return wrapped(text, first=first, indent=_INDENT, width=width, style=style, rows=2)
+
+
+def _drift(drift: DriftSummary, width: int, glyphs: Glyphs) -> list[Line]:
+    """One line: the gravest finding is named, the rest counted."""
+    mark = marks.drift(drift, glyphs)
+    return wrapped(
+        f"{mark.glyph} {clean(drift.words)}",
+        first=Content.styled("drift", marks.MUTED),
+        indent=_INDENT,
+        width=width,
+        style=mark.style,
+        rows=1,
+    )
 
 
 def _volume(volume: VolumeStatus, status: Status, width: int, glyphs: Glyphs) -> list[Line]:

@@ -30,7 +30,6 @@ class Surroundings:
     """
 
     command: Asked | None = None
-    command_line: int = 0
     job_file: Asked | None = None
     version: str = ""
     machine_type: str = ""
@@ -55,12 +54,11 @@ class Context:
         self._sentence_type = ""
         self._subject: frozenset[str] = frozenset()
         self._command = ""
-        self._command_number = 0
         self._last_line_of_command = False
         self._listing: dict[str, list[str]] = {}
         self._parent = ""
 
-    def feed(self, line: str, number: int) -> bool:
+    def feed(self, line: str) -> bool:
         """Take a line; true if a fio command begins on it (the report before is over)."""
         line = line[: prose.LONGEST_LINE]
         if self._last_line_of_command and asked.goes_on(self._command, line):
@@ -71,7 +69,7 @@ class Context:
             return False
         command = asked.command_in(line)
         if command is not None:
-            self._command, self._command_number = command, number
+            self._command = command
             self._last_line_of_command = True
             self._note_host(line)
             return True
@@ -98,7 +96,6 @@ class Context:
         it is that of a loop.
         """
         command = asked.from_command(self._command) if self._command else None
-        number = self._command_number
         if not asked.in_loop(self._command):
             self._command = ""
         self._last_line_of_command = False
@@ -106,7 +103,6 @@ class Context:
         return replace(
             self._now,
             command=command,
-            command_line=number if command else 0,
             job_file=None if self._job_file.empty else self._job_file.asked,
             machine_type=self._heading_type or self._sentence_type,
         )

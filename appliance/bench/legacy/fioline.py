@@ -82,7 +82,6 @@ _DISK = re.compile(
     r"(?:, ticks=(\d{1,18})/(\d{1,18}))?",
     re.ASCII,
 )
-_UTIL = re.compile(rf"\butil=({_N})%", re.ASCII)
 _VERSION = re.compile(r"\s*(fio-\d+\.[\w.-]{1,40})\s*", re.ASCII)
 _SIGNAL = re.compile(
     r"fio: (?:terminating on signal (\d{1,3})|pid=\d+, got signal=(\d{1,3}))", re.ASCII
@@ -343,8 +342,6 @@ def device(line: str) -> DeviceIo | None:
     found = _DISK.search(line)
     if found is None:
         return None
-    own = line.partition("aggrios=")[0]
-    util = _UTIL.search(own)
     counts = [int(found[at]) if found[at] else None for at in range(2, 10)]
     read_ios, write_ios, *sectors, read_merges, write_merges, read_ms, write_ms = counts
     return DeviceIo(
@@ -357,5 +354,4 @@ def device(line: str) -> DeviceIo | None:
         write_ticks_ms=write_ms,
         read_bytes=None if sectors[0] is None else sectors[0] * SECTOR_BYTES,
         write_bytes=None if sectors[1] is None else sectors[1] * SECTOR_BYTES,
-        util_percent=units.number(util[1]) if util else None,
     )

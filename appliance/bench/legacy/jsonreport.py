@@ -131,7 +131,6 @@ def _devices(found: Report, listed: object) -> None:
             write_ticks_ms=counts["write_ticks"],
             read_bytes=_bytes(counts["read_sectors"]),
             write_bytes=_bytes(counts["write_sectors"]),
-            util_percent=units.real(one.get("util")),
         )
         if any(str(key).startswith("aggr_") for key in one):
             found.above.add(name)

@@ -99,7 +99,7 @@ class _Reader:
             line = _QUOTED.sub("", line, count=1)
         if self._parser.feed(line, number):
             return
-        if self._context.feed(line, number):
+        if self._context.feed(line):
             self._parser.close(command=True)
 
     def _begun(self, _: Report) -> None:

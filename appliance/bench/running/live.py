@@ -17,6 +17,7 @@ from appliance.bench.running.signals import StopSignals
 from appliance.bench.running.target import Devices
 from appliance.bench.sampler import Sampler
 from appliance.errors import OperatorError
+from appliance.history import series
 from appliance.history.format import HistoryBusyError
 from appliance.history.store import History
 from appliance.model import Sample, Suite
@@ -147,4 +148,4 @@ class Live:
         self._of_phase += fresh
         for sample in fresh:
             self._latest[sample.device] = sample
-            self._minutes.add(sample)
+            self._minutes.add(series.second(sample))

@@ -11,6 +11,7 @@ from appliance.bench.figures import steady
 from appliance.bench.progress import Progress
 from appliance.bench.running import (
     conditions,
+    control,
     environment,
     execution,
     measuring,
@@ -191,7 +192,7 @@ class Run:
     def _prepare_and_measure(self, planned: tuple[Measurement, ...]) -> None:
         if isinstance(self._place, Raw) and self._place.device.writable:
             self._overwritten = self._place
-        asked = {measurement.job.engine for measurement in planned}
+        asked = {one.job.engine for one in planned if not control.is_control(one.job)}
         found = execution.choose_engine(
             self._fio_version,
             asked - {""},
@@ -211,7 +212,8 @@ class Run:
                 self._place.device_number if isinstance(self._place, Files) else None,
             )
         )
-        self._prepare(found.engine)
+        if not all(control.is_control(one.job) for one in planned):
+            self._prepare(found.engine)
         with contextlib.ExitStack() as stack:
             places: Mapping[str, Place] = {}
             if self._each_member:

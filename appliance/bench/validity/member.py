@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from statistics import median
 
 from appliance.bench.validity.figures import (
@@ -14,8 +16,10 @@ from appliance.bench.validity.figures import (
 from appliance.model import Evidence, Finding, Severity
 
 CODE = "MEMBER"
-# Equal work, as a stripe deals it out.
+# Equal work, as a stripe deals it out; of few I/Os at random places chance alone makes more of
+# a difference (a count's standard deviation is its root).
 _MAX_IO_SPREAD = 0.10
+_CHANCE_DEVIATIONS = 5.0
 _MIN_IOS = 100
 # With a queue at every member, await is mostly waiting. The queue stands at whichever member
 # is a little slower than the others, so that healthy stripes show factors of 1.6 to 3.9.
@@ -28,45 +32,95 @@ _MIN_DIFFERENCE_MS = 0.25
 _AT_CAPABILITY = 0.90
 
 
-def judge(evidence: Evidence) -> Finding | None:
-    """The slowest member against the median of the others; never says that a disk is bad."""
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """The slowest member beside the median of the others: await in ms. ``shallow``: nothing
+    waited in a queue.
+    """
+
+    device: str
+    slow_ms: float
+    others_ms: float
+    shallow: bool
+
+    @property
+    def limit(self) -> float:
+        """How many times slower one may be before it means anything."""
+        return MAX_RATIO_SHALLOW if self.shallow else MAX_RATIO_QUEUED
+
+    @property
+    def ratio(self) -> float | None:
+        return self.slow_ms / self.others_ms if self.others_ms else None
+
+    @property
+    def far(self) -> bool:
+        """Further than healthy members are."""
+        difference = self.slow_ms - self.others_ms
+        return difference >= _MIN_DIFFERENCE_MS and self.slow_ms >= self.limit * self.others_ms
+
+
+def awaits_ms(evidence: Evidence) -> dict[str, float] | None:
+    """Await of each member by its name, in ms; ``None`` where they cannot be set side by side:
+    one member, too few requests, or not the same number of them on each.
+    """
     members = member_io(evidence)
     if len(members) < 2:
         return None
     direction = evidence.direction
     counts = [ios(io, direction) for io in members]
-    if min(counts) < _MIN_IOS or max(counts) - min(counts) > _MAX_IO_SPREAD * max(counts):
+    most = max(counts)
+    allowed = max(_MAX_IO_SPREAD * most, _CHANCE_DEVIATIONS * math.sqrt(most))
+    if min(counts) < _MIN_IOS or most - min(counts) > allowed:
         return None
-    awaits_ms = []
+    found = {}
     for io, count in zip(members, counts, strict=True):
         ticks = ticks_ms(io, direction)
         if ticks is None:
             return None
-        awaits_ms.append(ticks / count)
-    slowest = max(range(len(members)), key=awaits_ms.__getitem__)
-    slow_ms = awaits_ms[slowest]
-    others_ms = median(awaits_ms[:slowest] + awaits_ms[slowest + 1 :])
-    limit = MAX_RATIO_SHALLOW if _is_shallow(evidence, sum(counts)) else MAX_RATIO_QUEUED
-    if slow_ms - others_ms < _MIN_DIFFERENCE_MS or slow_ms < limit * others_ms:
+        found[io.device] = ticks / count
+    return found
+
+
+def compare(evidence: Evidence) -> Apart | None:
+    """How far the slowest member is from the others; ``None`` as in :func:`awaits_ms`."""
+    awaits = awaits_ms(evidence)
+    if awaits is None:
+        return None
+    slowest = max(awaits, key=awaits.__getitem__)
+    return Apart(
+        device=slowest,
+        slow_ms=awaits[slowest],
+        others_ms=median(ms for device, ms in awaits.items() if device != slowest),
+        shallow=is_shallow(evidence),
+    )
+
+
+def judge(evidence: Evidence) -> Finding | None:
+    """The slowest member against the median of the others; never says that a disk is bad."""
+    found = compare(evidence)
+    if found is None or not found.far:
         return None
     return Finding(
         code=CODE,
         severity=Severity.WARN,
-        message=f"members did the same number of I/Os, {members[slowest].device} with "
-        f"{slow_ms:.2f} ms each and the others with {others_ms:.2f} ms; {_judged(evidence)}",
-        measured=slow_ms / others_ms if others_ms else None,
-        limit=limit,
+        message=f"members did the same number of I/Os, {found.device} with "
+        f"{found.slow_ms:.2f} ms each and the others with {found.others_ms:.2f} ms; "
+        f"{_judged(evidence)}",
+        measured=found.ratio,
+        limit=found.limit,
         unit="times",
     )
 
 
-def _is_shallow(evidence: Evidence, member_ios: int) -> bool:
+def is_shallow(evidence: Evidence) -> bool:
     """At the most one request in flight a member, large I/Os counted by their pieces."""
     depth = asked_depth(evidence)
     if depth is None or not evidence.total_ios:
         return False
+    members = member_io(evidence)
+    member_ios = sum(ios(io, evidence.direction) for io in members)
     pieces = max(1.0, member_ios / evidence.total_ios)
-    return depth * pieces <= _SHALLOW_PER_MEMBER * len(member_io(evidence))
+    return depth * pieces <= _SHALLOW_PER_MEMBER * len(members)
 
 
 def _judged(evidence: Evidence) -> str:

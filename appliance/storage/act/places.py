@@ -18,7 +18,6 @@ class Places:
     lock: Path = paths.LOCK_FILE
     plans: Path = paths.PLANS_DIR
     digests: Path = paths.DIGESTS_DIR
-    spool: Path = paths.SPOOL_DIR
     progress: Path = paths.APPLY_FILE
     tuning: Path = paths.TUNING_FILE
     cpu_latency: Path = paths.CPU_LATENCY_FILE

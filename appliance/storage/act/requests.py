@@ -75,11 +75,6 @@ def encode(request: Request) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
-def name_of(request: Request) -> str:
-    """The SHA-256 of the request's content, by which it is called."""
-    return hashlib.sha256(encode(request)).hexdigest()
-
-
 def decode(raw: bytes) -> Request:
     """The request in ``raw``; :class:`UsageError` if :func:`encode` would not write just that."""
     if len(raw) > MAX_REQUEST_BYTES:
@@ -133,11 +128,17 @@ def _not_a_request(why: str) -> UsageError:
 
 def leave(spool: Path, request: Request) -> str:
     """Write ``request`` into the spool, as an operator; returns its hash."""
-    raw, name = encode(request), name_of(request)
+    raw = encode(request)
     if len(raw) > MAX_REQUEST_BYTES:
         raise UsageError(
             f"the layout is larger than {MAX_REQUEST_BYTES // 1024 - 1} KiB", "make it shorter"
         )
+    return leave_bytes(spool, raw)
+
+
+def leave_bytes(spool: Path, raw: bytes) -> str:
+    """Write what is asked for into the spool under the hash of it, which is returned."""
+    name = hashlib.sha256(raw).hexdigest()
     path = spool / f"{name}.json"
     with contextlib.suppress(OSError):
         path.unlink()  # our own, from a request that was interrupted
@@ -161,6 +162,14 @@ def take(spool: Path, name: str) -> Request:
 
     Raises :class:`UsageError` for whatever else is there by that name.
     """
+    return decode(take_bytes(spool, name))
+
+
+def take_bytes(spool: Path, name: str) -> bytes:
+    """What lies in the spool under its own hash ``name``, at most :data:`MAX_REQUEST_BYTES`.
+
+    It is removed, whatever it is. Raises :class:`UsageError` as :func:`take` does.
+    """
     if not is_hash(name):
         raise _not_a_request("its name is no hash")
     try:
@@ -177,7 +186,7 @@ def take(spool: Path, name: str) -> Request:
         os.close(folder)
     if hashlib.sha256(raw).hexdigest() != name:
         raise _not_a_request("its content has another hash than its name")
-    return decode(raw)
+    return raw
 
 
 def _read(folder: int, name: str) -> bytes:

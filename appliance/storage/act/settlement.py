@@ -7,26 +7,22 @@ and the state says what is missing.
 
 from __future__ import annotations
 
-import re
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED, OperatorError, Refused
 from appliance.model import Decision, EpochRecord, Inventory, Layout, Plan, VolumePlan
 from appliance.storage import devices, document, filesystem, planner, tuning
-from appliance.storage.act import benchdir, mountunits, summary
+from appliance.storage.act import benchdir, mountunits, summary, surroundings
 from appliance.storage.act.apply import StepFailed
 from appliance.storage.act.places import Places
 from appliance.storage.act.record import Record, write_state
+from appliance.storage.probe import surroundings as probed
 from appliance.storage.probe.kernel import Kernel
-from appliance.system import journal, process, services
-
-_FIO_TIMEOUT_SECONDS = 30
-# fio_version_string (fio's libfio.c), as FIO-VERSION-GEN makes it: fio-3.39, fio-3.39-12-g0123abc.
-_FIO_VERSION = re.compile(rb"\0(fio-[0-9][0-9A-Za-z.+-]{0,40})\0")
+from appliance.system import journal, services
 
 
 class Books:
@@ -256,12 +252,29 @@ class Books:
             facts=facts,
             failed=failed or {},
         )
+        state["surroundings"] = surroundings.note(
+            self._kernel,
+            inventory,
+            facts,
+            layout,
+            fio_version=_fio_version(),
+            cpu_latency=self._places.cpu_latency,
+            changed={one.name for one in plan.volumes if one.decision is not Decision.NOTHING},
+            before=self._noted(),
+        )
         state["inventory"] = document.inventory_to_json(inventory)
         state["plan"] = document.plan_to_json(plan)
         state["mounted_at_monotonic_s"] = (
             time.clock_gettime(time.CLOCK_MONOTONIC) if outcome in {"mounted", "nothing"} else None
         )
         write_state(self._places.state, state)
+
+    def _noted(self) -> Mapping[str, Any]:
+        """The surroundings as they were first noted at this boot, empty if they were not."""
+        if not summary.is_of_this_boot(self._places.state, self._kernel):
+            return {}
+        noted = json.loads(self._places.state.read_text(encoding="utf-8")).get("surroundings")
+        return noted if isinstance(noted, dict) else {}
 
 
 def _not_as_declared(after: Plan, layout: Layout, failed: dict[str, OperatorError]) -> None:
@@ -314,18 +327,4 @@ def _journal_epoch(epoch: EpochRecord) -> None:
 
 
 def _fio_version() -> str:
-    """What ``fio --version`` prints. It is a text in the program, and starting that only to be
-    told takes longer than mounting a volume.
-    """
-    path = process.find_program("fio")
-    try:
-        found: set[bytes] = set(_FIO_VERSION.findall(Path(path).read_bytes())) if path else set()
-    except OSError:
-        found = set()
-    if len(found) == 1:
-        return next(iter(found)).decode("ascii")
-    try:
-        done = process.run(["fio", "--version"], timeout_seconds=_FIO_TIMEOUT_SECONDS, check=False)
-    except OperatorError:
-        return "none"
-    return done.stdout.strip() or "none"
+    return probed.fio_version(ask=True)

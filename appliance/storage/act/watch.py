@@ -1,8 +1,9 @@
 """Disks that arrive after boot, or are enlarged: the kernel's own events, and then a new look by
 the boot unit, which takes in what is new and says what can grow.
 
-This runs without privileges: it hears udev's events and may ask for one thing, that the boot
-unit looks again, which never touches a volume that is up.
+This runs without privileges: it hears udev's events and may ask for two things, that the boot
+unit looks again, which never touches a volume that is up, and that drift is looked for
+(:mod:`appliance.drift.watching`).
 """
 
 from __future__ import annotations

@@ -32,6 +32,8 @@ class Mount:
     """One line of mountinfo: ``device`` is ``major:minor``, ``source`` what was mounted.
 
     ``options`` are those of this mount, ``super_options`` those of the filesystem itself.
+    ``parent_id`` is the ``mount_id`` of the mount that this one is mounted on, ``root`` what of
+    the filesystem is mounted: ``/``, or the directory of a bind mount.
     """
 
     device: str
@@ -40,6 +42,9 @@ class Mount:
     source: str
     options: str
     super_options: str = ""
+    mount_id: int = 0
+    parent_id: int = 0
+    root: str = "/"
 
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
@@ -58,6 +63,9 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
                 source=_unescape(rest[1]),
                 options=fields[5],
                 super_options=rest[2] if len(rest) > 2 else "",
+                mount_id=int(fields[0]) if fields[0].isdecimal() else 0,
+                parent_id=int(fields[1]) if fields[1].isdecimal() else 0,
+                root=_unescape(fields[3]),
             )
         )
     return tuple(mounts)
@@ -146,6 +154,13 @@ class Kernel:
 
     def mounts(self) -> tuple[Mount, ...]:
         return parse_mountinfo(read_text(self.proc_root / "self/mountinfo"))
+
+    def host_mounts(self) -> tuple[Mount, ...]:
+        """The mounts as the first process has them, else our own.
+
+        A unit with ``ProtectSystem=`` has a copy of its own, in which everything is read-only.
+        """
+        return parse_mountinfo(read_text(self.proc_root / "1/mountinfo")) or self.mounts()
 
     def swaps(self) -> tuple[str, ...]:
         return parse_swaps(read_text(self.proc_root / "swaps"))

@@ -1,9 +1,10 @@
-"""What providers write into the vendor bytes of NVMe identify pages: the disk's name there.
+"""What an NVMe disk says to root: its name at the provider, and how it is.
 
-The names are what an operator sees in the console (EBS attachment ``sdf``, the device name
-of a Persistent Disk), and rules in the layout may go by them. Only admin command Identify
-is sent: it reads. The decoders are pure; what they are given is text of the provider's, but
-a fabric target can say anything, so a name is taken only if it is plain.
+The names stand in the vendor bytes of the identify pages. They are what an operator sees in the
+console (EBS attachment ``sdf``, the device name of a Persistent Disk), and rules in the layout
+may go by them. Only admin commands that read are sent: Identify, and Get Log Page for the SMART
+log. The decoders are pure; what they are given is text of the provider's, but a fabric target can
+say anything, so a name is taken only if it is plain.
 """
 
 from __future__ import annotations
@@ -14,12 +15,18 @@ import json
 import os
 import re
 import struct
+from dataclasses import dataclass
 
 PAGE_BYTES = 4096
 
 # NVME_IOCTL_ADMIN_CMD of linux/nvme_ioctl.h: _IOWR('N', 0x41, struct nvme_passthru_cmd).
 _ADMIN_COMMAND = 0xC0484E41
 _IDENTIFY = 0x06
+_GET_LOG_PAGE = 0x02
+_SMART_LOG = 0x02
+SMART_BYTES = 512
+# The log of the whole controller, not of one namespace.
+_ALL_NAMESPACES = 0xFFFFFFFF
 _CNS_NAMESPACE = 0
 _CNS_CONTROLLER = 1
 _TIMEOUT_MS = 5000
@@ -83,15 +90,50 @@ def _plain(name: str) -> str:
     return name if _NAME.fullmatch(name) else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Smart:
+    """The SMART / Health Information log (NVM Express Base Specification 2.0, log page 02h).
+
+    ``critical_warning`` is a set of bits, ``percentage_used`` may be more than 100 (255 is
+    the end of the scale).
+    """
+
+    critical_warning: int
+    available_spare: int
+    available_spare_threshold: int
+    percentage_used: int
+    media_errors: int
+
+
+def smart(node: str) -> Smart | None:
+    """The log of the disk's controller, ``None`` if it gives none (no root, not NVMe)."""
+    # Number of dwords less one in the upper half of command dword 10, the page's id below it.
+    dword10 = (SMART_BYTES // 4 - 1) << 16 | _SMART_LOG
+    return smart_log(_ask(node, _GET_LOG_PAGE, _ALL_NAMESPACES, SMART_BYTES, dword10))
+
+
+def smart_log(page: bytes) -> Smart | None:
+    """The fields of the page, ``None`` for anything shorter."""
+    if len(page) < SMART_BYTES:
+        return None
+    warning, spare, threshold, used = struct.unpack_from("<B2xBBB", page)
+    return Smart(warning, spare, threshold, used, int.from_bytes(page[160:176], "little"))
+
+
 def _identify(node: str, kind: int, namespace: int) -> bytes:
     """One identify page, empty if the device does not give it (no root, not NVMe)."""
-    page = ctypes.create_string_buffer(PAGE_BYTES)
+    return _ask(node, _IDENTIFY, namespace, PAGE_BYTES, kind)
+
+
+def _ask(node: str, opcode: int, namespace: int, length: int, dword10: int) -> bytes:
+    """What an admin command that reads answers, empty if it fails."""
+    page = ctypes.create_string_buffer(length)
     # struct nvme_passthru_cmd: opcode and flags, nsid, two command words, metadata, data …
     command = bytearray(
         struct.pack(
             "<BBHIIIQQII8I",
-            *(_IDENTIFY, 0, 0, namespace, 0, 0, 0, ctypes.addressof(page), 0, PAGE_BYTES),
-            *(kind, 0, 0, 0, 0, 0, _TIMEOUT_MS, 0),
+            *(opcode, 0, 0, namespace, 0, 0, 0, ctypes.addressof(page), 0, length),
+            *(dword10, 0, 0, 0, 0, 0, _TIMEOUT_MS, 0),
         )
     )
     try:

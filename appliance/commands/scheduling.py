@@ -1,0 +1,301 @@
+"""``schedule``: when suites run and drift is looked for; shown, asked for, brought into effect.
+
+An operator leaves a whole schedule in the spool and starts the unit that is named by its hash,
+as with plans (:mod:`appliance.storage.act.requests`). Root decodes it strictly, installs it and
+sets the timers; what was in effect stays where it cannot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from appliance import files, paths, schedule, text
+from appliance.bench.suite import suite_names
+from appliance.errors import EXIT_OK, OperatorError, UsageError
+from appliance.schedule import Schedule
+from appliance.schedule_file import decoded, read_schedule, read_text
+from appliance.storage.act import requests
+from appliance.system import journal, services
+
+
+class Manager(Protocol):
+    """What is asked of systemd (:mod:`appliance.system.services`)."""
+
+    def start_unit(self, name: str) -> None: ...
+    def stop_unit(self, name: str) -> None: ...
+    def restart_unit(self, name: str) -> None: ...
+    def reload_manager(self) -> None: ...
+    def unit_state(self, name: str) -> services.UnitState: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the schedule, the files beside the units, and word of them are."""
+
+    file: Path = paths.SCHEDULE_FILE
+    units: Path = paths.UNIT_DIR
+    state: Path = paths.SCHEDULE_STATE
+    lock: Path = paths.SCHEDULE_LOCK
+    spool: Path = paths.SPOOL_DIR
+
+
+_PLACES = Places()
+
+
+# ---------------------------------------------------------------------------------- operator
+
+
+def show(*, as_json: bool, places: Places = _PLACES) -> int:
+    """Print what runs when, and what was said of the file when it was last brought into effect."""
+    from appliance.status import schedule_problem
+
+    declared = read_schedule(places.file)
+    problem = schedule_problem(places.state)
+    if as_json:
+        document = {
+            "schedule": [
+                {"what": what, "when": when, "from": source}
+                for what, when, source in schedule.describe(declared)
+            ],
+            "file": str(places.file) if places.file.exists() else None,
+            "next": _next_times(declared),
+            "problem": problem or None,
+        }
+        print(json.dumps(document, indent=2))
+        return EXIT_OK
+    print(text.table([("WHAT", "WHEN", "FROM"), *schedule.describe(declared)]))
+    for timer, at in _next_times(declared).items():
+        if at is not None:
+            print(f"next {timer.removesuffix('.timer')}: {text.moment(at)}")
+    if problem:
+        print(f"not in effect: {text.printable(problem)}")
+    return EXIT_OK
+
+
+def _next_times(declared: Schedule) -> dict[str, float | None]:
+    if not services.systemd_is_running() or not services.is_installed(services.SCHEDULE_TEMPLATE):
+        return {}
+    return {timer: services.next_elapse(timer) for timer in schedule.timers(declared)}
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """What was asked for one suite, as it was typed; empty where nothing was.
+
+    ``state`` is ``off``, or ``default``: the image's own times hold again.
+    """
+
+    every: str = ""
+    at: str = ""
+    jitter: str = ""
+    state: str = ""
+
+    def lines(self) -> dict[str, str]:
+        """The suite's table in a schedule.toml. What is not allowed there is refused later."""
+        values = {"every": self.every, "at": self.at, "jitter": self.jitter}
+        # JSON's strings are TOML's, as far as this goes.
+        lines = {key: json.dumps(value) for key, value in values.items() if value}
+        return {**lines, "enabled": "false"} if self.state == "off" else lines
+
+
+def change(
+    suite: str, *, file: Path | None, when: When, as_json: bool, places: Places = _PLACES
+) -> int:
+    """Have ``file`` installed as the schedule, or the times of one suite in it changed."""
+    if (file is None) == (not suite) or (file is not None and when != When()):
+        raise UsageError(
+            "schedule set: give the name of a suite and when it runs, or --file FILE alone",
+            "for example: stripewright schedule set smoke --every 4h",
+        )
+    if file is not None:
+        return _set(read_text(file), as_json=as_json, places=places)
+    lines = when.lines()
+    if when.state == "default" and lines:
+        raise UsageError("schedule set: --default takes no times", "leave out --jitter")
+    if when.state != "default" and not lines:
+        raise UsageError(
+            "schedule set: nothing to change", "give --every, --at, --jitter, --off or --default"
+        )
+    present = read_text(places.file) if places.file.exists() else ""
+    return _set(schedule.with_suite(present, suite, lines), as_json=as_json, places=places)
+
+
+def _set(wanted: str, *, as_json: bool, places: Places) -> int:
+    # Checked here, too, so that a slip of the pen is told at once and with the file's own name.
+    schedule.parse_schedule(wanted, "schedule", suite_names())
+    if not services.is_installed(services.SCHEDULE_TEMPLATE):
+        raise OperatorError(
+            "there is nothing to be scheduled here: the appliance's units are not installed",
+            "on the appliance every operator can set the schedule",
+        )
+    if os.geteuid() == 0:
+        _install(wanted, places)
+    else:
+        _ask_root(wanted, places.spool)
+    return show(as_json=as_json, places=places)
+
+
+def _ask_root(wanted: str, spool: Path) -> None:
+    from appliance.commands.planning import raise_error, store
+
+    asked_at = time.monotonic()
+    name = requests.leave_bytes(spool, wanted.encode())
+    unit = services.SCHEDULE_UNIT.format(request=name)
+    services.start_and_wait(unit)
+    document = store().plan(name)
+    if document is None or document.get("at_monotonic_s", 0.0) < asked_at:
+        raise OperatorError("the unit left no answer", f"look at: journalctl -b -u {unit}")
+    raise_error(document)
+
+
+# -------------------------------------------------------------------------------------- root
+
+
+def schedule_request(name: str, places: Places = _PLACES) -> int:
+    """What the unit of a request runs: install the schedule of that name, leave what came of it."""
+    from appliance.commands.planning import store
+
+    _need_root()
+    error: OperatorError | None = None
+    try:
+        raw = requests.take_bytes(places.spool, name)
+        _install(decoded(raw, "schedule"), places)
+    except OperatorError as caught:
+        error = caught
+        _tell_refusal(caught)
+    if requests.is_hash(name):
+        answer: dict[str, Any] = {"at_monotonic_s": time.monotonic(), "error": None}
+        if error is not None:
+            answer["error"] = {
+                "exit_code": error.exit_code,
+                "message": error.message,
+                "hint": error.hint,
+            }
+        store().keep_plan(name, answer)
+    # A refusal is an answer, not a failure of the unit.
+    return EXIT_OK
+
+
+def _install(wanted: str, places: Places) -> None:
+    schedule.parse_schedule(wanted, "schedule", suite_names())
+    with _locked(places.lock):
+        files.replace_text(places.file, wanted, durable=True)
+        _effect(places)
+
+
+def apply(places: Places = _PLACES) -> int:
+    """What the schedule unit runs, at boot and when the file changes."""
+    _need_root()
+    with _locked(places.lock):
+        try:
+            _effect(places)
+        except OperatorError as error:
+            _tell_refusal(error)
+            raise
+    return EXIT_OK
+
+
+def _effect(places: Places) -> None:
+    """Bring the installed schedule into effect, and leave word of it if that fails."""
+    try:
+        bring_into_effect(places)
+    except OperatorError as error:
+        document = {"message": error.message, "hint": error.hint}
+        files.replace_json(places.state, {"at": time.time(), "error": document})
+        raise
+
+
+def _need_root() -> None:
+    # Not that of appliance.commands.work, which knows all of storage: this runs at each boot.
+    if os.geteuid() != 0:
+        raise OperatorError("only root can do this", "it is what units of the appliance run")
+
+
+def bring_into_effect(places: Places, manager: Manager = services) -> None:
+    """Make timers and target what the installed schedule says. Done again it changes nothing.
+
+    Raises :class:`UsageError` for a file that is no schedule, before anything was changed.
+    """
+    declared = read_schedule(places.file)
+    wanted = schedule.drop_ins(declared, str(places.file))
+    present = _present(places.units)
+    changed = {name for name in {*wanted, *present} if wanted.get(name) != present.get(name)}
+    runs = schedule.timers(declared)
+    touched = {name.partition(".d/")[0] for name in changed}
+    for timer in sorted({one for one in touched if one.endswith(".timer")} - {*runs}):
+        # Without its times it could not even be stopped any more.
+        _stop(manager, timer)
+    for name in sorted(changed):
+        _put(places.units / name, wanted.get(name))
+    if changed:
+        manager.reload_manager()
+    for timer, is_on in runs.items():
+        if not is_on:
+            _stop(manager, timer)
+        elif timer in touched:
+            manager.restart_unit(timer)
+        else:
+            manager.start_unit(timer)
+    if schedule.TARGET in touched and declared.acceptance_required:
+        # The next boot waits for it; now its verdict is had at once.
+        manager.start_unit(schedule.ACCEPTANCE_UNIT)
+    files.replace_json(places.state, {"at": time.time(), "error": None})
+    if changed:
+        words = "; ".join(f"{what}: {when}" for what, when, _ in schedule.describe(declared))
+        journal.event(
+            journal.Event.SCHEDULE_SET,
+            f"schedule: {words}",
+            priority=journal.Priority.NOTICE,
+            schedule=_sha256(places.file),
+        )
+
+
+def _stop(manager: Manager, timer: str) -> None:
+    if manager.unit_state(timer).active == "active":
+        manager.stop_unit(timer)
+
+
+def _present(units: Path) -> dict[str, str]:
+    """The files beside units that an earlier schedule made."""
+    return {
+        f"{path.parent.name}/{path.name}": path.read_text(encoding="utf-8", errors="replace")
+        for path in units.glob(f"stripewright*.d/{schedule.DROP_IN}")
+    }
+
+
+def _put(path: Path, content: str | None) -> None:
+    if content is not None:
+        files.replace_text(path, content, durable=True)
+        return
+    path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        path.parent.rmdir()  # another's files may lie there, too
+
+
+def _tell_refusal(error: OperatorError) -> None:
+    journal.event(
+        journal.Event.SCHEDULE_REFUSED,
+        f"the schedule is not brought into effect: {error.message}",
+        priority=journal.Priority.WARNING,
+    )
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""

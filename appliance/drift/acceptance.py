@@ -1,0 +1,197 @@
+"""Acceptance: a stripe beside what is published for it, its disks beside each other. Pure.
+
+One run is judged, without any history: each job that can reach what is published against that,
+and each member against the others. A disk that does half of what it should takes the whole
+stripe to half; every single rule of validity may still be content with that run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from appliance import text
+from appliance.bench import capability
+from appliance.drift import members
+from appliance.drift.members import Outlier
+from appliance.model import Detail, DriftSeverity, Fact, JobResult
+
+# Below it the stripe does not do what it is sold as. Published figures are upper bounds.
+LEAST_PERCENT = 80.0
+# From here on it does, and a queue at one member is where queues stand.
+AT_CAPABILITY_PERCENT = 90.0
+# Results that say nothing about these disks: others worked on them, or they did not do the I/O.
+_NOT_THESE_DISKS = frozenset({"FOREIGN", "TARGET", "SHORT"})
+# A limit that is not the disks'.
+_OTHER_LIMIT = frozenset({"CPU"})
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """``healthy`` is ``None`` where nothing could be compared with anything. ``notes`` say in
+    words what was compared and what could not be.
+    """
+
+    run_id: int
+    healthy: bool | None
+    facts: tuple[Fact, ...]
+    notes: tuple[str, ...]
+
+
+def judge(detail: Detail, epoch_id: int, fingerprint: Mapping[str, str]) -> Acceptance:
+    """The verdict on one complete run."""
+    stripe = [
+        result
+        for result in detail.results
+        if not result.member and not _codes(result) & _NOT_THESE_DISKS
+    ]
+    shares = _shares(stripe)
+    below = {of: percent for of, percent in shares.items() if percent < LEAST_PERCENT}
+    slow = _slow(detail, stripe, shares, below, fingerprint)
+    facts = [_member_fact(detail, epoch_id, serial, found) for serial, found in slow.items()]
+    if below:
+        facts.append(_below_fact(detail, epoch_id, stripe, below, tuple(slow)))
+    compared = any(members.ratios(result, detail, fingerprint) for result in stripe)
+    healthy = not facts if shares or compared else None
+    return Acceptance(
+        detail.run.id, healthy, tuple(facts), tuple(_notes(detail, stripe, shares, compared))
+    )
+
+
+def _shares(stripe: Sequence[JobResult]) -> dict[tuple[str, str], float]:
+    """Percent of what is published, by job and direction, where the disks were the limit."""
+    return {
+        (result.job, result.direction): percent
+        for result in stripe
+        if result.valid
+        and not _codes(result) & _OTHER_LIMIT
+        and (percent := capability.percent_of_published(result)) is not None
+    }
+
+
+def _slow(
+    detail: Detail,
+    stripe: Sequence[JobResult],
+    shares: Mapping[tuple[str, str], float],
+    below: Mapping[tuple[str, str], float],
+    fingerprint: Mapping[str, str],
+) -> dict[str, list[Outlier]]:
+    """The outliers of those jobs in which the stripe does less than it should, by serial.
+
+    Where nothing is published, that one member is far behind has to be enough; a small
+    difference (confidence ``low``) is not.
+    """
+    judged = {(result.job, result.direction) for result in stripe}
+    found: dict[str, list[Outlier]] = {}
+    for one in members.outliers(detail, fingerprint):
+        of = (one.job, one.direction)
+        percent = shares.get(of)
+        content = percent is not None and percent >= AT_CAPABILITY_PERCENT
+        sure = one.confidence != "low" or of in below
+        if of in judged and sure and not content:
+            found.setdefault(one.serial, []).append(one)
+    return found
+
+
+def _member_fact(detail: Detail, epoch_id: int, serial: str, found: Sequence[Outlier]) -> Fact:
+    worst = max(found, key=lambda one: one.slow_ms / max(one.others_ms, 1e-6))
+    return Fact(
+        code="PERF-MEMBER",
+        subject=serial,
+        identity=f"acceptance, epoch {epoch_id}",
+        summary=f"first boot: {worst.words}",
+        severity=DriftSeverity.WARNING,
+        expected=f"{worst.others_ms:.2f} ms an I/O, as the others",
+        observed=f"{worst.slow_ms:.2f} ms",
+        member=serial,
+        evidence={
+            **_of_run(detail, epoch_id),
+            "member_name": worst.member,
+            "await_ms": round(worst.slow_ms, 3),
+            "others_await_ms": round(worst.others_ms, 3),
+            "confidence": worst.confidence,
+            "why": worst.why,
+            "jobs": ", ".join(f"{one.job} {one.direction}" for one in found),
+        },
+        next_step="measure each member alone (as root: stripewright bench run smoke --members); "
+        "on a cloud machine stop and start it to get other disks before data is put on these",
+    )
+
+
+def _below_fact(
+    detail: Detail,
+    epoch_id: int,
+    stripe: Sequence[JobResult],
+    below: Mapping[tuple[str, str], float],
+    slow: Sequence[str],
+) -> Fact:
+    job, direction = min(below, key=lambda of: below[of])
+    worst = next(result for result in stripe if (result.job, result.direction) == (job, direction))
+    named = ", ".join(f"{name} {way} {percent:.0f} %" for (name, way), percent in below.items())
+    leading = f"; the slow member is {', '.join(slow)}" if slow else ""
+    return Fact(
+        code="PERF-BELOW-PUBLISHED",
+        subject=detail.run.target,
+        identity=f"acceptance, epoch {epoch_id}",
+        summary=f"first boot: {job} {direction} does {text.count(worst.iops)} IOPS, "
+        f"{below[job, direction]:.0f} % of what is published ({worst.published_basis})"
+        f"{leading}",
+        severity=DriftSeverity.WARNING,
+        expected=f"at least {LEAST_PERCENT:.0f} % of what is published",
+        observed=f"{below[job, direction]:.0f} %",
+        member=slow[0] if slow else "",
+        evidence={
+            **_of_run(detail, epoch_id),
+            "jobs": named,
+            "iops": round(worst.iops, 1),
+            "published_iops": worst.published_iops or 0.0,
+            "published_basis": worst.published_basis,
+            "published_source": worst.published_source,
+            "percent_of_published": round(below[job, direction], 1),
+        },
+        next_step=f"see PERF-MEMBER of {slow[0]}"
+        if slow
+        else "run it again on the idle machine: stripewright drift accept; then stop and start "
+        "the machine to get other disks",
+    )
+
+
+def _of_run(detail: Detail, epoch_id: int) -> dict[str, str | int | float]:
+    return {
+        "suite": detail.run.suite,
+        "target": detail.run.target,
+        "epoch": epoch_id,
+        "change_run": detail.run.id,
+    }
+
+
+def _notes(
+    detail: Detail,
+    stripe: Sequence[JobResult],
+    shares: Mapping[tuple[str, str], float],
+    compared: bool,
+) -> list[str]:
+    notes = []
+    if shares:
+        each = ", ".join(f"{job} {way} {percent:.0f} %" for (job, way), percent in shares.items())
+        notes.append(f"of what is published: {each}")
+    elif not any(result.published_iops or result.published_bytes_per_s for result in stripe):
+        kind = detail.run.machine_type or "not known"
+        notes.append(
+            "no published figure is known for these disks (machine type "
+            f"{text.printable(kind)}), so that only the members were compared with each other"
+        )
+    else:
+        notes.append("no valid result can be held against what is published")
+    if not compared:
+        notes.append("no members were compared: one disk, or no result that can be used for it")
+    elif len(detail.run.members) == 2:
+        notes.append("of two members only the difference can be told, not which is normal")
+    left_out = [result.job for result in detail.results if _codes(result) & _NOT_THESE_DISKS]
+    if left_out:
+        notes.append(f"left out, because others used the disks: {', '.join(left_out)}")
+    return notes
+
+
+def _codes(result: JobResult) -> frozenset[str]:
+    return frozenset(finding.code for finding in result.findings)

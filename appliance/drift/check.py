@@ -1,0 +1,209 @@
+"""One drift check: look, see what has changed, keep it, tell it.
+
+What is seen comes from :mod:`appliance.drift.gathering`, what becomes of it is decided in
+:mod:`appliance.drift.lifecycle`. Nothing is written to the disk when nothing has changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance import paths
+from appliance.drift import gathering, lifecycle, memory, spool, telling
+from appliance.drift.codes import CODES
+from appliance.drift.gathering import Gathered
+from appliance.drift.lifecycle import Kind, Scope, Transition
+from appliance.errors import OperatorError
+from appliance.model.confirmations import Confirmation, Verdict
+from appliance.model.drift import Area, DriftSeverity, DriftState, Fact, FindingRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check found. ``findings`` are those that are not closed, gravest first; one with
+    id 0 could not be kept. ``not_judged`` says of an area why it was not looked at. ``at`` is
+    seconds since the epoch.
+    """
+
+    at: float
+    findings: tuple[FindingRecord, ...]
+    not_judged: Mapping[Area, str]
+    notes: tuple[str, ...]
+
+    @property
+    def alarms(self) -> bool:
+        """Whether there is something grave that nobody has acknowledged."""
+        return any(lifecycle.alarms(one.state, one.fact.severity) for one in self.findings)
+
+
+def check(db: Path, *, now: float | None = None) -> Outcome:
+    """Look at this machine and at the history in ``db``, and keep what has changed.
+
+    Where the history cannot be written, what was found is told all the same.
+    :class:`OperatorError` if there is neither an appliance to look at nor a history to read.
+    """
+    now = time.time() if now is None else now
+    deaf = _hear(db, now=now)
+    remembered = memory.load(paths.DRIFT_RUN_DIR)
+    seen = gathering.gather(db, remembered, now=now)
+
+    def decide(records: tuple[FindingRecord, ...]) -> tuple[Transition, ...]:
+        moved = lifecycle.step(records, seen.facts, seen.scope, now=now)
+        return tuple(_with_reason(one, seen.confirmations) for one in moved)
+
+    transitions = decide(seen.records)
+    findings, problem = seen.records, ""
+    if transitions or seen.surroundings or abs(now - seen.checked_at) >= lifecycle.DAY_SECONDS:
+        try:
+            findings = _keep(db, seen, decide, now=now)
+        except OperatorError as error:
+            problem = f"nothing was kept: {error.message}; {error.hint}"
+            findings = _as_if_kept(seen.records, transitions, now)
+    if seen.is_own:
+        _remember(remembered, seen, transitions if problem else (), now=now)
+        _ask_for_repeats(db, seen, findings, now=now)
+    here = [one for one in findings if one.state is not DriftState.CLOSED]
+    return Outcome(
+        at=now,
+        findings=tuple(sorted(here, key=lifecycle.by_gravity)),
+        not_judged=seen.not_judged,
+        notes=tuple(note for note in (*seen.notes, deaf, problem) if note),
+    )
+
+
+def keep_performance(
+    db: Path, facts: Sequence[Fact], *, now: float | None = None
+) -> tuple[FindingRecord, ...]:
+    """Keep what was judged of the runs alone; returns the findings that are not closed."""
+    from appliance.history import queries
+    from appliance.history.store import History
+
+    now = time.time() if now is None else now
+    scope = Scope(frozenset({Area.PERFORMANCE}))
+    with queries.open_readonly(db) as reader:
+        known = reader.confirmations()
+    with History.open_writable(db) as history:
+        kept = history.drift.step(
+            lambda records: [
+                _with_reason(one, known) for one in lifecycle.step(records, facts, scope, now=now)
+            ],
+            now=now,
+        )
+    telling.tell_all(kept.moved)
+    return tuple(one for one in kept.records if one.state is not DriftState.CLOSED)
+
+
+def _hear(db: Path, *, now: float) -> str:
+    """Do what operators have left in the spool; why not, if the history cannot be written."""
+    if db.absolute() != paths.HISTORY_DB or not (words := spool.read(paths.DRIFT_SPOOL_DIR)):
+        return ""
+    from appliance.drift import words as saying
+    from appliance.history.store import History
+
+    try:
+        with History.open_writable(db) as history:
+            for one in words:
+                saying.hear(history, one, now=now)
+                spool.remove(paths.DRIFT_SPOOL_DIR, one.name)
+    except OperatorError as error:
+        return f"{len(words)} words of operators wait: {error.message}; {error.hint}"
+    return ""
+
+
+def _keep(
+    db: Path,
+    seen: Gathered,
+    decide: Callable[[tuple[FindingRecord, ...]], Sequence[Transition]],
+    *,
+    now: float,
+) -> tuple[FindingRecord, ...]:
+    """Write what has changed, then tell it; the findings as they are now."""
+    from appliance.history.store import History
+
+    with History.open_writable(db) as history:
+        kept = history.drift.step(decide, now=now, boot_id=seen.boot_id, is_check=True)
+        if seen.surroundings:
+            history.drift.keep_surroundings(seen.boot_id, seen.surroundings, now=now)
+    if seen.is_own:
+        telling.tell_all(kept.moved)
+    return kept.records
+
+
+def _with_reason(one: Transition, confirmations: Sequence[Confirmation]) -> Transition:
+    """A suspect that repeated runs did not show is closed with their words."""
+    if one.kind is not Kind.CLOSED or one.fact.state is not DriftState.SUSPECT:
+        return one
+    said = [
+        confirmation.words
+        for confirmation in confirmations
+        if (confirmation.code, confirmation.subject, confirmation.identity)
+        == lifecycle.key(one.fact)
+        and confirmation.verdict is Verdict.NOT_REPEATED
+    ]
+    return dataclasses.replace(one, note=said[-1]) if said else one
+
+
+def _as_if_kept(
+    records: Sequence[FindingRecord], transitions: Sequence[Transition], now: float
+) -> tuple[FindingRecord, ...]:
+    """What the findings would be. One that is new has id 0."""
+    found = {one.id: one for one in records}
+    new = []
+    for one in transitions:
+        if one.id is None:
+            new.append(FindingRecord(0, one.fact, one.state, None, now, now))
+        else:
+            found[one.id] = dataclasses.replace(found[one.id], fact=one.fact, state=one.state)
+    return (*found.values(), *new)
+
+
+def _remember(
+    before: memory.Memory, seen: Gathered, untold: Sequence[Transition], *, now: float
+) -> None:
+    """That there was a check; and tell what no history keeps, each fact once a day.
+
+    Only the drift check itself can remember: whoever cannot would tell it each time.
+    """
+    told = {key: at for key, at in before.told.items() if abs(now - at) < lifecycle.DAY_SECONDS}
+    news = [one for one in untold if one.announce and _told_key(one) not in told]
+    told |= {_told_key(one): now for one in news}
+    # What was judged and not kept is judged again.
+    judged = "" if untold else seen.judged or before.judged
+    judged_at = now if seen.judged else before.judged_at
+    if memory.save(paths.DRIFT_RUN_DIR, memory.Memory(now, judged, judged_at, told)):
+        for one in news:
+            telling.tell(None, one)
+
+
+def _told_key(one: Transition) -> str:
+    return "\n".join((*lifecycle.key(one.fact), one.state.value))
+
+
+def _ask_for_repeats(
+    db: Path, seen: Gathered, findings: Sequence[FindingRecord], *, now: float
+) -> None:
+    """Ask for repeated runs of what is suspect, unless the stripe itself is in trouble."""
+    suspects = [one.fact for one in findings if one.state is DriftState.SUSPECT]
+    if not suspects or db.absolute() != paths.HISTORY_DB or any(map(_is_broken, findings)):
+        return
+    from appliance.drift import confirmation
+
+    if confirmation.waiting(suspects, seen.confirmations, last_tried=seen.last_tried_at, now=now):
+        with contextlib.suppress(OSError):
+            os.close(os.open(paths.CONFIRM_WANTED, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+
+
+def _is_broken(record: FindingRecord) -> bool:
+    code = CODES.get(record.fact.code)
+    return (
+        record.state is not DriftState.CLOSED
+        and record.fact.severity is DriftSeverity.CRITICAL
+        and code is not None
+        and code.area is Area.LAYOUT
+    )

@@ -1,0 +1,164 @@
+"""What repeated runs say of a suspect. Pure.
+
+The suspect job is measured :data:`REPEATS` times, beside a control job that touches no disk
+(docs/decisions/0032). A change is confirmed by repeats that lie nearer to the changed level
+than to the normal one: with the border in the middle, a change of twice the noise of one
+measurement is told from none with fewer errors than with any other border, and no scale of
+the noise has to be known that five values could not give.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from appliance.drift.detection.baseline import DEAD_BAND
+from appliance.model import Confirmation, DriftState, Fact, Verdict
+
+REPEATS = 5
+# Of five: one odd value neither makes a change nor hides one.
+NEEDED = 4
+# The control job has slowed "by the same share" from half of it on.
+_SAME_SHARE = 0.5
+NEEDED_CONTROL = 3
+
+# How often an unclear suspect is repeated, and how soon.
+MAX_TRIES = 3
+_RETRY_SECONDS = 6 * 3600.0
+# A run that was skipped (foreign load) tells nothing: later again, but not at each check.
+_PAUSE_SECONDS = 1800.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``effect_percent`` is the median of the repeats against the normal level,
+    ``control_percent`` the same of the control job; ``None`` where it is not known.
+    """
+
+    verdict: Verdict
+    words: str
+    effect_percent: float | None = None
+    control_percent: float | None = None
+
+
+def verdict(
+    normal: float,
+    changed: Sequence[float],
+    repeats: Sequence[float],
+    *,
+    control_before: Sequence[float] = (),
+    control: Sequence[float] = (),
+    dead_band: float = DEAD_BAND,
+) -> Outcome:
+    """Whether ``repeats`` are at the changed level or at the normal one.
+
+    ``normal`` is the baseline's median, ``changed`` the values since the change, ``repeats``
+    the valid repeated values (one that is not valid is left out, and then missing), all in one
+    unit. ``control`` are the values of the control job beside them, ``control_before`` earlier
+    ones of this epoch.
+    """
+    if normal <= 0 or not changed:
+        return Outcome(Verdict.UNCLEAR, "there is no normal level to compare with")
+    if len(repeats) < NEEDED:
+        return Outcome(
+            Verdict.UNCLEAR,
+            f"{len(repeats)} of {REPEATS} repeats gave valid results, and {NEEDED} are needed",
+        )
+    effect = statistics.median(changed) / normal - 1
+    seen = statistics.median(repeats) / normal - 1
+    sign = -1 if effect < 0 else 1
+    border = normal * (1 + effect / 2)
+    beyond = sum(1 for value in repeats if sign * (value - border) > 0)
+    figures = (
+        f"{beyond} of {len(repeats)} repeats are nearer to the changed level ({effect:+.1%}) than "
+        f"to the normal one, their median is {seen:+.1%} from it"
+    )
+    control_effect = _control_effect(control_before, control)
+    known = {
+        "effect_percent": 100 * seen,
+        "control_percent": None if control_effect is None else 100 * control_effect,
+    }
+    if beyond >= NEEDED and sign * seen > dead_band:
+        if control_effect is not None and _same_share(control_effect, seen, dead_band):
+            return Outcome(
+                Verdict.MACHINE,
+                f"{figures}; a job that touches no disk has changed by {control_effect:+.1%}, "
+                "too: it is the machine's processors and not its disks",
+                **known,
+            )
+        return Outcome(Verdict.CONFIRMED, f"{figures}; {_of_control(control_effect)}", **known)
+    if beyond <= len(repeats) - NEEDED:
+        return Outcome(Verdict.NOT_REPEATED, figures, **known)
+    return Outcome(Verdict.UNCLEAR, figures, **known)
+
+
+def of_rule(seen: Sequence[bool], what: str) -> Outcome:
+    """The same for what a rule sees in a result or does not; ``what`` is that in words."""
+    if len(seen) < NEEDED:
+        return Outcome(
+            Verdict.UNCLEAR,
+            f"{len(seen)} of {REPEATS} repeats gave valid results, and {NEEDED} are needed",
+        )
+    words = f"{what} in {sum(seen)} of {len(seen)} repeats"
+    if sum(seen) >= NEEDED:
+        return Outcome(Verdict.CONFIRMED, words)
+    if sum(seen) <= len(seen) - NEEDED:
+        return Outcome(Verdict.NOT_REPEATED, words)
+    return Outcome(Verdict.UNCLEAR, words)
+
+
+def waiting(
+    facts: Iterable[Fact],
+    confirmations: Iterable[Confirmation],
+    *,
+    last_tried: float | None,
+    now: float,
+) -> tuple[Fact, ...]:
+    """The suspects among ``facts`` that are to be repeated now.
+
+    ``last_tried`` is when the last run of suite ``confirm`` began, however it ended, ``now``
+    the present; both are seconds since the epoch. A clock that was put back delays nothing.
+    """
+    suspects = [
+        fact
+        for fact in facts
+        if fact.state is DriftState.SUSPECT and "by_hand" not in fact.evidence
+    ]
+    if not suspects or (last_tried is not None and 0 <= now - last_tried < _PAUSE_SECONDS):
+        return ()
+    tried: dict[tuple[str, str, str], list[float]] = {}
+    for one in confirmations:
+        of = (one.code, one.subject, one.identity)
+        # What is suspect again after it was not repeated begins anew.
+        tried[of] = [] if one.verdict is Verdict.NOT_REPEATED else [*tried.get(of, []), one.at]
+    wanted = []
+    for fact in suspects:
+        times = tried.get((fact.code, fact.subject, fact.identity), [])
+        if len(times) < MAX_TRIES and not any(0 <= now - at < _RETRY_SECONDS for at in times):
+            wanted.append(fact)
+    return tuple(wanted)
+
+
+def _control_effect(before: Sequence[float], now: Sequence[float]) -> float | None:
+    if len(before) < NEEDED_CONTROL or len(now) < NEEDED_CONTROL:
+        return None
+    normal = statistics.median(before)
+    return statistics.median(now) / normal - 1 if normal > 0 else None
+
+
+def _same_share(control: float, seen: float, dead_band: float) -> bool:
+    """A little slower is ordinary: the control job has no disk to wait for, and shows all that
+    the processors do.
+    """
+    return (
+        control * seen > 0
+        and abs(control) > dead_band
+        and (abs(control) >= _SAME_SHARE * abs(seen))
+    )
+
+
+def _of_control(effect: float | None) -> str:
+    if effect is None:
+        return "the control job has no earlier values to be compared with"
+    return f"a job that touches no disk is at {effect:+.1%}, so that it is not the processors"

@@ -1,0 +1,47 @@
+"""What the detector says: a change, and all that one pass over a series found. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from appliance.drift.detection.baseline import Baseline
+
+Direction = Literal["down", "up"]
+Shape = Literal["step", "ramp", "spike"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a series.
+
+    ``change_slot`` is the first slot of the new regime and may be dated better while the new
+    level settles; ``alarm_slot``, at which the statistic alone raised it, never moves.
+    ``effect_pct`` is the new level against ``baseline`` in percent, signed; ``None`` where the
+    baseline is not positive. ``provisional``: the baseline had fewer than 30 slots. A ``spike``
+    was over within five slots. ``settled``: the new level stands still, or something else came.
+    """
+
+    change_slot: int
+    alarm_slot: int
+    direction: Direction
+    effect_pct: float | None
+    provisional: bool
+    baseline: Baseline
+    shape: Shape = "step"
+    settled: bool = False
+    epoch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """What one pass over a series found; ``baseline`` is that of its end, if it has one."""
+
+    changes: tuple[Change, ...]
+    baseline: Baseline | None
+    count: int
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The levels below and above which a slot counts towards an alarm, for charts."""
+        return None if self.baseline is None else (self.baseline.low, self.baseline.high)

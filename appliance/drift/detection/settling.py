@@ -1,0 +1,153 @@
+"""A change from its alarm until the new level stands still. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+
+from appliance.drift.detection import baseline as baselines
+from appliance.drift.detection import cusum, dating
+from appliance.drift.detection.baseline import Baseline, median
+from appliance.drift.detection.change import Change
+from appliance.drift.detection.points import (
+    Point,
+    calm,
+    effect_pct,
+    score,
+    scores,
+    shifted,
+    values,
+)
+
+# What the dating looks at before a change, and at most in all.
+LOOK_BACK = 60
+WINDOW = 240
+# A change from which the series came back in fewer slots to where it was is a spike, and its
+# end is no change of its own.
+SPIKE = 6
+# Slots that must stand still (|t| of their trend below the limit) for a new baseline: few, and
+# after a ramp also many.
+_STILL = baselines.LEAST
+_STILL_LONG = 24
+_STILL_T = 2.0
+_STILL_LONG_T = 3.0
+# At so many slots after a change it is dated again, if the level has not stood still before.
+_DATED_AT = (_STILL, 18, _STILL_LONG)
+# A broken line has to leave that much less than a step does to be taken for the truth.
+_BROKEN_LINE = 0.85
+# The level to which a ramp leads is that of its last slots.
+_END_OF_RAMP = 5
+
+
+class Outcome(Enum):
+    GOES_ON = 1
+    STANDS = 2
+    TURNED = 3
+
+
+class Settling:
+    """The slots before and after a change, and what they say of it so far."""
+
+    def __init__(
+        self, change: Change, before: list[Point], after: list[Point], *, ramp: bool = False
+    ) -> None:
+        self.change = change
+        self.before, self.after = before, after
+        self._old = change.baseline
+        self._ramp = ramp
+        self._back = 0.0
+        self._level = shifted(self._old, after[-_STILL:])
+
+    @property
+    def regime(self) -> list[Point]:
+        """The slots of the new level: all since a step, the last ones of a ramp."""
+        return self.after[-_STILL:] if self._ramp else list(self.after)
+
+    def add(self, point: Point) -> Outcome:
+        """Take a slot in: whether the new level stands now, or the series has gone back."""
+        self.after.append(point)
+        if len(self.after) > WINDOW:
+            del self.after[0]
+        falling = self.change.direction == "down"
+        # The sum towards the old level, seen from the new one.
+        step = score(point[1], self._level)
+        self._back = max(0.0, self._back + (step if falling else -step) - cusum.REFERENCE)
+        limit = self._level.threshold_up if falling else self._level.threshold_down
+        if self._back > limit:
+            return Outcome.TURNED
+        if not self._back:
+            self._level = shifted(self._old, self.after[-_STILL:])
+        return Outcome.STANDS if self._stands() else Outcome.GOES_ON
+
+    def turned(self) -> tuple[list[Point], list[Point]]:
+        """The slots of the change, and those since it went the other way."""
+        at = dating.split(scores(self.after, self._old))
+        return self.after[:at], self.after[at:]
+
+    def was_spike(self, there: list[Point], back: list[Point]) -> bool:
+        """Whether it was short, and all is as it was before."""
+        again = median(values(back))
+        return len(there) < SPIKE and self._old.low <= again <= self._old.high
+
+    def level(self, there: list[Point]) -> Baseline:
+        """The level that it had until it turned."""
+        return shifted(self._old, there[-_STILL:])
+
+    def dated(self) -> Change:
+        """The change as all slots since show it: its date, whether it is a ramp, its size."""
+        points = self.before[-LOOK_BACK:] + self.after
+        if not self._ramp and len(self.before) >= dating.LEAST_PART:
+            seen = scores(points, self._old)
+            at = dating.split(seen)
+            if len(points) - at >= _STILL:
+                quiet = calm(seen)
+                knee, left = dating.knee(quiet)
+                if left < _BROKEN_LINE * dating.levels_residual(quiet, at):
+                    self._ramp, at = True, knee
+            while points[at][0] > self.change.alarm_slot:
+                at -= 1
+            self.before, self.after = points[:at], points[at:]
+        level = median(values(self.after[-_END_OF_RAMP:] if self._ramp else self.after))
+        self.change = replace(
+            self.change,
+            change_slot=min(self.after[0][0], self.change.alarm_slot)
+            if len(self.after) < WINDOW
+            else self.change.change_slot,
+            effect_pct=effect_pct(self._old.median, level),
+            shape="ramp" if self._ramp else "step",
+        )
+        return self.change
+
+    def _stands(self) -> bool:
+        if len(self.after) < _STILL:
+            return False
+        if not self._ramp and len(self.after) in _DATED_AT:
+            self.dated()
+        if self._ramp and len(self.after) < _STILL_LONG:
+            return False
+        quiet = calm(scores(self.after[-_STILL_LONG:], self._old))
+        if abs(dating.trend(quiet[-_STILL:])) > _STILL_T:
+            return False
+        return len(quiet) == _STILL or abs(dating.trend(quiet)) <= _STILL_LONG_T
+
+
+def continues(last: Change, before: list[Point], since: list[Point]) -> Settling | None:
+    """Whether an alarm after ``last`` is that change going on: a ramp that seemed to have settled.
+
+    One broken line from the old baseline to now then fits as well as two steps. ``before`` and
+    ``since`` are the slots on both sides of the change.
+    """
+    points = before[-LOOK_BACK:] + since
+    begin = len(points) - len(since)
+    if begin < dating.LEAST_PART or len(since) >= WINDOW:
+        return None
+    quiet = calm(scores(points, last.baseline))
+    knee, one_ramp = dating.knee(quiet)
+    second = begin + dating.split(quiet[begin:])
+    # Two steps have two parameters more, and a third for where the second one is.
+    if one_ramp > dating.levels_residual(quiet, begin, second) * (1 + 6 / len(quiet)):
+        return None
+    again = replace(
+        last, change_slot=min(points[knee][0], last.alarm_slot), shape="ramp", settled=False
+    )
+    return Settling(again, points[:knee], points[knee:], ramp=True)

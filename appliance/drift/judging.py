@@ -1,0 +1,94 @@
+"""The history's series → facts of performance: reads, and has the pure rules judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from appliance import paths
+from appliance.drift import acceptance, performance, series
+from appliance.drift.acceptance import Acceptance
+from appliance.drift.codes import CODES
+from appliance.drift.context import Known
+from appliance.history import queries
+from appliance.history.slots import Slots
+from appliance.model import Approval, Area, Confirmation, Fact, Happening
+
+# Under this name the history says which run was judged for acceptance.
+ACCEPTED_RUN = "accepted_run"
+
+
+def performance_facts(
+    reader: queries.Reader,
+    *,
+    approvals: Sequence[Approval],
+    confirmations: Sequence[Confirmation],
+    now: float,
+    up_since: float | None,
+    gaps: Mapping[str, float | None] | None = None,
+) -> tuple[Fact, ...]:
+    """Every fact of performance in the current epoch, that of its acceptance included.
+
+    ``now`` and ``up_since`` (the boot) are seconds since the epoch (UTC); ``up_since`` is
+    ``None`` for a history of another machine, of which nobody knows whether it is up.
+    ``gaps`` is what the schedule says (:func:`appliance.schedule.gaps_seconds`).
+    ``confirmations`` are oldest first. :class:`OperatorError` for a history that cannot be read.
+    """
+    slots = Slots(reader)
+    facts: list[Fact] = []
+    for span in slots.spans():
+        surveys = series.survey(span, approvals, confirmations)
+        known = Known(
+            confirmations=confirmations,
+            details=slots.details(sorted(performance.wanted(span, surveys))),
+            bins=slots.bins,
+            happenings=lambda since, until: (
+                *slots.happenings(since, until),
+                *_findings(reader, since, until),
+            ),
+            gaps=gaps or {},
+        )
+        facts += performance.judge(span, surveys, known, now=now, up_since=up_since)
+    accepted_run = reader.drift_value(ACCEPTED_RUN)
+    if accepted_run.isdecimal() and (verdict := accepted(reader, int(accepted_run))):
+        facts += verdict.facts
+    return tuple(facts)
+
+
+def _findings(reader: queries.Reader, since: float, until: float) -> list[Happening]:
+    """What a look at the machine found between two moments, apart from its performance."""
+    return [
+        Happening(one.opened_at, one.fact.code, one.fact.summary)
+        for one in reader.drift_findings(include_closed=True)
+        if since <= one.opened_at <= until
+        and one.fact.code in CODES
+        and CODES[one.fact.code].area is not Area.PERFORMANCE
+    ]
+
+
+def facts_of(db: Path, *, now: float) -> tuple[Fact, ...]:
+    """:func:`performance_facts` with what history ``db`` has of approvals and repeats."""
+    from appliance.drift import gathering
+
+    is_own = db.absolute() == paths.HISTORY_DB
+    with queries.open_readonly(db) as reader:
+        return performance_facts(
+            reader,
+            approvals=reader.approvals(),
+            confirmations=reader.confirmations(),
+            now=now,
+            up_since=gathering.up_since(now) if is_own else None,
+            gaps=gathering.planned_gaps() if is_own else {},
+        )
+
+
+def accepted(reader: queries.Reader, run_id: int) -> Acceptance | None:
+    """The acceptance by run ``run_id``; ``None`` if that was in an epoch that is over."""
+    slots = Slots(reader)
+    detail = slots.details([run_id]).get(run_id)
+    if detail is None or detail.run.epoch_id is None:
+        return None
+    epoch = reader.epoch(detail.run.epoch_id)
+    if epoch.id not in slots.current_epochs():
+        return None
+    return acceptance.judge(detail, epoch.id, epoch.fingerprint)

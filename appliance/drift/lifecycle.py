@@ -1,0 +1,317 @@
+"""What becomes of findings when somebody has looked: facts now, records so far → transitions. Pure.
+
+A fact is told once. The same fact at the next look moves nothing but the time at which it was
+last seen; one that goes and comes within a day is the same finding, and the journal hears of it
+once a day at the most. Nothing is closed by a look that could not have seen it.
+
+Moments are seconds since the epoch (UTC). Clocks jump: two moments that are far apart in either
+direction are far apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from appliance.drift.codes import CODES
+from appliance.errors import Refused, UsageError
+from appliance.model.drift import Area, DriftSeverity, DriftState, Fact, FindingRecord
+from appliance.text import printable
+
+DAY_SECONDS = 86_400.0
+# The time at which something was last seen is written this often: each write wears the disk.
+SEEN_SECONDS = 3_600.0
+MAX_NOTE_CHARS = 500
+_MAX_TEXT_CHARS = 1000
+_MAX_EVIDENCE = 64
+# What a new baseline can be made of.
+APPROVABLE = ("PERF-SLOWER", "PERF-FASTER", "PERF-LATENCY-MODE")
+
+_GRAVITY = {DriftSeverity.CRITICAL: 0, DriftSeverity.WARNING: 1, DriftSeverity.NOTICE: 2}
+
+Key = tuple[str, str, str]
+# Fields of a fact that are texts.
+TEXTS = (
+    "code",
+    "subject",
+    "identity",
+    "summary",
+    "expected",
+    "observed",
+    "volume",
+    "member",
+    "next_step",
+)
+
+
+class Kind(StrEnum):
+    """What happened to a finding."""
+
+    OPENED = "opened"
+    REOPENED = "reopened"
+    SEEN = "seen"
+    SEVERITY = "severity"
+    CONFIRMED = "confirmed"
+    CLOSED = "closed"
+    ACKNOWLEDGED = "acknowledged"
+    APPROVED = "approved"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One finding moves. ``id`` is ``None`` for a finding that is new.
+
+    ``state`` and ``fact`` are what holds from now on. ``announce``: the journal is told.
+    ``quiet``: it is here, and the journal has not been told since it came back. ``who`` and
+    ``note`` are a person's, or say why it was closed.
+    """
+
+    kind: Kind
+    id: int | None
+    fact: Fact
+    state: DriftState
+    announce: bool = False
+    quiet: bool = False
+    who: str = ""
+    note: str = ""
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it is a change of state that is kept for good, and not a sign of life."""
+        return self.kind is not Kind.SEEN
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a look could see: whole ``areas``, apart from ``blind``.
+
+    ``blind`` are pairs of a code and the subject or volume for which the machine could not be
+    judged; ``*`` stands for every code, an empty text for every subject. Performance, which is in
+    the history, is judged whole or not at all.
+    """
+
+    areas: frozenset[Area]
+    blind: frozenset[tuple[str, str]] = frozenset()
+
+    def covers(self, fact: Fact) -> bool:
+        """Whether the absence of ``fact`` from this look says that it is no longer so."""
+        code = CODES.get(fact.code)
+        if code is None or code.area not in self.areas:
+            # The code of a later version: who does not know it cannot say that it is over.
+            return False
+        if code.area is Area.PERFORMANCE:
+            return True
+        about = {"", fact.subject, fact.volume}
+        return not any(name in {"*", fact.code} and what in about for name, what in self.blind)
+
+
+def key(fact: Fact) -> Key:
+    """What makes a fact the same fact."""
+    return (fact.code, fact.subject, fact.identity)
+
+
+def cleaned(fact: Fact) -> Fact:
+    """``fact`` with every text in it fit for a row, a journal field and a terminal's line.
+
+    Names of mount points, labels and serials are whatever somebody wrote there: control
+    characters and bytes that are no UTF-8 become visible, and no text is endless.
+    """
+    texts: dict[str, Any] = {name: _line(getattr(fact, name)) for name in TEXTS}
+    evidence = {
+        _line(name): _line(value) if isinstance(value, str) else value
+        for name, value in list(fact.evidence.items())[:_MAX_EVIDENCE]
+        if not isinstance(value, float) or math.isfinite(value)
+    }
+    return dataclasses.replace(fact, **texts, evidence=evidence)
+
+
+def _line(text: str) -> str:
+    line = printable(text)
+    return line if len(line) <= _MAX_TEXT_CHARS else f"{line[: _MAX_TEXT_CHARS - 1]}…"
+
+
+def step(
+    records: Sequence[FindingRecord], facts: Iterable[Fact], scope: Scope, *, now: float
+) -> tuple[Transition, ...]:
+    """What changes, worst first among the new.
+
+    ``records`` are all findings that are not closed, and those closed within the last day.
+    """
+    here = _distinct(facts)
+    active = {key(one.fact): one for one in records if one.state is not DriftState.CLOSED}
+    moved: list[Transition] = []
+    for identity, fact in here.items():
+        if (record := active.get(identity)) is not None:
+            moved += _again(record, fact, now)
+        elif (closed := _just_closed(records, identity, now)) is not None:
+            moved.append(_back(closed, fact, now))
+        else:
+            moved.append(Transition(Kind.OPENED, None, fact, fact.state, announce=True))
+    moved += [
+        Transition(
+            Kind.CLOSED,
+            record.id,
+            record.fact,
+            DriftState.CLOSED,
+            # Who was not told that it came back is not told that it has gone.
+            announce=not record.quiet,
+            note="no longer so",
+        )
+        for identity, record in active.items()
+        if identity not in here and scope.covers(record.fact)
+    ]
+    return tuple(moved)
+
+
+def acknowledge(record: FindingRecord, *, who: str, note: str) -> Transition | None:
+    """Somebody has seen it. ``None`` if that is said already, in the same words.
+
+    :class:`Refused` for a finding that is closed, :class:`UsageError` for a note that is too long.
+    """
+    _require_note(note)
+    _require_here(record)
+    if record.state is DriftState.ACKNOWLEDGED and record.note == note:
+        return None
+    return Transition(
+        Kind.ACKNOWLEDGED,
+        record.id,
+        record.fact,
+        DriftState.ACKNOWLEDGED,
+        announce=True,
+        who=who,
+        note=note,
+    )
+
+
+def approve(record: FindingRecord, *, who: str, note: str) -> Transition:
+    """The change is the new normal: the finding closes, and its series gets a new baseline.
+
+    :class:`Refused` for what no baseline can answer, or what is closed.
+    """
+    _require_note(note)
+    _require_here(record)
+    if record.fact.code not in APPROVABLE:
+        raise Refused(
+            f"finding {record.id} is {record.fact.code}: only {', '.join(APPROVABLE)}"
+            " can become the new normal",
+            f"see docs/drift.md for what to do; if you know of it: stripewright drift ack"
+            f" {record.id} --note TEXT",
+        )
+    return Transition(
+        Kind.APPROVED,
+        record.id,
+        record.fact,
+        DriftState.CLOSED,
+        announce=True,
+        who=who,
+        note=note,
+    )
+
+
+def alarms(state: DriftState, severity: DriftSeverity) -> bool:
+    """Whether a finding makes ``drift check`` fail: grave, certain, and nobody has said seen."""
+    return severity is not DriftSeverity.NOTICE and state in {DriftState.OPEN, DriftState.CONFIRMED}
+
+
+def by_gravity(record: FindingRecord) -> tuple[bool, int, float, int]:
+    """Sorts what nobody has seen first, then the worst, then the oldest."""
+    return (
+        record.state is DriftState.ACKNOWLEDGED,
+        _GRAVITY[record.fact.severity],
+        record.opened_at,
+        record.id,
+    )
+
+
+def _distinct(facts: Iterable[Fact]) -> dict[Key, Fact]:
+    """Each fact once, in the order of gravity; of two that are the same the graver one."""
+    found: dict[Key, Fact] = {}
+    for fact in sorted(map(cleaned, facts), key=lambda one: _GRAVITY[one.severity]):
+        found.setdefault(key(fact), fact)
+    return found
+
+
+def _again(record: FindingRecord, fact: Fact, now: float) -> list[Transition]:
+    """A fact that is known. At the most one transition: the gravest of what is new."""
+    acknowledged = record.state is DriftState.ACKNOWLEDGED
+    fact = _no_less(record, fact, now)
+    state = DriftState.ACKNOWLEDGED if acknowledged else fact.state
+    if fact.state is not record.fact.state:
+        kind = Kind.CONFIRMED if fact.state is DriftState.CONFIRMED else Kind.OPENED
+        return [Transition(kind, record.id, fact, state, announce=not acknowledged)]
+    if fact.severity is not record.fact.severity:
+        # What was acknowledged was less than this: it is told, too.
+        worse = _GRAVITY[fact.severity] < _GRAVITY[record.fact.severity]
+        quiet = record.quiet and not worse
+        return [Transition(Kind.SEVERITY, record.id, fact, state, announce=worse, quiet=quiet)]
+    if record.quiet and not acknowledged and _apart(now, record.announced_at, DAY_SECONDS):
+        # It came back without a word and has stayed: the day is over, so now it is told.
+        return [Transition(Kind.REOPENED, record.id, fact, state, announce=True)]
+    if _apart(now, record.seen_at, SEEN_SECONDS):
+        return [Transition(Kind.SEEN, record.id, fact, state, quiet=record.quiet)]
+    return []
+
+
+def _no_less(record: FindingRecord, fact: Fact, now: float) -> Fact:
+    """``fact``, as sure as it ever was, and for a day as grave as it was told to be.
+
+    Otherwise one that wavers between two severities would be told each time it rises.
+    """
+    before = record.fact
+    if fact.state is DriftState.SUSPECT and before.state is not DriftState.SUSPECT:
+        fact = dataclasses.replace(fact, state=before.state)
+    lower = _GRAVITY[fact.severity] > _GRAVITY[before.severity]
+    if lower and not _apart(now, record.announced_at, DAY_SECONDS):
+        fact = dataclasses.replace(fact, severity=before.severity)
+    return fact
+
+
+def _back(record: FindingRecord, fact: Fact, now: float) -> Transition:
+    """What was closed within the day is here again."""
+    acknowledged = record.acknowledged_at is not None
+    announce = not acknowledged and _apart(now, record.announced_at, DAY_SECONDS)
+    return Transition(
+        Kind.REOPENED,
+        record.id,
+        fact,
+        DriftState.ACKNOWLEDGED if acknowledged else fact.state,
+        announce=announce,
+        quiet=not announce,
+    )
+
+
+def _just_closed(
+    records: Sequence[FindingRecord], identity: Key, now: float
+) -> FindingRecord | None:
+    """The latest finding of that identity, if it was closed less than a day ago."""
+    found = [
+        one
+        for one in records
+        if one.state is DriftState.CLOSED
+        and key(one.fact) == identity
+        and not _apart(now, one.closed_at, DAY_SECONDS)
+    ]
+    return max(found, key=lambda one: one.id, default=None)
+
+
+def _apart(now: float, then: float | None, seconds: float) -> bool:
+    return then is None or abs(now - then) >= seconds
+
+
+def _require_here(record: FindingRecord) -> None:
+    if record.state is DriftState.CLOSED:
+        raise Refused(
+            f"finding {record.id} is closed: it is no longer so",
+            "what there is: stripewright drift list",
+        )
+
+
+def _require_note(note: str) -> None:
+    if len(note) > MAX_NOTE_CHARS:
+        raise UsageError(
+            f"the note has {len(note)} characters, and {MAX_NOTE_CHARS} are kept", "make it shorter"
+        )

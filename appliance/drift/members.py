@@ -1,0 +1,195 @@
+"""Which member of a stripe is slower than the others, from what the block layer counted. Pure.
+
+In a RAID0 every member gets the same number of I/Os, so that a slow one does not show in its
+bytes but in its await (time ÷ I/Os). Each member stands beside the median of the others (leave
+one out), which one slow disk among three or more cannot move. With a queue at the stripe nearly
+all of it stands at the slowest member, even if that is slower by a few percent only: await then
+says which one it is, not by how much. Whether the others had next to nothing to wait for is told
+by their await in a job of the same run without a queue.
+
+The limits are those of the rule MEMBER (:mod:`appliance.bench.validity.member`).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from appliance.bench.result import device_io
+from appliance.bench.validity import member as rule
+from appliance.model import Detail, Evidence, JobResult, RunRecord, Source
+
+_BETWEEN_VOLUMES = "; "
+# The others wait for so little beyond what their flash takes that they could do far more.
+_IDLE_OTHERS = 2.0
+# So many times the others' await is more than a small difference leaves behind.
+_FAR_RATIO = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outlier:
+    """One member that is slower than the others in one result.
+
+    ``member`` is its kernel name, ``serial`` its serial or, where that is not known, its name
+    again. ``confidence`` is ``high``, ``medium`` or ``low``, with ``why`` in words.
+    """
+
+    job: str
+    direction: str
+    member: str
+    serial: str
+    slow_ms: float
+    others_ms: float
+    shallow: bool
+    confidence: str
+    why: str
+
+    @property
+    def words(self) -> str:
+        return (
+            f"{self.member} (serial {self.serial}) took {self.slow_ms:.2f} ms an I/O and the "
+            f"others {self.others_ms:.2f} ms in {self.job} {self.direction}"
+        )
+
+
+def serials(run: RunRecord, fingerprint: Mapping[str, str]) -> dict[str, str]:
+    """Serial by kernel name of the members of ``run``, as far as its epoch's fingerprint tells.
+
+    Kernel names change from boot to boot, and the epoch does not. Of several volumes with as
+    many members each, nobody knows which one it was: then there are none.
+    """
+    volumes = fingerprint.get("serials", "").split(_BETWEEN_VOLUMES)
+    fitting = [
+        names for text in volumes if len(names := text.split(",")) == len(run.members) and text
+    ]
+    if len(fitting) != 1:
+        return {}
+    return {
+        member: serial for member, serial in zip(run.members, fitting[0], strict=True) if serial
+    }
+
+
+def outliers(detail: Detail, fingerprint: Mapping[str, str]) -> tuple[Outlier, ...]:
+    """The member that is too slow in each result of the whole stripe in which there is one."""
+    run = detail.run
+    known = serials(run, fingerprint)
+    stripe = [result for result in detail.results if not result.member]
+    found = []
+    for result in stripe:
+        apart = rule.compare(evidence(result, run))
+        if apart is None or not apart.far:
+            continue
+        confidence, why = _confidence(result, apart, stripe, run)
+        found.append(
+            Outlier(
+                result.job,
+                result.direction,
+                apart.device,
+                known.get(apart.device, apart.device),
+                apart.slow_ms,
+                apart.others_ms,
+                apart.shallow,
+                confidence,
+                why,
+            )
+        )
+    return tuple(found)
+
+
+def ratios(result: JobResult, detail: Detail, fingerprint: Mapping[str, str]) -> dict[str, float]:
+    """Await of each member ÷ the median of the others, by serial (or name); empty where they
+    cannot be compared.
+    """
+    awaits = rule.awaits_ms(evidence(result, detail.run)) or {}
+    known = serials(detail.run, fingerprint)
+    found = {}
+    for name, ms in awaits.items():
+        others = statistics.median(other for at, other in awaits.items() if at != name)
+        if others > 0:
+            found[known.get(name, name)] = ms / others
+    return found
+
+
+def of_job(
+    detail: Detail, job: str, direction: str, fingerprint: Mapping[str, str]
+) -> Outlier | None:
+    """The outlier in one job of a run; of several passes that of most of them."""
+    found = [
+        one for one in outliers(detail, fingerprint) if (one.job, one.direction) == (job, direction)
+    ]
+    passes = sum(
+        1
+        for result in detail.results
+        if (result.job, result.direction, result.member) == (job, direction, "")
+    )
+    for one in found:
+        if 2 * sum(other.serial == one.serial for other in found) > passes:
+            return one
+    return None
+
+
+def evidence(result: JobResult, run: RunRecord) -> Evidence:
+    """What the rule needs to know of a result that history kept."""
+    return Evidence(
+        source=Source.RUN,
+        job=result.job,
+        direction=result.direction,
+        rw=result.rw,
+        jobs=result.jobs,
+        iodepth=result.iodepth,
+        total_ios=result.total_ios,
+        members=run.members,
+        device=run.device,
+        device_io=tuple(map(device_io, result.device_deltas)),
+    )
+
+
+def _confidence(
+    result: JobResult, apart: rule.Apart, stripe: Sequence[JobResult], run: RunRecord
+) -> tuple[str, str]:
+    """How sure it is that this member, and no other, is slow."""
+    far = apart.slow_ms >= _FAR_RATIO * apart.others_ms
+    if len(run.members) == 2:
+        return (
+            "medium" if apart.shallow or far else "low",
+            "of two members the slower one is named; which of them is normal is not known",
+        )
+    if apart.shallow:
+        return "high", "no I/O waited in a queue, so that await is what the disk itself takes"
+    idle_ms = _without_queue(result, apart.device, stripe, run)
+    if idle_ms is None:
+        return (
+            "medium",
+            "the queue stands at this member; a small difference is enough for that",
+        )
+    if apart.others_ms <= _IDLE_OTHERS * idle_ms:
+        return (
+            "high",
+            f"the queue stands at this member while the others wait for next to nothing "
+            f"({apart.others_ms:.2f} ms, and {idle_ms:.2f} ms without any queue)",
+        )
+    if far:
+        return "medium", "the queue stands at this member, and hardly any of it at the others"
+    return (
+        "low",
+        f"the others have a queue as well ({apart.others_ms:.2f} ms, and {idle_ms:.2f} ms "
+        "without any), so that the difference is small",
+    )
+
+
+def _without_queue(
+    result: JobResult, slow: str, stripe: Sequence[JobResult], run: RunRecord
+) -> float | None:
+    """What an I/O takes at the other members with no queue, in ms: from the job of this run
+    with the same direction and block size that asks for one at a time.
+    """
+    for other in stripe:
+        same = (other.direction, other.block_size_bytes) == (
+            result.direction,
+            result.block_size_bytes,
+        )
+        found = evidence(other, run)
+        if same and rule.is_shallow(found) and (awaits := rule.awaits_ms(found)):
+            return statistics.median(ms for name, ms in awaits.items() if name != slow)
+    return None

@@ -1,0 +1,67 @@
+"""What the drift check remembers from one time to the next without wearing the disk.
+
+A small file in /run: when it last looked, up to which run it judged, and what it told while
+there was no history to keep it in. It is lost at a reboot, and nothing depends on it but work
+that is done once more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from appliance import files
+
+_NAME = "checked.json"
+_MOST_TOLD = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """``at`` is when the last check ended, ``judged_at`` when it last judged the runs up to
+    ``judged``; ``told`` has the facts that were told though nobody keeps them, and when. Seconds
+    since the epoch (UTC).
+    """
+
+    at: float = 0.0
+    judged: str = ""
+    judged_at: float = 0.0
+    told: Mapping[str, float] = field(default_factory=dict)
+
+
+def load(folder: Path) -> Memory:
+    """What is remembered; nothing if the file is not there or is not one of ours."""
+    try:
+        found = json.loads((folder / _NAME).read_text(encoding="utf-8"))
+        return Memory(
+            at=float(found["at"]),
+            judged=str(found["judged"]),
+            judged_at=float(found["judged_at"]),
+            told={str(key): float(at) for key, at in found["told"].items()},
+        )
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        return Memory()
+
+
+def save(folder: Path, memory: Memory) -> bool:
+    """Remember; ``False`` for whoever is not the drift check: an operator, root, a laptop."""
+    try:
+        if folder.stat().st_uid != os.geteuid():
+            return False
+    except OSError:
+        return False
+    latest = sorted(memory.told.items(), key=lambda one: one[1])[-_MOST_TOLD:]
+    document = {
+        "at": memory.at,
+        "judged": memory.judged,
+        "judged_at": memory.judged_at,
+        "told": dict(latest),
+    }
+    try:
+        files.replace_json(folder / _NAME, document)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,209 @@
+"""Surveyed series and what is known of their runs → facts. Pure.
+
+Two steps, because details are read only where they count: :func:`wanted` says which runs, and
+:func:`judge` makes the facts. One look costs the same on the first day and after ten years.
+
+PERF-SLOWER and PERF-FASTER are raised on IOPS alone. The identity of one is the run that raised
+it: it follows from the slots up to that run, so that no later slot moves it, while the date of
+the change (``change_run``) may still become better.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from appliance import text
+from appliance.bench.validity.figures import percentile_ns
+from appliance.drift import cause, context, silence, symptoms
+from appliance.drift.context import Evidence, Known
+from appliance.drift.series import Standing, Survey
+from appliance.model import (
+    Confirmation,
+    Detail,
+    DriftSeverity,
+    DriftState,
+    Fact,
+    SeriesKey,
+    Span,
+    Verdict,
+)
+
+# Changes of two series this near to each other are probably one.
+_TOGETHER_SLOTS = 2.0
+
+
+def wanted(span: Span, surveys: Iterable[Survey]) -> set[int]:
+    """The runs whose details :func:`judge` needs."""
+    found = silence.wanted(span)
+    for one in surveys:
+        for change in one.standing:
+            found.update(
+                slot.run_id for slot in context.before(one, change) + context.after(one, change)
+            )
+        if one.normal is not None and not one.key.member:
+            found.update(slot.run_id for slot in context.early(one) + context.latest(one))
+    return found
+
+
+def judge(
+    span: Span, surveys: Sequence[Survey], known: Known, *, now: float, up_since: float | None
+) -> tuple[Fact, ...]:
+    """Every fact of one epoch, PERF-MEMBER first.
+
+    ``now`` and ``up_since`` (the boot) are seconds since the epoch (UTC); without ``up_since``
+    nothing is said about runs that are missing.
+    """
+    facts = symptoms.slow_members(span, surveys, known)
+    for one in surveys:
+        facts += [_changed(span, one, change, surveys, known) for change in one.standing]
+        facts += symptoms.modes(span, one, known)
+    if up_since is not None:
+        facts += silence.judge(span, known.details, now=now, up_since=up_since, gaps=known.gaps)
+    said = (_with_verdict(fact, known.confirmations) for fact in facts)
+    return tuple(fact for fact in said if fact is not None)
+
+
+# ----------------------------------------------------------------- PERF-SLOWER, PERF-FASTER
+
+
+def _changed(
+    span: Span, one: Survey, change: Standing, surveys: Sequence[Survey], known: Known
+) -> Fact:
+    slower, normal = change.effect < 0, change.normal
+    began, alarm = one.slots[change.began], one.slots[change.alarm]
+    before, after = (
+        [known.details[slot.run_id] for slot in slots if slot.run_id in known.details]
+        for slots in (context.before(one, change), context.after(one, change))
+    )
+    last_before = one.slots[change.began - 1] if change.began else began
+    found = cause.causes(
+        cause.Around(
+            one.key,
+            before,
+            after,
+            span.fingerprint,
+            attempts=span.attempts,
+            happenings=known.happenings(last_before.started_at, began.started_at),
+        ),
+        slower=slower,
+    )
+    others = _together(one, change, surveys)
+    code = "PERF-SLOWER" if slower else "PERF-FASTER"
+    level = one.level
+    evidence: Evidence = {
+        **context.of_series(span, one.key),
+        "baseline_iops": round(normal.median, 1),
+        "baseline_low_iops": round(normal.low, 1),
+        "baseline_high_iops": round(normal.high, 1),
+        "baseline_slots": normal.count,
+        "before_iops": round(change.before, 1),
+        "level_iops": round(level, 1),
+        "effect_percent": round(100 * change.effect, 1),
+        "against_baseline_percent": round(100 * (level / normal.median - 1), 1),
+        "change_run": began.run_id,
+        "change_at": text.moment(began.started_at),
+        "alarm_run": alarm.run_id,
+        "alarm_at": text.moment(alarm.started_at),
+        "slots_since": len(one.slots) - change.began,
+        "cause": cause.in_words(found),
+        "cause_kind": found[0].kind if found else "",
+        "also_changed": ", ".join(others),
+        **_p99(one.key, before, after),
+    }
+    if change.provisional:
+        evidence["provisional"] = 1
+    provisional = ", provisional: few slots are known yet" if change.provisional else ""
+    return Fact(
+        code=code,
+        subject=str(one.key),
+        identity=f"run {alarm.run_id}",
+        summary=f"{one.key}: {change.effect:+.1%} since {text.moment(began.started_at)} "
+        f"(run {began.run_id}), now {text.count(level)} IOPS; normal is "
+        f"{text.count(normal.median)}{provisional}",
+        severity=context.severity(evidence) if slower else DriftSeverity.NOTICE,
+        expected=f"{text.count(normal.low)} to {text.count(normal.high)} IOPS",
+        observed=f"{text.count(level)} IOPS",
+        member=next((why.member for why in found if why.member), ""),
+        evidence=evidence,
+        next_step=_next_step(slower, found),
+        state=DriftState.SUSPECT,
+    )
+
+
+def _next_step(slower: bool, found: Sequence[cause.Cause]) -> str:
+    if not slower:
+        return "if this is how it is to be from now on: stripewright drift approve ID"
+    steps = {
+        "member": "measure each member alone: stripewright bench run smoke --members",
+        "limit": "nothing is wrong with the disks; for more, provision more",
+        "foreign": "find the other load on the disks",
+        "cpu": "look for what uses the processors (top, steal time)",
+        "environment": "set it back, or approve the new level: stripewright drift approve ID",
+    }
+    kind = found[0].kind if found else ""
+    return steps.get(kind, "look at the kernel's messages of that time: journalctl -k")
+
+
+def _together(one: Survey, change: Standing, surveys: Sequence[Survey]) -> list[str]:
+    """The other series that changed within two slots of this one, slots of the longer interval."""
+    at = one.slots[change.began].started_at
+    found = []
+    for other in surveys:
+        if other.key == one.key:
+            continue
+        for theirs in other.standing:
+            near = _TOGETHER_SLOTS * max(_interval(one), _interval(other))
+            same = (theirs.effect < 0) == (change.effect < 0)
+            if same and abs(other.slots[theirs.began].started_at - at) <= near:
+                found.append(str(other.key))
+                break
+    return found
+
+
+def _interval(one: Survey) -> float:
+    times = [slot.started_at for slot in one.slots[-30:]]
+    apart = [later - earlier for earlier, later in itertools.pairwise(times)]
+    return statistics.median(apart) if apart else 0.0
+
+
+def _p99(key: SeriesKey, before: Sequence[Detail], after: Sequence[Detail]) -> Evidence:
+    found: Evidence = {}
+    for name, side in (("p99_before_ns", before), ("p99_ns", after)):
+        values = [
+            p99
+            for detail in side
+            for result in context.results(key, detail)
+            if (p99 := percentile_ns(result, 99.0)) is not None
+        ]
+        if values:
+            found[name] = round(statistics.median(values))
+    return found
+
+
+# --------------------------------------------------------------------------------- verdicts
+
+
+def _with_verdict(fact: Fact, confirmations: Iterable[Confirmation]) -> Fact | None:
+    """``fact`` with what its repeats said last; nothing if that was that it is not so, and no
+    run has come since.
+    """
+    said = [
+        one
+        for one in confirmations
+        if (one.code, one.subject, one.identity) == (fact.code, fact.subject, fact.identity)
+    ]
+    if not said or fact.state is not DriftState.SUSPECT:
+        return fact
+    last = said[-1]
+    if last.verdict is Verdict.NOT_REPEATED:
+        return fact if int(fact.evidence.get("last_run", 0)) > last.run_id else None
+    evidence = {**fact.evidence, "repeats": last.words, "repeats_run": last.run_id}
+    if last.verdict is Verdict.MACHINE:
+        evidence |= {"cause": f"the machine's processors: {last.words}", "cause_kind": "machine"}
+    confirmed = last.verdict in {Verdict.CONFIRMED, Verdict.MACHINE}
+    if confirmed and "provisional" not in fact.evidence:
+        return replace(fact, state=DriftState.CONFIRMED, evidence=evidence)
+    return replace(fact, evidence=evidence)

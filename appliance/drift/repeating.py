@@ -1,0 +1,269 @@
+"""Repeating suspect jobs: which, as what suite, and what came of it. Starts runs.
+
+A repeat is a run like every other one (suite ``confirm``): visible while it runs, in the
+history, never beside another run, and not started beside other load. What could not be
+repeated stays suspect.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance import paths
+from appliance.bench import runner
+from appliance.bench.progress import Progress
+from appliance.bench.running import control
+from appliance.bench.running.quiet import Patience
+from appliance.bench.suite import content_hash, file_count, load_suite, suite_names
+from appliance.drift import confirmation, judging, latency, members
+from appliance.errors import Refused, UsageError
+from appliance.history import queries
+from appliance.history.slots import Slots
+from appliance.history.store import History
+from appliance.model import (
+    CONFIRM_SUITE,
+    Confirmation,
+    Detail,
+    Fact,
+    Job,
+    JobResult,
+    RunState,
+    Suite,
+)
+
+# Another run may be at work; the jobs of a suite take less.
+WAIT_SECONDS = 1800.0
+# In one call: what is left is repeated with the next one, and the disks are free in between.
+MAX_SUSPECTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """``made`` are the confirmations of this call; ``waits`` says of a suspect why it was not
+    repeated. ``stopped``: by a signal.
+    """
+
+    made: tuple[Confirmation, ...]
+    waits: tuple[tuple[Fact, str], ...]
+    stopped: bool = False
+
+
+def repeat_suspects(
+    db: Path,
+    *,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    patience: Patience | None = None,
+    now: Callable[[], float] = time.time,
+) -> Repeated:
+    """Repeat the suspects of history ``db`` that wait for it, and keep what that says.
+
+    :class:`OperatorError` for a history that cannot be read, and for a run that failed.
+    """
+    facts = judging.facts_of(db, now=now())
+    with queries.open_readonly(db) as reader:
+        suspects = confirmation.waiting(facts, reader.confirmations(), last_tried=None, now=now())
+    chosen = sorted(suspects, key=_weight, reverse=True)[:MAX_SUSPECTS]
+    waits = [(fact, "others are repeated first") for fact in suspects if fact not in chosen]
+    made: list[Confirmation] = []
+    stopped = False
+    for of, group in _grouped(chosen):
+        if stopped:
+            waits += [(fact, "the repeats were stopped") for fact in group]
+            continue
+        try:
+            suite = _suite_of(db, group)
+            run_id = runner.run_suite(
+                suite,
+                target=_directory(of[1]),
+                db=db,
+                on_progress=on_progress,
+                patience=patience,
+                wait_seconds=WAIT_SECONDS,
+            )
+        except (Refused, UsageError) as refusal:
+            waits += [(fact, refusal.message) for fact in group]
+            continue
+        with queries.open_readonly(db) as reader:
+            detail = Slots(reader).details([run_id])[run_id]
+            if detail.run.state is RunState.COMPLETE:
+                said = [_judged(Slots(reader), fact, detail, at=now()) for fact in group]
+            else:
+                said = []
+                stopped = detail.run.state is RunState.ABORTED
+                waits += [(fact, detail.run.reason) for fact in group]
+        if said:
+            with History.open_writable(db) as history:
+                for one in said:
+                    history.add_confirmation(one)
+            made += said
+    return Repeated(tuple(made), tuple(waits), stopped)
+
+
+def measure_controls(
+    db: Path,
+    suite: Suite,
+    target: str,
+    *,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    patience: Patience | None = None,
+) -> None:
+    """Keep what the control jobs of ``suite`` do on this machine now, for later confirmations."""
+    controls = tuple(control.job_for(job) for job in suite.jobs)
+    runner.run_suite(
+        _made(controls, passes=confirmation.NEEDED_CONTROL),
+        target=_directory(target),
+        db=db,
+        on_progress=on_progress,
+        patience=patience,
+        wait_seconds=WAIT_SECONDS,
+    )
+
+
+def _directory(target: str) -> Path:
+    """What to name for ``target`` of a run: its private directory is removed after a run unless
+    it was there before.
+    """
+    path = Path(target)
+    gone = path.name == paths.BENCH_DIR_NAME and not path.exists()
+    return path.parent if gone else path
+
+
+def _weight(fact: Fact) -> float:
+    """The largest change first; one that a rule sees has no size, and goes ahead."""
+    effect = fact.evidence.get("effect_percent")
+    return abs(float(effect)) if effect is not None else 100.0
+
+
+def _grouped(chosen: Sequence[Fact]) -> list[tuple[tuple[str, str], list[Fact]]]:
+    """Suspects of one suite and target are repeated in one run."""
+    groups: dict[tuple[str, str], list[Fact]] = {}
+    for fact in chosen:
+        of = (str(fact.evidence["suite"]), str(fact.evidence["target"]))
+        groups.setdefault(of, []).append(fact)
+    return list(groups.items())
+
+
+# ---------------------------------------------------------------------------- the suite
+
+
+def _suite_of(db: Path, group: Sequence[Fact]) -> Suite:
+    """The jobs of ``group`` as their suite asks for them, each with its control job.
+
+    The files are those of the whole suite. :class:`Refused` for a suite that is not known here.
+    """
+    run_id = int(group[0].evidence["change_run"])
+    with queries.open_readonly(db) as reader:
+        slots = Slots(reader)
+        run, jobs, asked = reader.run(run_id), slots.jobs(run_id), slots.suite_hash(run_id)
+    wanted = {str(fact.evidence["job"]) for fact in group}
+    whole = _known_suite(run.suite, asked, jobs)
+    found = tuple(job for job in whole.jobs if job.name in wanted)
+    if not found:
+        raise Refused(
+            f"the jobs of suite {run.suite} are not in this history",
+            f"repeat it: stripewright bench run {run.suite}",
+        )
+    made = _made((*found, *(control.job_for(job) for job in found)), passes=confirmation.REPEATS)
+    made = dataclasses.replace(
+        made,
+        files=file_count(whole),
+        file_size_bytes=whole.file_size_bytes,
+        steady=whole.steady,
+    )
+    return dataclasses.replace(made, content_hash=content_hash(made))
+
+
+def _known_suite(name: str, asked: str, jobs: tuple[Job, ...]) -> Suite:
+    """The suite of that name if it is still the same; else what the history has of it."""
+    if name in suite_names():
+        suite = load_suite(name)
+        if suite.content_hash == asked:
+            return suite
+    return Suite(name=name, summary=name, jobs=jobs, content_hash=asked)
+
+
+def _made(jobs: tuple[Job, ...], *, passes: int) -> Suite:
+    made = Suite(
+        name=CONFIRM_SUITE,
+        summary="Repeats of suspect jobs, beside jobs that touch no disk",
+        jobs=jobs,
+        content_hash="",
+        passes=passes,
+    )
+    return dataclasses.replace(made, content_hash=content_hash(made))
+
+
+# ------------------------------------------------------------------------ what they say
+
+
+def _judged(slots: Slots, fact: Fact, detail: Detail, *, at: float) -> Confirmation:
+    job, direction = str(fact.evidence["job"]), str(fact.evidence["direction"])
+    repeats = _valid(detail, job, direction)
+    (of_job,) = (one for one in slots.jobs(detail.run.id) if one.name == job)
+    beside = control.job_for(of_job).name
+    controls = [result.iops for result in _valid(detail, beside, direction)]
+    if fact.code == "PERF-MEMBER":
+        outcome = _member_again(slots, fact, detail, repeats)
+    elif fact.code == "PERF-LATENCY-MODE":
+        outcome = _mode_again(slots, fact, detail.run.id)
+    else:
+        epoch_id = detail.run.epoch_id or 0
+        earlier = slots.earlier_controls(epoch_id, beside, direction)[len(controls) :]
+        outcome = confirmation.verdict(
+            float(fact.evidence["before_iops"]),
+            [float(fact.evidence["level_iops"])],
+            [result.iops for result in repeats],
+            control_before=earlier,
+            control=controls,
+        )
+    return Confirmation(
+        code=fact.code,
+        subject=fact.subject,
+        identity=fact.identity,
+        target=str(fact.evidence["target"]),
+        change_run=int(fact.evidence["change_run"]),
+        run_id=detail.run.id,
+        at=at,
+        verdict=outcome.verdict,
+        words=outcome.words,
+        repeats=tuple(result.iops for result in repeats),
+        control=tuple(controls),
+    )
+
+
+def _valid(detail: Detail, job: str, direction: str) -> list[JobResult]:
+    return [
+        result
+        for result in detail.results
+        if (result.job, result.direction) == (job, direction) and result.valid
+    ]
+
+
+def _member_again(
+    slots: Slots, fact: Fact, detail: Detail, repeats: Sequence[JobResult]
+) -> confirmation.Outcome:
+    fingerprint = slots.epoch(detail.run.epoch_id or 0).fingerprint
+    seen = [
+        any(
+            one.serial == fact.member
+            for one in members.outliers(dataclasses.replace(detail, results=(result,)), fingerprint)
+        )
+        for result in repeats
+    ]
+    return confirmation.of_rule(seen, f"{fact.member} is the slow member")
+
+
+def _mode_again(slots: Slots, fact: Fact, run_id: int) -> confirmation.Outcome:
+    cut_ns = int(fact.evidence["cut_ns"])
+    usual = float(fact.evidence["usual_share_percent"]) / 100
+    of = (fact.evidence["job"], fact.evidence["direction"])
+    seen = [
+        latency.has_mode(result.bins, cut_ns, usual)
+        for result in slots.results(run_id)
+        if (result.job, result.direction) == of and result.valid
+    ]
+    return confirmation.of_rule(seen, "the second mode is there")

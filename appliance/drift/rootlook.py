@@ -1,0 +1,172 @@
+"""Root's part of a look: what of drift only root can see, left for everybody in seen.json.
+
+It reads and changes nothing, and opens only disks of declared volumes, and those that may hold
+our groups. A dead disk may never answer: whatever asks one is given up after a while.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from appliance import files
+from appliance.drift.looking import Sources
+from appliance.drift.then import read_then
+from appliance.errors import OperatorError
+from appliance.model import Layout
+from appliance.storage import hwraid, identity, lvm
+from appliance.storage.devices import Probe
+from appliance.storage.layout import load_layout
+from appliance.storage.probe import blockdev, built, nvme, surroundings
+from appliance.storage.probe.kernel import read_text
+from appliance.system import bounded, process
+
+_DISK_SECONDS = 5.0
+_REPORT_SECONDS = 30.0
+_LVM = "LVM2_member"
+
+
+def look(sources: Sources | None = None) -> None:
+    """Replace seen.json. Raises :class:`OSError` if it cannot be written, and nothing else."""
+    sources = sources or Sources()
+    boot_id = read_text(sources.kernel.proc_root / "sys/kernel/random/boot_id").strip()
+    state = _document(sources.state)
+    then = read_then(state, boot_id)
+    before = _document(sources.seen)
+    nodes = {one.id: one.path for volume in then.volumes for one in volume.members}
+    formatted = {one.name: one.device for one in then.volumes if one.filesystem != "none"}
+    controllers = _controllers()
+    files.replace_json(
+        sources.seen,
+        {
+            "boot_id": boot_id,
+            "at": time.time(),
+            "groups": _groups(sources),
+            "hardware_drives": controllers["drives"],
+            "virtual_drives": controllers["virtual_drives"],
+            "health": _health(nodes, before if before.get("boot_id") == boot_id else {}),
+            "filesystems": _filesystems(formatted),
+        },
+    )
+
+
+def _document(path: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+# -------------------------------------------------------------------- LVM and controllers
+
+
+def _groups(sources: Sources) -> list[dict[str, Any]] | None:
+    """The groups on disks that may be read, ``None`` if LVM does not say."""
+    kernel = sources.kernel
+    try:
+        layout = load_layout(sources.layout)
+    except OperatorError:
+        layout = Layout(())
+    # Not as root: only what udev and sysfs have is needed to know which disks to ask.
+    probe = Probe.of(kernel, lambda name: surroundings.udev_database(kernel, name), False, layout)
+    disks = [probe.disk(name) for name in kernel.disks()]
+    labelled = [
+        disk
+        for disk in disks
+        if any(one.kind == _LVM for one in disk.signatures)
+        and identity.may_be_read(disk, layout, probe.machine)
+    ]
+    if not labelled:
+        return []
+    ids = {path: disk.id for disk in labelled for path in (disk.path, disk.stable_path) if path}
+    try:
+        return list(
+            bounded.call(
+                lambda: _report([disk.path for disk in labelled], ids),
+                timeout_seconds=_REPORT_SECONDS,
+            )
+        )
+    except bounded.NoAnswer:
+        return None
+
+
+def _report(paths: list[str], ids: Mapping[str, str]) -> list[dict[str, Any]]:
+    # A missing member makes it exit with 5 after a whole report.
+    done = process.run(lvm.report_argv(paths), timeout_seconds=_REPORT_SECONDS, check=False)
+    groups = (lvm.with_ids(group, ids) for group in lvm.parse_report(done.stdout).groups)
+    return [asdict(group) for group in groups]
+
+
+def _controllers() -> dict[str, Any]:
+    """What RAID controllers say, with ``None`` in place of the lists if they do not."""
+    if process.find_program(hwraid.PROGRAM) is None:
+        return asdict(built.Controllers())
+    try:
+        return dict(bounded.call(_from_controllers, timeout_seconds=2 * _REPORT_SECONDS))
+    except bounded.NoAnswer:
+        return {"drives": None, "virtual_drives": None}
+
+
+def _from_controllers() -> dict[str, Any]:
+    found = built.controllers()
+    # With no controller at all it would not be installed.
+    return asdict(found) if found.virtual_drives else {"drives": None, "virtual_drives": None}
+
+
+# --------------------------------------------------------------------- disks and superblocks
+
+
+def _health(nodes: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, Any]:
+    """The SMART log of each disk that has one, ``None`` for one that does not answer in time.
+    ``nodes`` are paths by id.
+    """
+    nvme_ids = [one for one, path in nodes.items() if Path(path).name.startswith("nvme")]
+    found = bounded.each(nvme_ids, lambda one: _smart(nodes[one]), timeout_seconds=_DISK_SECONDS)
+    logs = {
+        one: {**log, "first_media_errors": _first(before, one, log["media_errors"])}
+        for one, log in found.items()
+        if log is not None
+    }
+    return {**dict.fromkeys(set(nvme_ids) - set(found)), **logs}
+
+
+def _smart(node: str) -> dict[str, Any] | None:
+    found = nvme.smart(node)
+    return None if found is None else asdict(found)
+
+
+def _first(before: Mapping[str, Any], disk_id: str, now: int) -> int:
+    """The errors that were there at the first look of this boot."""
+    try:
+        return int(before["health"][disk_id]["first_media_errors"])
+    except (KeyError, TypeError, ValueError):
+        return now
+
+
+def _filesystems(devices: Mapping[str, str]) -> dict[str, Any]:
+    """What the superblocks say, by volume; ``None`` where one cannot be read."""
+    found = bounded.each(
+        list(devices), lambda name: _superblock(devices[name]), timeout_seconds=_DISK_SECONDS
+    )
+    return {name: found.get(name) for name in devices}
+
+
+def _superblock(device: str) -> dict[str, Any] | None:
+    try:
+        found = blockdev.read_filesystem(os.path.realpath(device))
+    except OSError:
+        return None
+    if found is None:
+        return None
+    return {
+        "kind": found.kind,
+        "uuid": found.uuid,
+        "sunit_bytes": found.sunit_bytes or 0,
+        "swidth_bytes": found.swidth_bytes or 0,
+    }

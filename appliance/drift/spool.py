@@ -1,0 +1,164 @@
+"""What an operator says of a finding, on its way to the user that owns the history.
+
+An operator cannot write the history. ``drift ack`` leaves a small file in a directory where
+operators may put files and see none, and starts the drift check, which reads it. Everything in
+there is hostile: it is opened without following links and without waiting, and must be a
+regular file with one name and few bytes. Who says it is the owner of the file, which the kernel
+knows, and nothing that is written in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pwd
+import secrets
+import stat
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from appliance.drift.lifecycle import MAX_NOTE_CHARS
+from appliance.errors import OperatorError
+from appliance.text import printable
+
+_MAX_BYTES = 8192
+# Of one check: a full spool must not keep it from looking.
+_MAX_FILES = 64
+_MAX_SWEEP = 10_000
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK a FIFO in the spool would hold the check for ever.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Action(StrEnum):
+    """What a person can do with a finding."""
+
+    ACKNOWLEDGE = "acknowledge"
+    APPROVE = "approve"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What somebody said of a finding. ``name`` is that of the file in the spool."""
+
+    finding_id: int
+    action: Action
+    note: str
+    who: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A file that says nothing that can be used, and why."""
+
+    name: str
+    who: str
+    why: str
+
+
+def leave(spool: Path, word: Word) -> None:
+    """Put ``word`` into the spool, as an operator; its ``who`` is not written."""
+    document = {"finding": word.finding_id, "action": word.action.value, "note": word.note}
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    name = f"{secrets.token_hex(16)}.json"
+    # Nobody but its reader can list the directory: of the name others know nothing.
+    part = spool / f".{name}"
+    try:
+        descriptor = os.open(part, flags, 0o644)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            os.fchmod(descriptor, 0o644)  # the reader is another user, whatever the umask is
+            json.dump(document, file)
+        part.rename(spool / name)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise OperatorError(
+            f"nothing can be left in {spool}: {os.strerror(error.errno or 0)}",
+            "operators are the members of group stripewright-operators",
+        ) from error
+
+
+def read(spool: Path) -> tuple[Word | Rejected, ...]:
+    """What lies in the spool, in the order in which it came; nothing if there is no spool."""
+    try:
+        folder = os.open(spool, _FOLDER)
+    except OSError:
+        return ()
+    try:
+        names = _names(folder)
+        return tuple(_one(folder, name) for name in names)
+    finally:
+        os.close(folder)
+
+
+def remove(spool: Path, name: str) -> None:
+    """Take ``name`` out of the spool, whatever it is; what it leads to stays."""
+    with contextlib.suppress(OSError):
+        folder = os.open(spool, _FOLDER)
+        try:
+            try:
+                os.unlink(name, dir_fd=folder)
+            except (IsADirectoryError, PermissionError):
+                os.rmdir(name, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+
+def _names(folder: int) -> list[str]:
+    """The first that came. One whose name begins with a dot is still being written."""
+    found: list[tuple[int, str]] = []
+    with os.scandir(folder) as entries:
+        for count, entry in enumerate(entries):
+            if count >= _MAX_SWEEP:
+                break
+            if entry.name.startswith("."):
+                continue
+            with contextlib.suppress(OSError):
+                found.append((entry.stat(follow_symlinks=False).st_ctime_ns, entry.name))
+    return [name for _, name in sorted(found)[:_MAX_FILES]]
+
+
+def _one(folder: int, name: str) -> Word | Rejected:
+    shown = printable(name)[:80]
+    try:
+        descriptor = os.open(name, _FILE, dir_fd=folder)
+    except OSError as error:
+        return Rejected(name, "", f"{shown} cannot be opened ({error.strerror})")
+    try:
+        status = os.fstat(descriptor)
+        who = _who(status.st_uid)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            return Rejected(name, who, f"{shown} is no regular file, or has several names")
+        raw = os.read(descriptor, _MAX_BYTES + 1)
+    except OSError as error:
+        return Rejected(name, "", f"{shown} cannot be read ({error.strerror})")
+    finally:
+        os.close(descriptor)
+    word = _parse(raw, who, name)
+    return word or Rejected(name, who, f"{shown} does not say what to do with which finding")
+
+
+def _parse(raw: bytes, who: str, name: str) -> Word | None:
+    if len(raw) > _MAX_BYTES:
+        return None
+    try:
+        document = json.loads(raw)
+        finding_id, note = document["finding"], document["note"]
+        action = Action(document["action"])
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+    if type(finding_id) is not int or not 0 < finding_id < 1 << 63:
+        return None
+    if not isinstance(note, str) or len(note) > MAX_NOTE_CHARS:
+        return None
+    return Word(finding_id, action, printable(note), who, name)
+
+
+def _who(uid: int) -> str:
+    try:
+        return printable(pwd.getpwuid(uid).pw_name)
+    except KeyError:
+        return f"uid {uid}"

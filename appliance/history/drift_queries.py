@@ -1,0 +1,152 @@
+"""What can be asked of history.db about drift. A file of a version before 4 has none."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from appliance.errors import OperatorError
+from appliance.history import drift_rows, reading
+from appliance.model.confirmations import Approval, Confirmation
+from appliance.model.drift import DriftState, FindingRecord
+
+# SQLite's integers; a larger number is in no row.
+MAX_ID = (1 << 63) - 1
+# Those closed so lately can come back as the same finding (lifecycle.DAY_SECONDS), and a little
+# more, so that the rule itself decides.
+_LATELY_SECONDS = 2 * 86_400.0
+# The file may be a stranger's, and somebody waits.
+_MOST = 10_000
+# A confirmation is asked for as long as its change is in the series: years of them are not needed.
+_CONFIRMATIONS = 1000
+
+
+# The key of drift_value for the last check that wrote.
+CHECKED_AT = "checked_at"
+
+
+class DriftQueries(reading.Connection):
+    """The part of :class:`appliance.history.queries.Reader` that is about drift."""
+
+    def drift_findings(self, *, include_closed: bool = False) -> tuple[FindingRecord, ...]:
+        """Findings that are not closed, oldest first; with the closed ones if asked for."""
+        if self._version < 4:
+            return ()
+        found = self._all(
+            "SELECT * FROM drift_finding WHERE ? OR state != ? ORDER BY id LIMIT ?",
+            include_closed,
+            DriftState.CLOSED.value,
+            _MOST,
+        )
+        with self._understood():
+            return tuple(drift_rows.to_finding(row) for row in found)
+
+    def drift_lately(self, now: float | None = None) -> tuple[FindingRecord, ...]:
+        """Findings that are not closed, and those closed so lately that they may come back."""
+        if self._version < 4:
+            return ()
+        now = time.time() if now is None else now
+        found = self._all(LATELY, *lately(now))
+        with self._understood():
+            return tuple(drift_rows.to_finding(row) for row in found)
+
+    def drift_finding(self, finding_id: int) -> FindingRecord:
+        """Finding ``finding_id``; :class:`OperatorError` if there is none."""
+        found = (
+            self._all("SELECT * FROM drift_finding WHERE id = ?", finding_id)
+            if self._version >= 4 and 0 < finding_id <= MAX_ID
+            else []
+        )
+        if not found:
+            raise OperatorError(
+                f"there is no finding {finding_id} in {self._path}",
+                "list them: stripewright drift list --all, with the same --db",
+            )
+        with self._understood():
+            return drift_rows.to_finding(found[0])
+
+    def drift_transitions(self, finding_id: int) -> tuple[drift_rows.TransitionRecord, ...]:
+        """Every change of state of a finding, oldest first."""
+        if self._version < 4:
+            return ()
+        found = self._all(
+            "SELECT * FROM drift_transition WHERE finding_id = ? ORDER BY id LIMIT ?",
+            finding_id,
+            _MOST,
+        )
+        with self._understood():
+            return tuple(drift_rows.to_transition(row) for row in found)
+
+    def approvals(self) -> tuple[Approval, ...]:
+        """Every change that a person called the new normal, oldest first."""
+        if self._version < 4:
+            return ()
+        found = self._all("SELECT * FROM drift_approval ORDER BY id LIMIT ?", _MOST)
+        with self._understood():
+            return tuple(drift_rows.to_approval(row) for row in found)
+
+    def confirmations(self) -> tuple[Confirmation, ...]:
+        """What repeated runs said of suspects, oldest first."""
+        if self._version < 4:
+            return ()
+        found = self._all(
+            "SELECT * FROM (SELECT * FROM drift_confirmation ORDER BY id DESC LIMIT ?) ORDER BY id",
+            _CONFIRMATIONS,
+        )
+        with self._understood():
+            return tuple(drift_rows.to_confirmation(row) for row in found)
+
+    def surroundings_before(self, boot_id: str) -> dict[str, Any] | None:
+        """What the machine was like in the last boot other than ``boot_id``, if it is known."""
+        if self._version < 4:
+            return None
+        found = self._all(
+            "SELECT facts FROM drift_surroundings WHERE boot_id != ? ORDER BY rowid DESC LIMIT 1",
+            boot_id,
+        )
+        with self._understood():
+            values = json.loads(found[0]["facts"]) if found else None
+            if values is not None and not isinstance(values, dict):
+                raise TypeError("surroundings are no object")
+            return values
+
+    def knows_surroundings(self, boot_id: str) -> bool:
+        """Whether those of ``boot_id`` are kept already."""
+        if self._version < 4:
+            return False
+        return bool(self._all("SELECT 1 FROM drift_surroundings WHERE boot_id = ?", boot_id))
+
+    def drift_mark(self) -> str:
+        """A text that changes whenever there is something new to judge performance by."""
+        newest = ["(SELECT max(id) FROM run WHERE ended_at IS NOT NULL)", "max(id)"]
+        if self._version >= 4:
+            newest += [
+                "(SELECT max(id) FROM drift_confirmation)",
+                "(SELECT max(id) FROM drift_approval)",
+            ]
+        (row,) = self._all(f"SELECT {', '.join(newest)} FROM epoch")  # noqa: S608
+        return "/".join(str(value or 0) for value in row)
+
+    def drift_checked_at(self) -> float | None:
+        """When a check last wrote here, seconds since the epoch: within a day of the last one."""
+        noted = self.drift_value(CHECKED_AT)
+        return float(noted) if noted.isascii() and noted.isdecimal() else None
+
+    def drift_value(self, key: str) -> str:
+        """What was noted under ``key``; empty if nothing was."""
+        if self._version < 4:
+            return ""
+        found = self._all("SELECT value FROM drift_value WHERE key = ?", key)
+        return str(found[0]["value"]) if found else ""
+
+
+LATELY = (
+    "SELECT * FROM drift_finding WHERE state != ?"
+    " OR (closed_at > ? AND closed_at < ?) ORDER BY id LIMIT ?"
+)
+
+
+def lately(now: float) -> tuple[str, float, float, int]:
+    """The values of :data:`LATELY`: on both sides of ``now``, because clocks jump."""
+    return (DriftState.CLOSED.value, now - _LATELY_SECONDS, now + _LATELY_SECONDS, _MOST)

@@ -1,0 +1,70 @@
+"""A series as drift sees it: one slot a run, and what is known beside its figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from appliance.model.drift import SeriesKey
+from appliance.model.results import JobResult, RunRecord, RunState
+
+
+class Slot(NamedTuple):
+    """One run's value in a series: the median of its valid passes, else of all.
+
+    ``started_at`` of the run is seconds since the epoch. A tuple, because ten years are
+    fifteen thousand of them in each series.
+    """
+
+    run_id: int
+    started_at: float
+    iops: float
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """Everything that is known of one slot: its run, and the result of each pass.
+
+    ``results`` have no histogram unless it was asked for.
+    """
+
+    run: RunRecord
+    results: tuple[JobResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A run of a suite, however it ended. ``started_at`` is seconds since the epoch (UTC)."""
+
+    run_id: int
+    suite: str
+    target: str
+    state: RunState
+    started_at: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event in the history, for what it may explain. ``at`` is seconds since the epoch."""
+
+    at: float
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """All series of one epoch, their slots oldest first.
+
+    ``opened_at`` is when it began, seconds since the epoch (UTC). ``fingerprint`` is that of
+    :class:`EpochRecord`, ``attempts`` are its latest runs, oldest first, whatever became of them.
+    """
+
+    epoch_id: int
+    opened_at: float
+    fingerprint: Mapping[str, str]
+    series: Mapping[SeriesKey, tuple[Slot, ...]]
+    attempts: tuple[Attempt, ...] = ()

@@ -1,0 +1,102 @@
+"""Drift on real devices: guests play the scenarios, and one is booted with two kernels.
+
+A scenario fails at the first check that does not say exactly what it must.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab import uml
+from tests.lab.drift import deeds, guest
+from tests.rig.build import build
+
+_LAST_LINES = 40
+_MOST_SECONDS = 20 * 60
+# Each list is one guest's. The third shares the first one's processor, and needs little of it:
+# its disks are slow.
+_GUESTS = (
+    [*deeds.SCENARIOS, "what-a-check-costs"],
+    ["a-day-of-ordinary-operation"],
+    [
+        "a-disk-that-is-slow-at-first-boot",
+        "a-member-becomes-slow",
+        "all-members-become-slower",
+    ],
+)
+_NAMES = [name for names in _GUESTS for name in names]
+
+
+def _play(image: Path, folder: Path, names: list[str]) -> uml.LabRun:
+    folder.mkdir(parents=True)
+    (folder / "names.txt").write_text("\n".join(names))
+    return uml.run_guest(image, folder, ["tests.lab.drift.guest"], timeout_seconds=_MOST_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def image() -> Path:
+    if why := uml.missing():
+        pytest.skip(why)
+    return build().disk
+
+
+@pytest.fixture(scope="module")
+def played(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """What came of each scenario, by name."""
+    folder = tmp_path_factory.mktemp("drift")
+    began = time.monotonic()
+    with ThreadPoolExecutor(len(_GUESTS)) as pool:
+        runs = [
+            pool.submit(_play, image, folder / str(at), names) for at, names in enumerate(_GUESTS)
+        ]
+    found: dict[str, Any] = {}
+    for run in (one.result() for one in runs):
+        found |= run.results
+        if run.timed_out or not run.results:
+            print("\n".join(run.console.splitlines()[-_LAST_LINES:]))
+    checks = [cpu for one in found.values() for cpu in one["checks_cpu_seconds"]]
+    programs = [cpu for one in found.values() for cpu in one["programs_cpu_seconds"]]
+    took = time.monotonic() - began
+    print(f"\ndrift: {len(checks)} checks in {took:.0f} s, {len(_GUESTS)} guests")
+    for what, seconds in (("check", checks), ("check, Python's start included", programs)):
+        if seconds:
+            print(f"drift: CPU of a {what}: median {statistics.median(seconds):.2f} s")
+    return found
+
+
+def test_every_part_is_played() -> None:
+    assert set(_NAMES) == {*deeds.SCENARIOS, *guest.PARTS}
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_check_finds_what_was_done_and_nothing_else(name: str, played: Mapping[str, Any]) -> None:
+    assert name in played, "the guest never got that far; see its console above"
+    assert played[name]["ok"], played[name].get("trace")
+
+
+def test_another_kernel_is_told_at_the_boot_that_has_it(image: Path, tmp_path: Path) -> None:
+    release, other = uml.other_kernel(tmp_path / "other.uml")
+    boots = []
+    for kernel in (uml.PROGRAM, uml.PROGRAM, tmp_path / "other.uml"):
+        (tmp_path / "guest/results.json").unlink(missing_ok=True)
+        run = uml.run_guest(image, tmp_path / "guest", ["tests.lab.drift.boots"], kernel=kernel)
+        assert run.results, run.console[-2000:]
+        assert "trace" not in run.results, run.results["trace"]
+        boots.append(run.results)
+    assert [one["release"] for one in boots] == [release, release, other]
+    assert [one["findings"] for one in boots[:2]] == [[], []]
+    (found,) = boots[2]["findings"]
+    assert (found["code"], found["severity"]) == ("ENV-KERNEL", "notice")
+    assert (found["expected"], found["observed"]) == (release, other)
+    assert release in found["summary"]
+    assert other in found["summary"]
+    assert [one["code"] for one in boots[2]["again"]] == ["ENV-KERNEL"]
+    # A notice is no alarm.
+    assert boots[2]["exits"] == [0, 0]

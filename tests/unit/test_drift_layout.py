@@ -1,0 +1,579 @@
+"""Each kind of layout drift is found, with the right member, and one cause is one fact."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.drift import layout, looking
+from appliance.drift.observation import (
+    Answer,
+    DiskNow,
+    FilesystemNow,
+    MappedNow,
+    Member,
+    MountThen,
+    Observation,
+    Seen,
+    VolumeThen,
+)
+from appliance.model import (
+    DiskKind,
+    DriftSeverity,
+    Fact,
+    HardwareDrive,
+    Layout,
+    LogicalVolume,
+    VirtualDrive,
+    Volume,
+    VolumeGroup,
+)
+from appliance.model import Machine as MachineSeen
+from appliance.storage.probe.kernel import Mount
+from tests.unit.drift_machine import (
+    LAYOUT,
+    OTHER_UUID,
+    ROOT_MOUNT,
+    STORE,
+    UUID,
+    XFS,
+    Machine,
+    codes,
+)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    made = Machine(tmp_path)
+    made.boot()
+    made.seen()
+    return made
+
+
+def only(facts: Sequence[Fact], code: str) -> Fact:
+    assert codes(facts) == [code]
+    return facts[0]
+
+
+# ----------------------------------------------------------------------- an ordinary day
+
+
+def test_an_ordinary_day_has_no_drift(machine: Machine) -> None:
+    assert machine.layout_facts() == ()
+    # I/O, a remount with the same options, other mounts, a loop device, a member that writes.
+    machine.put("md127/md/array_state", "write-pending")
+    machine.fake.disk("loop0", "7:0")
+    machine.fake.put("block/md127/md/dev-nvme1n1/state", "in_sync")
+    machine.mounts(
+        ROOT_MOUNT,
+        machine.line("rw,noatime,nosuid,nodev"),
+        "50 22 7:0 / /mnt/iso ro,relatime - iso9660 /dev/loop0 ro",
+        "51 40 0:50 / /mnt/scratch/tmp rw - tmpfs tmpfs rw",
+        "52 22 0:51 / /mnt/scratch2 rw - tmpfs tmpfs rw",
+    )
+    assert machine.layout_facts() == ()
+    assert machine.environment_facts() == ()
+
+
+def test_a_disk_that_is_plugged_in_is_no_drift(machine: Machine) -> None:
+    machine.fake.disk("nvme9n1", "259:90", model="Amazon Elastic Block Store", serial="vol1")
+    assert machine.layout_facts() == ()
+
+
+def test_what_a_plan_has_changed_is_no_drift(machine: Machine) -> None:
+    machine.put("md127/md/chunk_size", str(2 * 262144))
+    machine.mounts(ROOT_MOUNT, machine.line(more="rw,sunit=1024,swidth=4096,noquota"))
+    (machine.root / "layout.toml").write_text(LAYOUT + 'chunk = "512KiB"\n')
+    assert codes(machine.layout_facts())
+    machine.boot()
+    # The probe's stand-in for the superblock does not know of it.
+    state = machine.state()
+    state["volumes"][0] |= {"sunit_bytes": 524288, "swidth_bytes": 2097152}
+    machine.write(state)
+    assert machine.layout_facts() == ()
+
+
+# ------------------------------------------------------------------------ array and members
+
+
+def test_a_member_of_a_raid0_that_is_pulled_out(machine: Machine) -> None:
+    machine.pull("nvme3n1")
+    missing = only(machine.layout_facts(), "MEMBER-MISSING")
+    assert (missing.member, missing.volume, missing.subject) == ("AWS3", "scratch", "AWS3")
+    assert "has not noticed" in missing.summary
+    machine.put("md127/md/array_state", "broken")
+    broken, missing = machine.layout_facts()
+    assert (broken.code, broken.member, broken.subject) == ("ARRAY-BROKEN", "AWS3", "scratch")
+    assert (missing.code, missing.member) == ("MEMBER-MISSING", "AWS3")
+    assert broken.observed == "array_state broken"
+
+
+def test_a_broken_array_explains_that_its_filesystem_has_stopped(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EIO))
+    machine.put("md127/md/array_state", "broken")
+    assert only(machine.layout_facts(), "ARRAY-BROKEN").member == ""
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [("device/state", "dead"), ("device/state", "offline"), ("size", "0")],
+)
+def test_a_disk_that_the_kernel_has_given_up_is_missing(
+    machine: Machine, attribute: str, value: str
+) -> None:
+    machine.put(f"nvme2n1/{attribute}", value)
+    assert only(machine.layout_facts(), "MEMBER-MISSING").member == "AWS2"
+
+
+def test_another_disk_under_the_name_of_one_that_was_pulled_out(machine: Machine) -> None:
+    block = machine.root / "sys/block/md127/md/dev-nvme3n1/block"
+    block.symlink_to(machine.root / "sys/block/nvme3n1")
+    assert machine.layout_facts() == ()
+    machine.pull("nvme3n1")
+    machine.local_disk("nvme3n1", "259:99", "AWS9")
+    # md's link still leads to the device that it opened.
+    block.unlink()
+    block.symlink_to(machine.root / "gone-nvme3n1")
+    assert only(machine.layout_facts(), "MEMBER-MISSING").member == "AWS3"
+
+
+def test_a_mirrored_array_that_runs_without_a_member(machine: Machine) -> None:
+    _as_raid10(machine)
+    assert machine.layout_facts() == ()
+    machine.put("md127/md/degraded", "1")
+    machine.put("md127/md/dev-nvme2n1/state", "faulty")
+    degraded = only(machine.layout_facts(), "ARRAY-DEGRADED")
+    assert (degraded.member, degraded.subject) == ("AWS2", "scratch")
+    # Given up by the array, and still here.
+    machine.remove("md127/md/dev-nvme2n1")
+    assert only(machine.layout_facts(), "ARRAY-DEGRADED").member == "AWS2"
+    machine.pull("nvme2n1")
+    facts = machine.layout_facts()
+    assert [(one.code, one.member) for one in facts] == [
+        ("ARRAY-DEGRADED", "AWS2"),
+        ("MEMBER-MISSING", "AWS2"),
+    ]
+    before = facts[0].identity
+    machine.put("md127/md/sync_action", "recover")
+    machine.put("md127/md/sync_completed", "12 / 100")
+    rebuilt = machine.layout_facts()[0]
+    assert rebuilt.identity == before, "progress makes no new finding"
+    assert "recover 12 %" in rebuilt.summary
+
+
+def test_a_mirror_that_came_up_degraded_is_still_a_fact(machine: Machine) -> None:
+    _as_raid10(machine, lost="nvme2n1")
+    assert only(machine.layout_facts(), "ARRAY-DEGRADED").evidence["degraded_at_boot"] == 1
+    # The slots behind the empty one are not taken for others.
+    machine.pull("nvme4n1")
+    facts = machine.layout_facts()
+    assert [one.member for one in facts if one.code == "MEMBER-MISSING"] == ["AWS4"]
+
+
+def test_a_mirror_whose_filesystem_stops_is_told_both(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _as_raid10(machine)
+    machine.put("md127/md/degraded", "1")
+    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EIO))
+    assert codes(machine.layout_facts()) == ["ARRAY-DEGRADED", "FS-FAILED"]
+
+
+def _as_raid10(machine: Machine, lost: str = "") -> None:
+    machine.put("md127/md/level", "raid10")
+    machine.put("md127/md/degraded", "1" if lost else "0")
+    if lost:
+        machine.remove(f"md127/md/dev-{lost}")
+    (machine.root / "layout.toml").write_text(LAYOUT + 'stripe = "md-raid10"\n')
+    machine.boot()
+
+
+def test_an_array_that_was_stopped(machine: Machine) -> None:
+    _stop(machine)
+    assert only(machine.layout_facts(), "ARRAY-MISSING").subject == "scratch"
+
+
+def test_an_array_that_does_not_run(machine: Machine) -> None:
+    machine.put("md127/md/array_state", "inactive")
+    assert "inactive" in only(machine.layout_facts(), "ARRAY-MISSING").observed
+
+
+def _stop(machine: Machine) -> None:
+    (machine.root / "sys/dev/block/9:127").unlink()
+    (machine.root / "dev/stripewright/scratch").unlink()
+    (machine.root / "run/udev/data/b9:127").unlink()
+    (machine.root / "sys/block/md127").rename(machine.root / "stopped")
+    for name in machine.names:
+        (machine.root / f"sys/block/{name}/holders/md127").unlink()
+    machine.mounts(ROOT_MOUNT)
+
+
+@pytest.mark.parametrize("mounted", [True, False])
+def test_an_array_that_was_made_again_with_another_chunk(machine: Machine, mounted: bool) -> None:
+    _stop(machine)
+    machine.fake.array("md0", "9:0", machine.names)
+    machine.put("md0/md/chunk_size", "65536")
+    machine.udev("9:0", MD_NAME="host:0", MD_UUID=OTHER_UUID)
+    if mounted:
+        machine.mounts(ROOT_MOUNT, machine.line(more="rw,sunit=128,swidth=512", device="9:0"))
+    chunk = only(machine.layout_facts(), "STRIPE-CHUNK")
+    assert (chunk.expected, chunk.observed) == ("chunk 256 KiB", "chunk 64 KiB")
+    assert chunk.volume == "scratch"
+
+
+def test_an_array_that_was_made_again_as_it_was(machine: Machine) -> None:
+    machine.udev("9:127", MD_NAME="stripewright:scratch", MD_UUID=OTHER_UUID)
+    assert OTHER_UUID in only(machine.layout_facts(), "ARRAY-MISSING").observed
+
+
+def test_a_level_that_is_another(machine: Machine) -> None:
+    machine.put("md127/md/level", "raid10")
+    found = only(machine.layout_facts(), "STRIPE-LEVEL")
+    assert (found.expected, found.observed) == ("level raid0", "level raid10")
+
+
+def test_a_chunk_that_is_not_the_declared_one(machine: Machine) -> None:
+    (machine.root / "layout.toml").write_text(LAYOUT + 'chunk = "1MiB"\n')
+    assert only(machine.layout_facts(), "STRIPE-CHUNK").expected == "chunk 1 MiB"
+
+
+def test_another_disk_in_a_members_place(machine: Machine) -> None:
+    machine.local_disk("nvme7n1", "259:70", "AWS7")
+    machine.remove("md127/md/dev-nvme2n1")
+    machine.put("md127/md/dev-nvme7n1/slot", "1")
+    swapped = next(one for one in machine.layout_facts() if one.code == "MEMBER-SWAPPED")
+    assert (swapped.member, swapped.evidence["was"]) == ("AWS7", "AWS2")
+    assert "slot 1" in swapped.expected
+
+
+def test_members_in_another_order(machine: Machine) -> None:
+    machine.put("md127/md/dev-nvme1n1/slot", "1")
+    machine.put("md127/md/dev-nvme2n1/slot", "0")
+    order = only(machine.layout_facts(), "MEMBER-ORDER")
+    assert order.expected == "AWS1, AWS2, AWS3, AWS4"
+    assert order.observed == "AWS2, AWS1, AWS3, AWS4"
+
+
+def test_the_same_disks_under_other_names_are_no_drift(machine: Machine) -> None:
+    for name, other in (("nvme1n1", "nvme5n1"), ("nvme2n1", "nvme1n1"), ("nvme5n1", "nvme2n1")):
+        for folder in ("sys/block", "sys/block/md127/md/dev-"):
+            joint = "" if folder.endswith("-") else "/"
+            (machine.root / f"{folder}{joint}{name}").rename(
+                machine.root / f"{folder}{joint}{other}"
+            )
+    assert machine.layout_facts() == ()
+
+
+def test_a_disk_is_known_by_its_serial_when_udev_has_forgotten_it(machine: Machine) -> None:
+    for file in (machine.root / "run/udev/data").glob("b259:*"):
+        file.unlink()
+    assert machine.layout_facts() == ()
+
+
+def test_an_array_without_one_of_its_members(machine: Machine) -> None:
+    machine.put("md127/md/raid_disks", "3")
+    machine.remove("md127/md/dev-nvme4n1")
+    count = only(machine.layout_facts(), "MEMBER-COUNT")
+    assert (count.member, count.observed) == ("AWS4", "3 members")
+
+
+def test_more_members_declared_than_there_are(machine: Machine) -> None:
+    machine.fake.put("class/dmi/id/product_name", "nobody.knows")
+    text = LAYOUT + 'select = { kind = "instance-store", count = 6 }\n'
+    (machine.root / "layout.toml").write_text(text)
+    assert only(machine.layout_facts(), "MEMBER-COUNT").expected == "6 members"
+
+
+def test_fewer_disks_than_the_machine_type_has(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, count=3)
+    machine.mounts(ROOT_MOUNT, machine.line(more=XFS.replace("2048", "1536")))
+    machine.boot()
+    machine.seen()
+    count = only(machine.layout_facts(), "DISK-COUNT")
+    assert (count.subject, count.expected) == ("i4i.16xlarge", "4 local disks")
+
+
+def test_more_disks_than_the_machine_type_has_are_worth_a_notice(machine: Machine) -> None:
+    machine.local_disk("nvme9n1", "259:90", "AWS9")
+    assert only(machine.layout_facts(), "DISK-COUNT").severity is DriftSeverity.NOTICE
+
+
+def test_disks_are_not_counted_while_they_are_waited_for(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, count=3)
+    machine.mounts(ROOT_MOUNT, machine.line(more=XFS.replace("2048", "1536")))
+    machine.boot(outcome="waiting")
+    machine.seen()
+    assert machine.layout_facts() == ()
+    assert ("DISK-COUNT", "") in machine.look().blind
+
+
+def test_an_array_that_nobody_declared(machine: Machine) -> None:
+    machine.fake.disk("sdx", "8:1", serial="X")
+    machine.fake.disk("md0", "9:5")
+    machine.put("md0/md/dev-sdx/slot", "0")
+    machine.put("md0/md/array_state", "clean")
+    machine.udev("9:5", MD_NAME="host:theirs", MD_UUID=OTHER_UUID)
+    appeared = only(machine.layout_facts(), "ARRAY-APPEARED")
+    assert appeared.subject == "host:theirs"
+    assert appeared.identity == f"md:{OTHER_UUID.replace(':', '')}"
+    assert appeared.evidence["disks"] == "X"
+    machine.boot(changed=())
+    assert codes(machine.layout_facts()) == ["ARRAY-APPEARED"], "a later look does not accept it"
+
+
+def test_an_array_of_somebody_elses_that_was_there(machine: Machine) -> None:
+    machine.fake.disk("sdx", "8:1", serial="X")
+    machine.fake.disk("md0", "9:5")
+    machine.put("md0/md/dev-sdx/slot", "0")
+    machine.put("md0/md/array_state", "clean")
+    machine.write({})
+    # Before udev had a look at it.
+    machine.boot()
+    assert machine.layout_facts() == ()
+    machine.udev("9:5", MD_NAME="host:theirs", MD_UUID=OTHER_UUID)
+    assert machine.layout_facts() == ()
+
+
+def test_a_group_that_nobody_declared(machine: Machine) -> None:
+    machine.fake.mapped("dm-0", ["nvme0n1"], dm=("LVM-" + "a" * 64, "their--vg-lv"))
+    assert only(machine.layout_facts(), "ARRAY-APPEARED").subject == "their-vg"
+
+
+# ------------------------------------------------------------------------- mounts and links
+
+
+def test_a_volume_that_was_unmounted(machine: Machine) -> None:
+    machine.mounts(ROOT_MOUNT)
+    missing = only(machine.layout_facts(), "MOUNT-MISSING")
+    assert missing.next_step == "systemctl start 'mnt-scratch.mount'"
+
+
+def test_another_filesystem_in_the_volumes_place(machine: Machine) -> None:
+    machine.mounts(ROOT_MOUNT, "41 22 8:1 / /mnt/scratch rw - ext4 /dev/sda1 rw")
+    assert only(machine.layout_facts(), "MOUNT-SOURCE").observed == "ext4 of /dev/sda1"
+
+
+@pytest.mark.parametrize(
+    "cover",
+    [
+        "60 40 0:60 / /mnt/scratch rw - tmpfs tmpfs rw",
+        "60 22 0:60 / /mnt rw - tmpfs tmpfs rw",
+        "60 40 9:127 /sub /mnt/scratch rw - xfs /tmpfs rw",
+    ],
+)
+def test_a_mount_on_top_of_the_volume(machine: Machine, cover: str) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line(), cover)
+    assert "tmpfs" in only(machine.layout_facts(), "MOUNT-COVERED").observed
+
+
+def test_what_is_below_the_mount_point_hides_nothing(machine: Machine) -> None:
+    below = "30 22 0:60 / /mnt rw - tmpfs tmpfs rw"
+    under = "31 30 0:61 / /mnt/scratch rw - tmpfs tmpfs rw"
+    ours = machine.line().replace("40 22", "40 31")
+    machine.mounts(ROOT_MOUNT, below, under, ours)
+    assert machine.layout_facts() == ()
+
+
+def test_options_that_were_changed_by_hand(machine: Machine) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line("rw,nosuid,nodev,relatime", XFS + ",discard"))
+    options = only(machine.layout_facts(), "MOUNT-OPTIONS")
+    assert options.evidence["lost"] == "noatime"
+    assert options.evidence["new"] == "discard,relatime"
+    assert options.next_step == "mount -o remount,noatime /mnt/scratch"
+    machine.boot(changed=())
+    assert codes(machine.layout_facts()) == ["MOUNT-OPTIONS"], "a later look does not accept it"
+
+
+def test_read_only_by_hand_is_an_option(machine: Machine) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line("ro,nosuid,nodev,noatime", XFS.replace("rw,", "ro,")))
+    assert only(machine.layout_facts(), "MOUNT-OPTIONS").evidence["new"] == "ro"
+
+
+def test_options_that_the_layout_declares_and_that_are_not_there(machine: Machine) -> None:
+    (machine.root / "layout.toml").write_text(LAYOUT + 'mount_options = ["discard"]\n')
+    assert only(machine.layout_facts(), "MOUNT-OPTIONS").evidence["lost"] == "discard"
+
+
+def test_a_mount_point_that_the_layout_has_changed(machine: Machine) -> None:
+    (machine.root / "layout.toml").write_text(LAYOUT.replace("/mnt/scratch", "/mnt/other"))
+    assert only(machine.layout_facts(), "MOUNT-MISSING").expected == "mounted at /mnt/other"
+
+
+@pytest.mark.parametrize("more", [XFS.replace("rw,", "ro,"), XFS + ",shutdown", "rw,emergency_ro"])
+def test_a_filesystem_that_stopped_because_of_errors(machine: Machine, more: str) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line(more=more))
+    assert "FS-FAILED" in codes(machine.layout_facts())
+    assert "MOUNT-OPTIONS" not in codes(machine.layout_facts()) or "emergency" in more
+
+
+def test_a_filesystem_that_answers_with_an_error(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EIO))
+    assert only(machine.layout_facts(), "FS-FAILED").observed == "it answers EIO"
+    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EACCES))
+    assert machine.layout_facts() == ()
+
+
+def test_a_filesystem_that_lies_otherwise(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line(more=XFS.replace("sunit=512", "sunit=128")))
+    assert "sunit 64 KiB" in only(machine.layout_facts(), "FS-GEOMETRY").observed
+    machine.mounts(ROOT_MOUNT, machine.line())
+    machine.seen(
+        filesystems={
+            "scratch": {
+                "kind": "xfs",
+                "uuid": "new",
+                "sunit_bytes": 262144,
+                "swidth_bytes": 1048576,
+            }
+        }
+    )
+    assert "xfs new" in only(machine.layout_facts(), "FS-GEOMETRY").observed
+
+
+def test_a_filesystem_of_another_size(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = machine.state()
+    state["surroundings"]["volumes"]["scratch"]["mount"]["size_bytes"] = 2**30
+    machine.write(state)
+    monkeypatch.setattr(looking, "_ask", lambda mount: (2**30, None))
+    assert machine.layout_facts() == ()
+    monkeypatch.setattr(looking, "_ask", lambda mount: (2**31, None))
+    assert "2 GiB" in only(machine.layout_facts(), "FS-GEOMETRY").observed
+
+
+def test_a_geometry_that_nobody_read_is_not_compared(machine: Machine) -> None:
+    state = machine.state()
+    state["volumes"][0] |= {"sunit_bytes": None, "swidth_bytes": None}
+    machine.write(state)
+    assert machine.layout_facts() == ()
+
+
+def test_a_link_that_is_gone_or_leads_elsewhere(machine: Machine) -> None:
+    link = machine.root / "dev/stripewright/scratch"
+    link.unlink()
+    assert "no such link" in only(machine.layout_facts(), "LINK-WRONG").observed
+    (machine.root / "dev/nvme0n1").touch()
+    link.symlink_to(machine.root / "dev/nvme0n1")
+    assert "259:0" in only(machine.layout_facts(), "LINK-WRONG").observed
+
+
+def test_what_disks_say_is_made_printable(machine: Machine) -> None:
+    machine.local_disk("nvme7n1", "259:70", "A\x1b[31m")
+    machine.put("md127/md/dev-nvme7n1/slot", "0")
+    machine.remove("md127/md/dev-nvme1n1")
+    swapped = next(one for one in machine.layout_facts() if one.code == "MEMBER-SWAPPED")
+    assert "\x1b" not in str(swapped.summary) + swapped.member + swapped.subject
+    assert r"\x1b[31m" in swapped.observed
+
+
+# ------------------------------------------------------- logical volumes, drives, plain disks
+
+
+def disk(number: int, *, kind: DiskKind = DiskKind.NETWORK) -> DiskNow:
+    return DiskNow(f"sd{number}", f"id{number}", f"S{number}", STORE, kind, f"8:{number}")
+
+
+def seen_on(volume: VolumeThen, disks: Sequence[DiskNow], **more: object) -> Observation:
+    mount = Mount("253:0", volume.mount, "ext4", "/dev/dm-0", "rw,nosuid,nodev,noatime", "rw", 40)
+    declared = Volume(volume.name, volume.mount, stripe=volume.stripe, filesystem="ext4")
+    observation = Observation(
+        "boot", 0.0, Layout((declared,)), MachineSeen(), (volume,), tuple(disks), mounts=(mount,),
+        mapped=(MappedNow("dm-0", "253:0", "LVM volume 'stripewright--data-data'"),),
+        seen=Seen(0.0, ()),
+    )  # fmt: skip
+    return replace(observation, **more)  # type: ignore[arg-type]
+
+
+LVM = VolumeThen(
+    "data", "lvm-stripe", "lvm-stripe", 262144,
+    tuple(Member(at, f"id{at}", f"S{at}", f"/dev/sd{at}") for at in (1, 2)),
+    "/dev/stripewright-data/data", "/mnt/data", "ext4", 262144, 524288, "gu", 0,
+    MountThen("ext4", "rw,nosuid,nodev,noatime", "rw", None), slot_count=2, filesystem_uuid="u",
+)  # fmt: skip
+
+
+def group(*segments: tuple[str, ...], stripe: int = 262144, name: str = "data") -> VolumeGroup:
+    made = LogicalVolume(name, f"/dev/x/{name}", 2**30, stripe, segments, active=True)
+    return VolumeGroup(f"stripewright-{name}", "gu", (), ("id1", "id2"), 2, 2**22, 0, (made,))
+
+
+def test_the_stripes_of_a_logical_volume() -> None:
+    then = (group(("id1", "id2")),)
+    disks = (disk(1), disk(2))
+    assert layout.judge(seen_on(LVM, disks, groups_then=then, seen=Seen(0.0, then))) == ()
+    assert layout.judge(seen_on(LVM, disks, groups_then=then, seen=None)) == ()
+    for now in (group(("id2", "id1")), group(("id1", "id2"), stripe=65536), group(("id1",))):
+        facts = layout.judge(seen_on(LVM, disks, groups_then=then, seen=Seen(0.0, (now,))))
+        found = only(facts, "LVM-SEGMENTS")
+        assert found.expected == "1 GiB in stripes of 256 KiB over S1 S2"
+
+
+def test_a_logical_volume_without_a_disk_or_not_active() -> None:
+    facts = layout.judge(seen_on(LVM, (disk(1),)))
+    assert only(facts, "MEMBER-MISSING").member == "S2"
+    assert only(layout.judge(seen_on(LVM, (disk(1), disk(2)), mapped=())), "ARRAY-MISSING")
+
+
+def test_the_geometry_of_ext4_is_roots_to_see() -> None:
+    filesystems = {"data": FilesystemNow("ext4", "u", 65536, 524288)}
+    facts = layout.judge(
+        seen_on(LVM, (disk(1), disk(2)), seen=Seen(0.0, (), filesystems=filesystems))
+    )
+    assert "sunit 64 KiB" in only(facts, "FS-GEOMETRY").observed
+
+
+def test_a_group_that_root_sees_and_nobody_declared() -> None:
+    theirs = replace(group(("id1",)), name="theirs", uuid="other")
+    observation = seen_on(LVM, (disk(1), disk(2)), built_then={}, seen=Seen(0.0, (theirs,)))
+    assert only(layout.judge(observation), "ARRAY-APPEARED").subject == "theirs"
+
+
+HARD = replace(
+    LVM, name="hard", stripe="hw-raid0", level="hw-raid0",
+    members=(Member(0, "id1", "S1", "/dev/sd1"),), slot_count=1, mount="", filesystem="none",
+)  # fmt: skip
+
+
+def test_a_drive_behind_a_controller() -> None:
+    virtual = VirtualDrive(0, 1, "sw-hard", "raid0", 262144, 2**30, "Optl", "", ("252:0", "252:1"))
+    drives = tuple(HardwareDrive(0, f"252:{at}", "m", f"D{at}", 2**30, "Onln") for at in (0, 1, 2))
+    other = replace(virtual, number=2, name="sw-other", state="OfLn", drives=("252:2",))
+    root = Seen(0.0, (), (*drives[:2], replace(drives[2], state="UBad")), (other, virtual))
+    assert layout.judge(seen_on(HARD, (disk(1),), seen=root)) == ()
+    bad = replace(
+        root,
+        hardware_drives=(drives[0], replace(drives[1], state="Failed")),
+        virtual_drives=(replace(virtual, state="OfLn"),),
+    )
+    assert layout.judge(seen_on(HARD, (disk(1),), seen=None)) == ()
+    found = only(layout.judge(seen_on(HARD, (disk(1),), seen=bad)), "HWRAID-STATE")
+    assert found.member == "D1"
+    assert "virtual drive OfLn; D1 is Failed" in found.observed
+
+
+def test_the_one_disk_of_a_plain_volume() -> None:
+    plain = replace(HARD, name="plain", stripe="single", level="")
+    assert only(layout.judge(seen_on(plain, ())), "MEMBER-MISSING").member == "S1"
+    assert layout.judge(seen_on(plain, (disk(1),))) == ()
+
+
+def test_a_filesystem_that_does_not_answer() -> None:
+    plain = replace(LVM, name="plain", stripe="single", level="", members=HARD.members)
+    mount = Mount("8:1", "/mnt/data", "ext4", "/dev/sd1", "rw,nosuid,nodev,noatime", "rw", 40)
+    observation = seen_on(plain, (disk(1),), mounts=(mount,), answers={"/mnt/data": Answer()})
+    assert only(layout.judge(observation), "FS-FAILED").observed == "it does not answer"
+    fine = replace(observation, answers={"/mnt/data": Answer(size_bytes=5)})
+    assert layout.judge(fine) == ()
+
+
+def test_the_uuid_of_the_fixture_is_the_volumes(machine: Machine) -> None:
+    assert machine.look().volumes[0].uuid == UUID
