@@ -44,7 +44,7 @@ fio: $(VENV)/ready ## Real fio on temporary files
 browser: $(VENV)/ready ## The report in Chromium (skipped without it)
 	$(PYTHON) -m pytest -q tests/browser
 
-lab: $(VENV)/ready ## The scenario catalogue and some kill points, on real md, LVM, XFS and ext4 in a guest kernel
+lab: $(VENV)/ready ## The scenario catalogue, some kill points and drift, on real md, LVM, XFS and ext4 in a guest kernel
 	$(PYTHON) -m pytest -q -s tests/lab
 
 soak: setup ## Kill every step everywhere, many random inventories, the catalogue again (an hour or two)

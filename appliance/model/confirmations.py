@@ -8,6 +8,7 @@ from enum import StrEnum
 # The suite under whose name repeats are kept: no series of its own.
 CONFIRM_SUITE = "confirm"
 
+
 class Verdict(StrEnum):
     """``machine``: a job that touches no disk has slowed by the same share."""
 

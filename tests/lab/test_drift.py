@@ -31,6 +31,7 @@ _GUESTS = (
         "all-members-become-slower",
     ],
 )
+_BOOTS = "boots"
 _NAMES = [name for names in _GUESTS for name in names]
 
 
@@ -40,22 +41,32 @@ def _play(image: Path, folder: Path, names: list[str]) -> uml.LabRun:
     return uml.run_guest(image, folder, ["tests.lab.drift.guest"], timeout_seconds=_MOST_SECONDS)
 
 
+def _boot_three_times(image: Path, folder: Path) -> dict[str, Any]:
+    """The same machine with its kernel, with that again, and with another one."""
+    folder.mkdir(parents=True)
+    other = folder / "other.uml"
+    releases = uml.other_kernel(other)
+    boots = []
+    for kernel in (uml.PROGRAM, uml.PROGRAM, other):
+        (folder / "guest/results.json").unlink(missing_ok=True)
+        run = uml.run_guest(image, folder / "guest", ["tests.lab.drift.boots"], kernel=kernel)
+        boots.append(run.results or {"trace": run.console[-2000:]})
+    return {"releases": releases, "boots": boots}
+
+
 @pytest.fixture(scope="module")
-def image() -> Path:
+def played(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """What came of each scenario, by name."""
     if why := uml.missing():
         pytest.skip(why)
-    return build().disk
-
-
-@pytest.fixture(scope="module")
-def played(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    """What came of each scenario, by name."""
+    image = build().disk
     folder = tmp_path_factory.mktemp("drift")
     began = time.monotonic()
-    with ThreadPoolExecutor(len(_GUESTS)) as pool:
+    with ThreadPoolExecutor(len(_GUESTS) + 1) as pool:
         runs = [
             pool.submit(_play, image, folder / str(at), names) for at, names in enumerate(_GUESTS)
         ]
+        booted = pool.submit(_boot_three_times, image, folder / _BOOTS)
     found: dict[str, Any] = {}
     for run in (one.result() for one in runs):
         found |= run.results
@@ -68,7 +79,7 @@ def played(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str
     for what, seconds in (("check", checks), ("check, Python's start included", programs)):
         if seconds:
             print(f"drift: CPU of a {what}: median {statistics.median(seconds):.2f} s")
-    return found
+    return found | {_BOOTS: booted.result()}
 
 
 def test_every_part_is_played() -> None:
@@ -81,15 +92,9 @@ def test_a_check_finds_what_was_done_and_nothing_else(name: str, played: Mapping
     assert played[name]["ok"], played[name].get("trace")
 
 
-def test_another_kernel_is_told_at_the_boot_that_has_it(image: Path, tmp_path: Path) -> None:
-    release, other = uml.other_kernel(tmp_path / "other.uml")
-    boots = []
-    for kernel in (uml.PROGRAM, uml.PROGRAM, tmp_path / "other.uml"):
-        (tmp_path / "guest/results.json").unlink(missing_ok=True)
-        run = uml.run_guest(image, tmp_path / "guest", ["tests.lab.drift.boots"], kernel=kernel)
-        assert run.results, run.console[-2000:]
-        assert "trace" not in run.results, run.results["trace"]
-        boots.append(run.results)
+def test_another_kernel_is_told_at_the_boot_that_has_it(played: Mapping[str, Any]) -> None:
+    boots, (release, other) = played[_BOOTS]["boots"], played[_BOOTS]["releases"]
+    assert [one.get("trace") for one in boots] == [None, None, None]
     assert [one["release"] for one in boots] == [release, release, other]
     assert [one["findings"] for one in boots[:2]] == [[], []]
     (found,) = boots[2]["findings"]

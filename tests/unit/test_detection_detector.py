@@ -85,6 +85,12 @@ def test_a_spike_has_no_end_of_its_own_and_spoils_no_baseline():
     assert detection.baseline.count == FIXED
 
 
+def test_a_change_that_overshoots_for_a_few_slots_is_one():
+    (change,) = detect(series((60, 100.0), (4, 80.0), (60, 90.0))).changes
+    assert (change.change_slot, change.direction) == (60, "down")
+    assert change.effect_pct == pytest.approx(-10, abs=1)
+
+
 def test_steps_one_after_the_other():
     points = series((60, 100.0), (40, 90.0), (40, 80.0), (40, 95.0))
     assert told(points) == [(60, "down", "step"), (100, "down", "step"), (140, "up", "step")]
@@ -140,6 +146,19 @@ def test_what_may_be_a_change_is_not_learned_meanwhile():
     points = series((40, 100.0), (30, 97.0))
     (change,) = detect(points).changes
     assert change.baseline.median == pytest.approx(100, abs=0.4)
+
+
+def test_few_slots_after_a_change_have_the_long_tail_of_those_before_it():
+    points = [
+        (slot, value - 8 * (slot % 10 == 5 and slot < 100))
+        for slot, value in series((100, 100.0), (14, 80.0))
+    ]
+    detection = detect(points)
+    (change,) = detection.changes
+    assert detection.baseline is not None
+    assert detection.baseline.first_slot == 100
+    assert change.baseline.threshold_down > 7
+    assert detection.baseline.threshold_down == change.baseline.threshold_down
 
 
 def test_another_epoch_starts_afresh():

@@ -9,6 +9,7 @@ import pytest
 
 from appliance import paths
 from appliance.bench.suite import suite_names
+from appliance.schedule import DROP_IN
 
 UNITS = Path(__file__).parents[2] / "units"
 SYSTEMD = UNITS / "systemd"
@@ -254,6 +255,14 @@ def test_findings_do_not_fail_the_unit_and_failures_are_told() -> None:
     assert "StartLimitIntervalSec=0" in lines
 
 
+@pytest.mark.parametrize("name", ["look", "drift"])
+def test_a_child_that_waits_for_a_dead_disk_holds_up_no_look(name: str) -> None:
+    """Without it systemd waits three minutes for what cannot be killed (appliance.system.bounded),
+    and so does the next look, which is ordered behind it.
+    """
+    assert {"KillMode=process", "TasksMax=64"} <= unit(f"stripewright-{name}.service")
+
+
 def test_the_mounts_of_the_machine_can_be_seen_by_who_looks_at_them() -> None:
     """/proc/1/mountinfo: in a unit of its own each mount is read-only, and stays as it was."""
     for name in ("drift", "watch", "look"):
@@ -316,6 +325,13 @@ def test_the_schedule_is_roots_to_write_and_changes_nothing_else() -> None:
         allowed = {"/etc/stripewright", "/etc/systemd/system", "/run/stripewright",
                    "/var/spool/stripewright"}  # fmt: skip
         assert set(writes.partition("=")[2].split()) <= allowed
+    # It runs where there is something to bring into effect, or to take back.
+    conditions = {line for line in unit("stripewright-schedule.service") if "Condition" in line}
+    assert conditions == {
+        f"ConditionPathExists=|{paths.SCHEDULE_FILE}",
+        f"ConditionPathExistsGlob=|{paths.UNIT_DIR}/stripewright*.d/{DROP_IN}",
+        f"ConditionPathExists=|{paths.SCHEDULE_STATE}",
+    }
     # A path whose unit is started too often fails, and notices nothing any more.
     assert "StartLimitIntervalSec=0" in unit("stripewright-schedule.service")
     (changed,) = re.findall(

@@ -177,6 +177,14 @@ class Detector:
         self._take(baseline)
 
     def _take(self, baseline: Baseline) -> None:
+        if baseline.provisional and len(self._changes) > self._first_of_epoch:
+            # Its few slots may have missed the long tail that the regime before it had.
+            before = self._changes[-1].baseline
+            baseline = replace(
+                baseline,
+                threshold_down=max(baseline.threshold_down, before.threshold_down),
+                threshold_up=max(baseline.threshold_up, before.threshold_up),
+            )
         self._baseline = baseline
         self._median = baseline.median
         self._scale_down, self._scale_up = baseline.scale_down, baseline.scale_up
@@ -282,6 +290,8 @@ class Detector:
     def _turn(self, was: Settling, slot: int) -> Change | None:
         """The series moves the other way before it has settled."""
         there, back = was.turned()
+        if was.has_overshot(there, back):
+            return None
         if was.was_spike(there, back):
             self._changes[-1] = replace(was.change, shape="spike", settled=True)
             learnt = self._learnt + list(self._pending) + was.after

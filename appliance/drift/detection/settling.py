@@ -89,6 +89,17 @@ class Settling:
         again = median(values(back))
         return len(there) < SPIKE and self._old.low <= again <= self._old.high
 
+    def has_overshot(self, there: list[Point], back: list[Point]) -> bool:
+        """Whether its first few slots only lay beyond the new level; then it goes on from there."""
+        again = median(values(back))
+        falling = self.change.direction == "down"
+        if len(there) >= SPIKE or not (
+            again < self._old.low if falling else again > self._old.high
+        ):
+            return False
+        self._level, self._back = shifted(self._old, back), 0.0
+        return True
+
     def level(self, there: list[Point]) -> Baseline:
         """The level that it had until it turned."""
         return shifted(self._old, there[-_STILL:])
