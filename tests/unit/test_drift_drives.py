@@ -1,0 +1,154 @@
+"""Drift of logical volumes, drives behind a controller, and plain disks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.drift import layout
+from appliance.drift.observation import (
+    Answer,
+    DiskNow,
+    FilesystemNow,
+    MappedNow,
+    Member,
+    MountThen,
+    Observation,
+    Seen,
+    VolumeThen,
+)
+from appliance.model import (
+    DiskKind,
+    Fact,
+    HardwareDrive,
+    Layout,
+    LogicalVolume,
+    VirtualDrive,
+    Volume,
+    VolumeGroup,
+)
+from appliance.model import Machine as MachineSeen
+from appliance.storage.probe.kernel import Mount
+from tests.unit.drift_machine import (
+    STORE,
+    UUID,
+    Machine,
+    codes,
+)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    made = Machine(tmp_path)
+    made.boot()
+    made.seen()
+    return made
+
+
+def only(facts: Sequence[Fact], code: str) -> Fact:
+    assert codes(facts) == [code]
+    return facts[0]
+
+
+def disk(number: int, *, kind: DiskKind = DiskKind.NETWORK) -> DiskNow:
+    return DiskNow(f"sd{number}", f"id{number}", f"S{number}", STORE, kind, f"8:{number}")
+
+
+def seen_on(volume: VolumeThen, disks: Sequence[DiskNow], **more: object) -> Observation:
+    mount = Mount("253:0", volume.mount, "ext4", "/dev/dm-0", "rw,nosuid,nodev,noatime", "rw", 40)
+    declared = Volume(volume.name, volume.mount, stripe=volume.stripe, filesystem="ext4")
+    observation = Observation(
+        "boot", 0.0, Layout((declared,)), MachineSeen(), (volume,), tuple(disks), mounts=(mount,),
+        mapped=(MappedNow("dm-0", "253:0", "LVM volume 'stripewright--data-data'"),),
+        seen=Seen(0.0, ()),
+    )  # fmt: skip
+    return replace(observation, **more)  # type: ignore[arg-type]
+
+
+LVM = VolumeThen(
+    "data", "lvm-stripe", "lvm-stripe", 262144,
+    tuple(Member(at, f"id{at}", f"S{at}", f"/dev/sd{at}") for at in (1, 2)),
+    "/dev/stripewright-data/data", "/mnt/data", "ext4", 262144, 524288, "gu", 0,
+    MountThen("ext4", "rw,nosuid,nodev,noatime", "rw", None), slot_count=2, filesystem_uuid="u",
+)  # fmt: skip
+
+
+def group(*segments: tuple[str, ...], stripe: int = 262144, name: str = "data") -> VolumeGroup:
+    made = LogicalVolume(name, f"/dev/x/{name}", 2**30, stripe, segments, active=True)
+    return VolumeGroup(f"stripewright-{name}", "gu", (), ("id1", "id2"), 2, 2**22, 0, (made,))
+
+
+def test_the_stripes_of_a_logical_volume() -> None:
+    then = (group(("id1", "id2")),)
+    disks = (disk(1), disk(2))
+    assert layout.judge(seen_on(LVM, disks, groups_then=then, seen=Seen(0.0, then))) == ()
+    assert layout.judge(seen_on(LVM, disks, groups_then=then, seen=None)) == ()
+    for now in (group(("id2", "id1")), group(("id1", "id2"), stripe=65536), group(("id1",))):
+        facts = layout.judge(seen_on(LVM, disks, groups_then=then, seen=Seen(0.0, (now,))))
+        found = only(facts, "LVM-SEGMENTS")
+        assert found.expected == "1 GiB in stripes of 256 KiB over S1 S2"
+
+
+def test_a_logical_volume_without_a_disk_or_not_active() -> None:
+    facts = layout.judge(seen_on(LVM, (disk(1),)))
+    assert only(facts, "MEMBER-MISSING").member == "S2"
+    assert only(layout.judge(seen_on(LVM, (disk(1), disk(2)), mapped=())), "ARRAY-MISSING")
+
+
+def test_the_geometry_of_ext4_is_roots_to_see() -> None:
+    filesystems = {"data": FilesystemNow("ext4", "u", 65536, 524288)}
+    facts = layout.judge(
+        seen_on(LVM, (disk(1), disk(2)), seen=Seen(0.0, (), filesystems=filesystems))
+    )
+    assert "sunit 64 KiB" in only(facts, "FS-GEOMETRY").observed
+
+
+def test_a_group_that_root_sees_and_nobody_declared() -> None:
+    theirs = replace(group(("id1",)), name="theirs", uuid="other")
+    observation = seen_on(LVM, (disk(1), disk(2)), built_then={}, seen=Seen(0.0, (theirs,)))
+    assert only(layout.judge(observation), "ARRAY-APPEARED").subject == "theirs"
+
+
+HARD = replace(
+    LVM, name="hard", stripe="hw-raid0", level="hw-raid0",
+    members=(Member(0, "id1", "S1", "/dev/sd1"),), slot_count=1, mount="", filesystem="none",
+)  # fmt: skip
+
+
+def test_a_drive_behind_a_controller() -> None:
+    virtual = VirtualDrive(0, 1, "sw-hard", "raid0", 262144, 2**30, "Optl", "", ("252:0", "252:1"))
+    drives = tuple(HardwareDrive(0, f"252:{at}", "m", f"D{at}", 2**30, "Onln") for at in (0, 1, 2))
+    other = replace(virtual, number=2, name="sw-other", state="OfLn", drives=("252:2",))
+    root = Seen(0.0, (), (*drives[:2], replace(drives[2], state="UBad")), (other, virtual))
+    assert layout.judge(seen_on(HARD, (disk(1),), seen=root)) == ()
+    bad = replace(
+        root,
+        hardware_drives=(drives[0], replace(drives[1], state="Failed")),
+        virtual_drives=(replace(virtual, state="OfLn"),),
+    )
+    assert layout.judge(seen_on(HARD, (disk(1),), seen=None)) == ()
+    found = only(layout.judge(seen_on(HARD, (disk(1),), seen=bad)), "HWRAID-STATE")
+    assert found.member == "D1"
+    assert "virtual drive OfLn; D1 is Failed" in found.observed
+
+
+def test_the_one_disk_of_a_plain_volume() -> None:
+    plain = replace(HARD, name="plain", stripe="single", level="")
+    assert only(layout.judge(seen_on(plain, ())), "MEMBER-MISSING").member == "S1"
+    assert layout.judge(seen_on(plain, (disk(1),))) == ()
+
+
+def test_a_filesystem_that_does_not_answer() -> None:
+    plain = replace(LVM, name="plain", stripe="single", level="", members=HARD.members)
+    mount = Mount("8:1", "/mnt/data", "ext4", "/dev/sd1", "rw,nosuid,nodev,noatime", "rw", 40)
+    observation = seen_on(plain, (disk(1),), mounts=(mount,), answers={"/mnt/data": Answer()})
+    assert only(layout.judge(observation), "FS-FAILED").observed == "it does not answer"
+    fine = replace(observation, answers={"/mnt/data": Answer(size_bytes=5)})
+    assert layout.judge(fine) == ()
+
+
+def test_the_uuid_of_the_fixture_is_the_volumes(machine: Machine) -> None:
+    assert machine.look().volumes[0].uuid == UUID

@@ -1,0 +1,161 @@
+"""Drift of mounts, filesystems and links: each kind is found, and one cause is one fact."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from appliance.drift import looking
+from appliance.model import (
+    Fact,
+)
+from tests.unit.drift_machine import (
+    LAYOUT,
+    ROOT_MOUNT,
+    XFS,
+    Machine,
+    codes,
+)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    made = Machine(tmp_path)
+    made.boot()
+    made.seen()
+    return made
+
+
+def only(facts: Sequence[Fact], code: str) -> Fact:
+    assert codes(facts) == [code]
+    return facts[0]
+
+
+def test_a_volume_that_was_unmounted(machine: Machine) -> None:
+    machine.mounts(ROOT_MOUNT)
+    missing = only(machine.layout_facts(), "MOUNT-MISSING")
+    assert missing.next_step == "systemctl start 'mnt-scratch.mount'"
+
+
+def test_another_filesystem_in_the_volumes_place(machine: Machine) -> None:
+    machine.mounts(ROOT_MOUNT, "41 22 8:1 / /mnt/scratch rw - ext4 /dev/sda1 rw")
+    assert only(machine.layout_facts(), "MOUNT-SOURCE").observed == "ext4 of /dev/sda1"
+
+
+@pytest.mark.parametrize(
+    "cover",
+    [
+        "60 40 0:60 / /mnt/scratch rw - tmpfs tmpfs rw",
+        "60 22 0:60 / /mnt rw - tmpfs tmpfs rw",
+        "60 40 9:127 /sub /mnt/scratch rw - xfs /tmpfs rw",
+    ],
+)
+def test_a_mount_on_top_of_the_volume(machine: Machine, cover: str) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line(), cover)
+    assert "tmpfs" in only(machine.layout_facts(), "MOUNT-COVERED").observed
+
+
+def test_what_is_below_the_mount_point_hides_nothing(machine: Machine) -> None:
+    below = "30 22 0:60 / /mnt rw - tmpfs tmpfs rw"
+    under = "31 30 0:61 / /mnt/scratch rw - tmpfs tmpfs rw"
+    ours = machine.line().replace("40 22", "40 31")
+    machine.mounts(ROOT_MOUNT, below, under, ours)
+    assert machine.layout_facts() == ()
+
+
+def test_options_that_were_changed_by_hand(machine: Machine) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line("rw,nosuid,nodev,relatime", XFS + ",discard"))
+    options = only(machine.layout_facts(), "MOUNT-OPTIONS")
+    assert options.evidence["lost"] == "noatime"
+    assert options.evidence["new"] == "discard,relatime"
+    assert options.next_step == "mount -o remount,noatime /mnt/scratch"
+    machine.boot(changed=())
+    assert codes(machine.layout_facts()) == ["MOUNT-OPTIONS"], "a later look does not accept it"
+
+
+def test_read_only_by_hand_is_an_option(machine: Machine) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line("ro,nosuid,nodev,noatime", XFS.replace("rw,", "ro,")))
+    assert only(machine.layout_facts(), "MOUNT-OPTIONS").evidence["new"] == "ro"
+
+
+def test_options_that_the_layout_declares_and_that_are_not_there(machine: Machine) -> None:
+    (machine.root / "layout.toml").write_text(LAYOUT + 'mount_options = ["discard"]\n')
+    assert only(machine.layout_facts(), "MOUNT-OPTIONS").evidence["lost"] == "discard"
+
+
+def test_a_mount_point_that_the_layout_has_changed(machine: Machine) -> None:
+    (machine.root / "layout.toml").write_text(LAYOUT.replace("/mnt/scratch", "/mnt/other"))
+    assert only(machine.layout_facts(), "MOUNT-MISSING").expected == "mounted at /mnt/other"
+
+
+@pytest.mark.parametrize("more", [XFS.replace("rw,", "ro,"), XFS + ",shutdown", "rw,emergency_ro"])
+def test_a_filesystem_that_stopped_because_of_errors(machine: Machine, more: str) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line(more=more))
+    assert "FS-FAILED" in codes(machine.layout_facts())
+    assert "MOUNT-OPTIONS" not in codes(machine.layout_facts()) or "emergency" in more
+
+
+def test_a_filesystem_that_answers_with_an_error(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EIO))
+    assert only(machine.layout_facts(), "FS-FAILED").observed == "it answers EIO"
+    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EACCES))
+    assert machine.layout_facts() == ()
+
+
+def test_a_filesystem_that_lies_otherwise(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line(more=XFS.replace("sunit=512", "sunit=128")))
+    assert "sunit 64 KiB" in only(machine.layout_facts(), "FS-GEOMETRY").observed
+    machine.mounts(ROOT_MOUNT, machine.line())
+    machine.seen(
+        filesystems={
+            "scratch": {
+                "kind": "xfs",
+                "uuid": "new",
+                "sunit_bytes": 262144,
+                "swidth_bytes": 1048576,
+            }
+        }
+    )
+    assert "xfs new" in only(machine.layout_facts(), "FS-GEOMETRY").observed
+
+
+def test_a_filesystem_of_another_size(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = machine.state()
+    state["surroundings"]["volumes"]["scratch"]["mount"]["size_bytes"] = 2**30
+    machine.write(state)
+    monkeypatch.setattr(looking, "_ask", lambda mount: (2**30, None))
+    assert machine.layout_facts() == ()
+    monkeypatch.setattr(looking, "_ask", lambda mount: (2**31, None))
+    assert "2 GiB" in only(machine.layout_facts(), "FS-GEOMETRY").observed
+
+
+def test_a_geometry_that_nobody_read_is_not_compared(machine: Machine) -> None:
+    state = machine.state()
+    state["volumes"][0] |= {"sunit_bytes": None, "swidth_bytes": None}
+    machine.write(state)
+    assert machine.layout_facts() == ()
+
+
+def test_a_link_that_is_gone_or_leads_elsewhere(machine: Machine) -> None:
+    link = machine.root / "dev/stripewright/scratch"
+    link.unlink()
+    assert "no such link" in only(machine.layout_facts(), "LINK-WRONG").observed
+    (machine.root / "dev/nvme0n1").touch()
+    link.symlink_to(machine.root / "dev/nvme0n1")
+    assert "259:0" in only(machine.layout_facts(), "LINK-WRONG").observed
+
+
+def test_what_disks_say_is_made_printable(machine: Machine) -> None:
+    machine.local_disk("nvme7n1", "259:70", "A\x1b[31m")
+    machine.put("md127/md/dev-nvme7n1/slot", "0")
+    machine.remove("md127/md/dev-nvme1n1")
+    swapped = next(one for one in machine.layout_facts() if one.code == "MEMBER-SWAPPED")
+    assert "\x1b" not in str(swapped.summary) + swapped.member + swapped.subject
+    assert r"\x1b[31m" in swapped.observed

@@ -1,0 +1,325 @@
+"""schedule.toml comes into effect: timers, requests of operators, what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from appliance import cli, paths
+from appliance.commands import planning, scheduling
+from appliance.commands.scheduling import Places, When
+from appliance.errors import OperatorError, UsageError
+from appliance.status import schedule_problem
+from appliance.storage.act import requests
+from appliance.system import journal, services
+from appliance.system.services import UnitState
+
+SMOKE = "stripewright-bench@smoke.timer"
+FULL = "stripewright-bench@full.timer"
+OTHER = "stripewright-bench@random-1m.timer"
+DRIFT = "stripewright-drift.timer"
+FOUR_HOURS = '[suite.smoke]\nevery = "4h"\njitter = "10min"\n'
+
+
+@dataclass
+class Manager:
+    """systemd as far as this asks of it: what was said to it, and what runs."""
+
+    said: list[str] = field(default_factory=list)
+    active: set[str] = field(default_factory=lambda: {SMOKE, FULL, DRIFT})
+
+    def start_unit(self, name: str) -> None:
+        if name not in self.active:
+            self.said.append(f"start {name}")
+            self.active.add(name)
+
+    def stop_unit(self, name: str) -> None:
+        self.said.append(f"stop {name}")
+        self.active.remove(name)
+
+    def restart_unit(self, name: str) -> None:
+        self.said.append(f"restart {name}")
+        self.active.add(name)
+
+    def reload_manager(self) -> None:
+        self.said.append("reload")
+
+    def unit_state(self, name: str) -> UnitState:
+        return UnitState(name, "active" if name in self.active else "inactive", "", "")
+
+    def heard(self) -> list[str]:
+        said, self.said = self.said, []
+        return said
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    units, spool = tmp_path / "units", tmp_path / "spool"
+    units.mkdir()
+    spool.mkdir()
+    return Places(
+        file=tmp_path / "etc/schedule.toml",
+        units=units,
+        state=tmp_path / "run/schedule.json",
+        lock=tmp_path / "run/lock",
+        spool=spool,
+    )
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[journal.Event, str]]:
+    found: list[tuple[journal.Event, str]] = []
+    monkeypatch.setattr(journal, "event", lambda what, said, **_: found.append((what, said)))
+    return found
+
+
+def declare(places: Places, text: str) -> None:
+    places.file.parent.mkdir(exist_ok=True)
+    places.file.write_text(text)
+
+
+def test_only_what_changed_is_restarted(
+    places: Places, told: list[tuple[journal.Event, str]]
+) -> None:
+    manager = Manager()
+    scheduling.bring_into_effect(places, manager)
+    assert manager.heard() == []
+    assert told == []
+    declare(places, FOUR_HOURS)
+    scheduling.bring_into_effect(places, manager)
+    assert manager.heard() == ["reload", f"restart {SMOKE}"]
+    assert [what for what, _ in told] == [journal.Event.SCHEDULE_SET]
+    assert "suite smoke: 00/4:00, up to 10 min later" in told[0][1]
+    drop_in = places.units / f"{SMOKE}.d/50-schedule.conf"
+    written = drop_in.stat().st_mtime_ns
+    scheduling.bring_into_effect(places, manager)
+    assert (manager.heard(), len(told)) == ([], 1)
+    assert drop_in.stat().st_mtime_ns == written
+    # A timer that somebody stopped runs again.
+    manager.active.remove(DRIFT)
+    scheduling.bring_into_effect(places, manager)
+    assert manager.heard() == [f"start {DRIFT}"]
+
+
+def test_what_is_no_longer_declared_is_taken_back(
+    places: Places, told: list[tuple[journal.Event, str]]
+) -> None:
+    manager = Manager()
+    strangers = places.units / f"{SMOKE}.d" / "10-mine.conf"
+    strangers.parent.mkdir()
+    strangers.write_text("[Timer]\n")
+    declare(places, FOUR_HOURS + '[suite.random-1m]\nat = "Mon 05:00"\n')
+    scheduling.bring_into_effect(places, manager)
+    assert manager.heard() == ["reload", f"restart {SMOKE}", f"restart {OTHER}"]
+    places.file.unlink()
+    scheduling.bring_into_effect(places, manager)
+    # The timer of a suite that has none of its own goes before the file without which it is none.
+    assert manager.heard() == [f"stop {OTHER}", "reload", f"restart {SMOKE}"]
+    assert [path for path in places.units.rglob("*") if path.is_file()] == [strangers]
+    assert not (places.units / f"{OTHER}.d").exists()
+
+
+def test_a_suite_that_is_off_is_stopped_and_comes_back(
+    places: Places, told: list[tuple[journal.Event, str]]
+) -> None:
+    manager = Manager()
+    declare(places, "[suite.full]\nenabled = false\n")
+    scheduling.bring_into_effect(places, manager)
+    assert manager.heard() == ["reload", f"stop {FULL}"]
+    declare(places, "[suite.full]\n")
+    scheduling.bring_into_effect(places, manager)
+    assert manager.heard() == ["reload", f"restart {FULL}"]
+
+
+def test_acceptance_that_becomes_required_begins_at_once(
+    places: Places, told: list[tuple[journal.Event, str]]
+) -> None:
+    manager = Manager()
+    declare(places, "[acceptance]\nrequired = true\n")
+    scheduling.bring_into_effect(places, manager)
+    assert manager.heard() == ["reload", "start stripewright-acceptance.service"]
+    scheduling.bring_into_effect(places, manager)
+    assert manager.heard() == []
+
+
+@pytest.fixture
+def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Manager:
+    """Root's side of it, in folders of the test."""
+    manager = Manager()
+    for name in ("start_unit", "stop_unit", "restart_unit", "reload_manager", "unit_state"):
+        monkeypatch.setattr(services, name, getattr(manager, name))
+    monkeypatch.setattr(scheduling, "_need_root", lambda: None)
+    monkeypatch.setattr(paths, "PLANS_DIR", tmp_path / "run/plans")
+    return manager
+
+
+def test_a_bad_file_leaves_all_as_it_was(
+    places: Places, root: Manager, told: list[tuple[journal.Event, str]]
+) -> None:
+    declare(places, FOUR_HOURS)
+    scheduling.apply(places)
+    root.heard()
+    before = (places.units / f"{SMOKE}.d/50-schedule.conf").read_text()
+    declare(places, '[suite.smoke]\nevery = "5h"\n')
+    with pytest.raises(UsageError, match=r"suite\.smoke\.every \(line 2\)"):
+        scheduling.apply(places)
+    assert root.heard() == []
+    assert (places.units / f"{SMOKE}.d/50-schedule.conf").read_text() == before
+    assert told[-1][0] is journal.Event.SCHEDULE_REFUSED
+    assert "'5h' is not allowed" in schedule_problem(places.state)
+    declare(places, FOUR_HOURS)
+    scheduling.apply(places)
+    assert schedule_problem(places.state) == ""
+
+
+def test_an_operators_request_is_installed(
+    places: Places, root: Manager, told: list[tuple[journal.Event, str]]
+) -> None:
+    name = requests.leave_bytes(places.spool, FOUR_HOURS.encode())
+    scheduling.schedule_request(name, places)
+    assert places.file.read_text() == FOUR_HOURS
+    assert root.heard() == ["reload", f"restart {SMOKE}"]
+    assert list(places.spool.iterdir()) == []
+    answer = planning.store().plan(name)
+    assert answer is not None
+    assert answer["error"] is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"[suite.smoke]\nevery = '5h'\n", "not allowed"),
+        (b"\xff", "not UTF-8"),
+        (b'{"erase":[],"layout":null,"remove":[]}', "not valid TOML"),
+        (b"#" * 70_000, "larger than 64 KiB"),
+    ],
+)
+def test_what_root_does_not_install(
+    places: Places,
+    root: Manager,
+    told: list[tuple[journal.Event, str]],
+    raw: bytes,
+    said: str,
+) -> None:
+    declare(places, FOUR_HOURS)
+    name = requests.leave_bytes(places.spool, raw)
+    scheduling.schedule_request(name, places)
+    assert places.file.read_text() == FOUR_HOURS
+    assert root.heard() == []
+    assert told[-1][0] is journal.Event.SCHEDULE_REFUSED
+    answer = planning.store().plan(name)
+    assert answer is not None
+    assert said in answer["error"]["message"]
+    # What is installed is still in effect: the refusal is for who asked.
+    assert schedule_problem(places.state) == ""
+
+
+def test_only_root_brings_it_into_effect(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduling.os, "geteuid", lambda: 1000)
+    for work in (scheduling.apply, lambda places: scheduling.schedule_request("0" * 64, places)):
+        with pytest.raises(OperatorError, match="only root"):
+            work(places)
+    assert not places.state.exists()
+
+
+def test_a_request_that_is_not_there(
+    places: Places, root: Manager, told: list[tuple[journal.Event, str]]
+) -> None:
+    scheduling.schedule_request("0" * 64, places)
+    scheduling.schedule_request("../../etc/passwd", places)
+    assert [what for what, _ in told] == [journal.Event.SCHEDULE_REFUSED] * 2
+    assert not places.file.exists()
+
+
+# ---------------------------------------------------------------------------------- operator
+
+
+@pytest.fixture
+def operator(
+    monkeypatch: pytest.MonkeyPatch, places: Places, root: Manager
+) -> list[tuple[str, str]]:
+    """An operator's side: the unit is started for real, as a call. Units and what they were
+    asked with.
+    """
+    asked: list[tuple[str, str]] = []
+
+    def start(unit: str) -> None:
+        name = unit.removeprefix("stripewright-schedule@").removesuffix(".service")
+        asked.append((unit, (places.spool / f"{name}.json").read_text()))
+        scheduling.schedule_request(name, places)
+
+    monkeypatch.setattr(services, "start_and_wait", start)
+    monkeypatch.setattr(services, "is_installed", lambda _: True)
+    monkeypatch.setattr(services, "systemd_is_running", lambda: False)
+    monkeypatch.setattr(scheduling.os, "geteuid", lambda: 1000)
+    return asked
+
+
+def test_an_operator_changes_a_suite(
+    places: Places,
+    operator: list[tuple[str, str]],
+    told: list[tuple[journal.Event, str]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    declare(places, '[drift]\nevery = "9min"\n')
+    when = When(every="4h", jitter="10min")
+    assert scheduling.change("smoke", file=None, when=when, as_json=False, places=places) == 0
+    assert operator[0][1] == '[drift]\nevery = "9min"\n\n' + FOUR_HOURS
+    said = capsys.readouterr().out
+    assert re.search(r"suite smoke +00/4:00, up to 10 min later +schedule\.toml", said), said
+    assert re.search(r"drift +every 9 min +schedule\.toml", said)
+    scheduling.change("smoke", file=None, when=When(state="default"), as_json=True, places=places)
+    rows = {row["what"]: row["from"] for row in json.loads(capsys.readouterr().out)["schedule"]}
+    assert (rows["suite smoke"], rows["drift"]) == ("built in", "schedule.toml")
+
+
+def test_a_slip_of_the_pen_goes_nowhere(
+    places: Places, operator: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("[suite.smoke]\nevery = 'x'\n")
+    with pytest.raises(UsageError):
+        scheduling.change("", file=file, when=When(), as_json=False, places=places)
+    for suite, named, when in (
+        ("", None, When()),
+        ("smoke", None, When()),
+        ("smoke", file, When()),
+        ("", file, When(every="4h")),
+        ("smoke", None, When(jitter="1min", state="default")),
+        ("smoke", None, When(every='4h"\nx = "')),
+        ("no-suite", None, When(every="4h")),
+    ):
+        with pytest.raises(UsageError):
+            scheduling.change(suite, file=named, when=when, as_json=False, places=places)
+    assert operator == []
+
+
+def test_without_the_appliance_there_is_nothing_to_set(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "is_installed", lambda _: False)
+    with pytest.raises(OperatorError, match="nothing to be scheduled here"):
+        scheduling.change("smoke", file=None, when=When("4h"), as_json=False, places=places)
+
+
+def test_the_words_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(scheduling, "show", lambda **given: asked.append(given) or 0)
+    monkeypatch.setattr(
+        scheduling, "change", lambda suite, **given: asked.append((suite, given)) or 0
+    )
+    assert cli.main(["schedule", "show", "--json"]) == 0
+    assert cli.main(["schedule", "set", "smoke", "--at", "Sun 02:00", "--jitter", "1h"]) == 0
+    assert cli.main(["schedule", "set", "--file", "x.toml"]) == 0
+    assert cli.main(["schedule", "set", "full", "--off"]) == 0
+    assert asked == [
+        {"as_json": True},
+        ("smoke", {"file": None, "when": When("", "Sun 02:00", "1h"), "as_json": False}),
+        ("", {"file": Path("x.toml"), "when": When(), "as_json": False}),
+        ("full", {"file": None, "when": When(state="off"), "as_json": False}),
+    ]
+    assert cli.main(["schedule"]) == 2
