@@ -35,7 +35,7 @@ unit: $(VENV)/ready
 drift: $(VENV)/ready ## The drift detector on seeded series: false alarms, delay, dating
 	$(PYTHON) -m pytest -q -n 2 tests/drift
 
-peers: $(PEERS)/ready ## The drift detector beside other people's, on the same series (some 20 minutes)
+peers: $(PEERS)/ready ## The drift detector beside other people's, on the same series (some ten minutes)
 	$(PEERS)/bin/python -m tests.drift.peers --json $(CACHE)/peers.json
 
 fio: $(VENV)/ready ## Real fio on temporary files
