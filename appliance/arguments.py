@@ -95,7 +95,10 @@ def parser() -> argparse.ArgumentParser:
     )
     subject = report.add_mutually_exclusive_group()
     subject.add_argument(
-        "--run", type=_run_id, metavar="ID", help="this run (default: the latest with results)"
+        "--run",
+        type=_run_id,
+        metavar="ID",
+        help="this run (default: the latest of a suite with results)",
     )
     subject.add_argument(
         "--import", type=_run_id, metavar="ID", dest="import_id", help="this imported file"

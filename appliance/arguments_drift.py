@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from appliance import paths
+
 AddOption = Callable[[argparse.ArgumentParser], None]
 ACTIONS = ("check", "list", "show", "ack", "approve", "confirm", "accept", "replay")
 
@@ -20,8 +22,11 @@ def add(
     """Add the actions to the command ``drift``."""
     actions = drift.add_subparsers(title="actions", metavar="ACTION", parser_class=parser_class)
 
-    def action(name: str, summary: str, *, db: bool = True) -> argparse.ArgumentParser:
-        sub = actions.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+    def action(
+        name: str, summary: str, more: str = "", *, db: bool = True
+    ) -> argparse.ArgumentParser:
+        words = f"{summary[0].upper()}{summary[1:]}. {more}".strip()
+        sub = actions.add_parser(name, help=summary, description=words)
         sub.set_defaults(does=f"drift {name}")
         add_json(sub)
         if db:
@@ -41,13 +46,45 @@ def add(
         sub = action(name, summary)
         sub.add_argument("id", type=_finding_id, metavar="ID")
         sub.add_argument("--note", default="", metavar="TEXT", help="kept with the finding")
-    action("confirm", "repeat what is suspect, beside a job that touches no disk")
-    action("accept", "judge the first run on these disks by what is published for them")
-    replay = action("replay", "run the detector over a series from a file", db=False)
-    replay.add_argument("file", type=Path, metavar="FILE.csv", help="columns slot,value[,epoch]")
-    replay.add_argument(
-        "--better", choices=("higher", "lower"), default="higher", help="which way is good"
+    action(
+        "confirm",
+        "repeat what is suspect, beside a job that touches no disk",
+        "It takes minutes: each suspect job runs five times, for as long as in its suite (30 s in "
+        "smoke), at most three of them in one call, and their files are laid out before. It writes "
+        f"where the suspect run did, in {paths.BENCH_DIR_NAME} of that directory or volume, and "
+        "removes its files. It is skipped while something else uses the disks.",
     )
+    action(
+        "accept",
+        "judge the latest smoke run on these disks by what is published for them",
+        "If there is none since the disks last changed, the suite is run first: about three "
+        f"minutes in {paths.BENCH_DIR_NAME} of the first mounted volume. Exit status 5 if a disk "
+        "is behind the others, or the stripe behind what is published.",
+    )
+    replay = action(
+        "replay",
+        "run the detector over a series from a file",
+        "The file is CSV, separated by commas. Its first line names the columns: slot (whole "
+        "numbers that ascend) and value (empty: no measurement in this slot), and epoch where what "
+        "was normal begins anew; others are ignored. No history is read or written.",
+        db=False,
+    )
+    replay.add_argument(
+        "file", type=_series, metavar="FILE.csv", help="the file; - is standard input"
+    )
+    replay.add_argument(
+        "--better",
+        choices=("higher", "lower"),
+        default="higher",
+        help="which way is good: higher (IOPS, the default) or lower (latency). Changes both ways "
+        "are told; this only says which are for the worse",
+    )
+
+
+def _series(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty; name a CSV file, or - for stdin")
+    return Path(text)
 
 
 def _finding_id(text: str) -> int:

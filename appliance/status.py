@@ -26,6 +26,7 @@ from appliance.model import Disk, EpochRecord, JobResult, Machine, RunRecord, Ru
 from appliance.storage import tuning
 from appliance.storage.act import initialise
 from appliance.storage.document import inventory_from_json
+from appliance.storage.probe.kernel import Kernel
 from appliance.storage.tuning import Setting
 from appliance.system import services
 
@@ -368,19 +369,16 @@ def _mounted_words(volume: VolumeStatus, expected_disks: int | None) -> str:
 def _runs(
     reader: queries.Reader,
 ) -> tuple[RunRecord | None, RunRecord | None, tuple[JobResult, ...]]:
-    running = last = None
-    for run in reader.runs(limit=5):
-        if run.state is RunState.RUNNING:
-            running = running or run
-        elif last is None:
-            last = run
+    """What runs now, whatever it is; the last run of a suite, which no repeat of a suspect is."""
+    running = next((run for run in reader.runs(limit=5) if run.state is RunState.RUNNING), None)
+    of_suites = reader.runs(limit=5, repeats=False)
+    last = next((run for run in of_suites if run.state is not RunState.RUNNING), None)
     return running, last, () if last is None else reader.results(last.id)
 
 
 def _somebody_is_at_work(state: dict[str, Any] | None) -> bool:
     """Whether whoever wrote ``waiting`` or ``applying`` is still there to finish it."""
-    pid = (state or {}).get("pid")
-    return isinstance(pid, int) and pid > 0 and Path(f"/proc/{pid}").exists()
+    return Kernel().has_process((state or {}).get("pid"))
 
 
 def _next_run() -> float | None:

@@ -24,8 +24,8 @@ _VERDICTS = {
 def confirm(db: Path, *, as_json: bool) -> int:
     """Repeat the suspects of ``db`` and print what came of it.
 
-    0 also where they have to wait (foreign load, another run): the next check asks again. 1 if
-    the runs were stopped.
+    0 also where they have to wait (foreign load, another run): a later check asks again. 1 if
+    the runs were stopped, or one failed.
     """
     from appliance.drift import check, judging, repeating
 
@@ -53,7 +53,7 @@ def confirm(db: Path, *, as_json: bool) -> int:
             _print(f"{fact.code} {fact.subject} waits: {why}")
         if not found.made and not found.waits:
             print("nothing is suspect")
-    return EXIT_FAILED if found.stopped else EXIT_OK
+    return EXIT_FAILED if found.stopped or found.failed else EXIT_OK
 
 
 def accept(db: Path, *, as_json: bool) -> int:

@@ -15,7 +15,14 @@ from appliance.drift.document import finding_to_json, next_step
 from appliance.drift.spool import Action, Word
 from appliance.errors import EXIT_DRIFT, EXIT_OK, OperatorError
 from appliance.history import drift_exports, queries
-from appliance.model.drift import Area, DriftSeverity, DriftState, FindingRecord
+from appliance.model.drift import (
+    Area,
+    DriftSeverity,
+    DriftState,
+    FindingRecord,
+    Transition,
+    by_gravity,
+)
 from appliance.system import services
 
 # A check waits for whoever writes the history.
@@ -124,7 +131,8 @@ def show(db: Path, finding_id: int, *, as_json: bool) -> int:
         who = f" by {one.who}" if one.who else ""
         note = f": {one.note}" if one.note else ""
         _print_lines(f"{text.moment(one.at)} {one.kind}{who}{note}")
-    print(f"\nmore: docs/drift.md, {fact.code}")
+    if fact.code in CODES:
+        print(f"\nmore: journalctl -x -t stripewright STRIPEWRIGHT_DRIFT_CODE={fact.code}")
     return EXIT_OK
 
 
@@ -138,7 +146,7 @@ def say(db: Path, finding_id: int, action: Action, *, note: str, as_json: bool) 
     if action is Action.APPROVE:
         from appliance.drift.words import baseline_of
 
-        wanted: lifecycle.Transition | None = lifecycle.approve(record, who=who, note=note)
+        wanted: Transition | None = lifecycle.approve(record, who=who, note=note)
         baseline_of(record)
     else:
         wanted = lifecycle.acknowledge(record, who=who, note=note)
@@ -213,7 +221,7 @@ def _user() -> str:
 
 
 def _order(record: FindingRecord) -> tuple[object, ...]:
-    return (record.state is DriftState.CLOSED, *lifecycle.by_gravity(record))
+    return (record.state is DriftState.CLOSED, *by_gravity(record))
 
 
 def _print_finding(record: FindingRecord) -> None:

@@ -60,7 +60,7 @@ def _document(found: replaying.Replay, better: str) -> dict[str, object]:
                 "change_slot": change.change_slot,
                 "alarm_slot": change.alarm_slot,
                 "direction": change.direction,
-                "effect_pct": None if change.effect_pct is None else round(change.effect_pct, 3),
+                "effect_pct": None if change.percent is None else round(change.percent, 3),
                 "worse": _is_worse(change, better),
                 "shape": change.shape,
                 "provisional": change.provisional,
@@ -133,7 +133,7 @@ def _as_text(found: replaying.Replay, better: str) -> str:
 
 
 def _row(change: Change, better: str) -> tuple[str, str, str, str, str]:
-    size = "" if change.effect_pct is None else f" {change.effect_pct:+.1f} %"
+    size = "" if change.percent is None else f" {change.percent:+.1f} %"
     epoch = f", epoch {text.printable(change.epoch)}" if change.epoch else ""
     return (
         str(change.change_slot),

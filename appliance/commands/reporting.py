@@ -25,7 +25,7 @@ _EARLIER = 120
 def report(
     db: Path, *, output: Path, run_id: int | None, import_id: int | None, as_json: bool
 ) -> int:
-    """Write the report of a run (the latest that measured something) or of an import."""
+    """Write the report of a run (the latest of a suite that measured something) or of an import."""
     form = _FORMS.get(output.suffix.lower())
     if form is None:
         raise UsageError(
@@ -71,10 +71,16 @@ def _of_import(reader: queries.Reader, import_id: int) -> ReportDocument:
 
 
 def _latest(reader: queries.Reader) -> RunRecord:
-    """The latest run that measured something; else the latest, to tell why it did not."""
-    runs = reader.runs(limit=50)
+    """The latest run of a suite that measured something; else the latest, to tell why it did not.
+
+    A repeat of a suspect is not meant by a report of the machine: it has to be named.
+    """
+    runs = reader.runs(limit=50, repeats=False)
     if not runs:
-        raise OperatorError("there are no runs yet", "start one: stripewright bench run smoke")
+        raise OperatorError(
+            "there are no runs of a suite yet",
+            "start one: stripewright bench run smoke (off the appliance with --target DIR)",
+        )
     measured = reader.summaries(run.id for run in runs if run.state is not RunState.RUNNING)
     return next((run for run in runs if measured.get(run.id)), runs[0])
 

@@ -17,6 +17,8 @@ from appliance.text import size
 # member; the rest of the array goes on with I/O.
 _RUNS = frozenset({"clean", "active", "active-idle", "write-pending", "read-auto"})
 _RESTS = frozenset({"", "clear", "inactive"})
+# "No resync can happen, no superblocks get written": all is there, and writes fail.
+_READS_ONLY = "readonly"
 
 
 def judge(seen: Observation, volume: VolumeThen) -> Stripe:
@@ -70,7 +72,8 @@ def _state(volume: VolumeThen, array: ArrayNow) -> list[Fact]:
     lacking = _lacking(volume, array)
     names = ", ".join(one.name for one in lacking)
     member = lacking[0].name if len(lacking) == 1 else ""
-    if array.state not in _RUNS:
+    facts = _read_only(volume, array) if array.state == _READS_ONLY else []
+    if array.state not in _RUNS and not facts:
         what = f"array {array.kernel_name} is {array.state}"
         lost = f"; lost: {names}" if names else ""
         return [
@@ -81,17 +84,19 @@ def _state(volume: VolumeThen, array: ArrayNow) -> list[Fact]:
                 expected="array_state clean or active",
                 observed=f"array_state {array.state}",
                 identity=f"{array.uuid} {array.state}",
-                next_step=f"fuser -vm {volume.mount or volume.device}; {PLAN}",
+                next_step=f"stop what uses {volume.mount or volume.device}; journalctl -k -b;"
+                f" {PLAN}",
                 volume=volume.name,
                 member=member,
                 evidence={"array": array.kernel_name, "array_state": array.state, "lost": names},
             )
         ]
     if array.degraded == 0:
-        return []
+        return facts
     count = f"{array.degraded} of {array.slot_count} members"
     doing = f" ({array.sync})" if array.sync else ""
     return [
+        *facts,
         fact(
             "ARRAY-DEGRADED",
             volume.name,
@@ -109,6 +114,24 @@ def _state(volume: VolumeThen, array: ArrayNow) -> list[Fact]:
                 "lost": names,
                 "sync": array.sync,
             },
+        ),
+    ]
+
+
+def _read_only(volume: VolumeThen, array: ArrayNow) -> list[Fact]:
+    return [
+        fact(
+            "ARRAY-READONLY",
+            volume.name,
+            f"volume {volume.name}: array {array.kernel_name} is readonly: it can be read,"
+            " writes to it fail",
+            expected="array_state clean or active",
+            observed=f"array_state {array.state}",
+            identity=f"{array.uuid} {array.state}",
+            next_step="cat /proc/mdstat; journalctl -k -b; if somebody has set it so, as root:"
+            f" mdadm --readwrite /dev/{array.kernel_name}",
+            volume=volume.name,
+            evidence={"array": array.kernel_name, "array_state": array.state},
         )
     ]
 
@@ -130,7 +153,7 @@ def _members(seen: Observation, volume: VolumeThen, array: ArrayNow) -> list[Fac
     taken = {one.slot for one in array.slots if one.disk is not None}
     if array.slot_count != volume.slot_count:
         taken = set()
-    unnoticed = array.state in _RUNS and not array.degraded
+    unnoticed = array.state in {*_RUNS, _READS_ONLY} and not array.degraded
     return [
         gone(volume, member, unnoticed=unnoticed)
         for member in volume.members
@@ -210,7 +233,8 @@ def _order(seen: Observation, volume: VolumeThen, array: ArrayNow) -> list[Fact]
                 f"slot {member.slot} of volume {volume.name} holds disk {name}, not {member.name}",
                 expected=f"disk {member.name} in slot {member.slot}",
                 observed=f"disk {name} ({disk.kernel_name}) in slot {member.slot}",
-                next_step=f"mdadm --detail /dev/{array.kernel_name}; {PLAN}",
+                next_step=f"cat /proc/mdstat; {PLAN}; as root: mdadm --detail"
+                f" /dev/{array.kernel_name}",
                 volume=volume.name,
                 member=name,
                 evidence={"slot": member.slot, "was": member.name, "is": name},
@@ -226,7 +250,8 @@ def _order(seen: Observation, volume: VolumeThen, array: ArrayNow) -> list[Fact]
                 f"the members of volume {volume.name} are in another order: {now}",
                 expected=before,
                 observed=now,
-                next_step=f"mdadm --detail /dev/{array.kernel_name}; {PLAN}",
+                next_step=f"cat /proc/mdstat; {PLAN}; as root: mdadm --detail"
+                f" /dev/{array.kernel_name}",
                 volume=volume.name,
                 evidence={"array": array.kernel_name},
             )

@@ -167,10 +167,13 @@ def _cpu(around: Around) -> Cause | None:
     if not before or not after or busy < _CPU_FULL or after / before < 1 + _CPU_COST:
         return None
     limit = ", and that is the limit" if worker >= cpu.MAX_WORKER_PERCENT else ""
+    full = [f"its workers are {worker:.0f} % busy{limit}"] if worker >= _CPU_FULL else []
+    if host_after is not None and host_after >= _CPU_FULL:
+        full.append(f"the machine's processors are {host_after:.0f} % busy during the job")
     return Cause(
         "cpu",
         f"the processors are slower: an I/O costs fio {after / 1000:.2f} µs of processor time, "
-        f"{before / 1000:.2f} µs before; its workers are {worker:.0f} % busy{limit}",
+        f"{before / 1000:.2f} µs before; {'; '.join(full)}",
     )
 
 

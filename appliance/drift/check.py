@@ -6,11 +6,11 @@ What is seen comes from :mod:`appliance.drift.gathering`, what becomes of it is 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +18,22 @@ from appliance import paths
 from appliance.drift import gathering, lifecycle, memory, spool, telling
 from appliance.drift.codes import CODES
 from appliance.drift.gathering import Gathered
-from appliance.drift.lifecycle import Kind, Scope, Transition
+from appliance.drift.lifecycle import Scope
 from appliance.errors import OperatorError
 from appliance.model.confirmations import Confirmation, Verdict
-from appliance.model.drift import Area, DriftSeverity, DriftState, Fact, FindingRecord
+from appliance.model.drift import (
+    Area,
+    DriftSeverity,
+    DriftState,
+    Fact,
+    FindingRecord,
+    Kind,
+    Transition,
+    by_gravity,
+)
+
+# In what the check remembers to have told: a defect that kept it from judging performance.
+_DEFECT = "defect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +66,7 @@ def check(db: Path, *, now: float | None = None) -> Outcome:
     seen = gathering.gather(db, remembered, now=now)
 
     def decide(records: tuple[FindingRecord, ...]) -> tuple[Transition, ...]:
-        moved = lifecycle.step(records, seen.facts, seen.scope, now=now)
+        moved = lifecycle.step(records, seen.facts, seen.scope, now=now, boot_id=seen.boot_id)
         return tuple(_with_reason(one, seen.confirmations) for one in moved)
 
     transitions = decide(seen.records)
@@ -66,13 +78,19 @@ def check(db: Path, *, now: float | None = None) -> Outcome:
             problem = f"nothing was kept: {error.message}; {error.hint}"
             findings = _as_if_kept(seen.records, transitions, now)
     if seen.is_own:
-        _remember(remembered, seen, transitions if problem else (), now=now)
-        _ask_for_repeats(db, seen, findings, now=now)
+        asked_at = remembered.asked_at
+        if _wants_repeats(seen, findings, asked_at=asked_at, now=now) and _ask_for_repeats():
+            asked_at = now
+        untold = transitions if problem else ()
+        _remember(remembered, seen, untold, asked_at=asked_at, now=now)
     here = [one for one in findings if one.state is not DriftState.CLOSED]
     return Outcome(
         at=now,
-        findings=tuple(sorted(here, key=lifecycle.by_gravity)),
-        not_judged=seen.not_judged,
+        findings=tuple(sorted(here, key=by_gravity)),
+        not_judged={
+            **seen.not_judged,
+            **({Area.PERFORMANCE: seen.unlearned} if seen.unlearned else {}),
+        },
         notes=tuple(note for note in (*seen.notes, deaf, problem) if note),
     )
 
@@ -137,7 +155,7 @@ def _keep(
 
 def _with_reason(one: Transition, confirmations: Sequence[Confirmation]) -> Transition:
     """A suspect that repeated runs did not show is closed with their words."""
-    if one.kind is not Kind.CLOSED or one.fact.state is not DriftState.SUSPECT:
+    if one.kind is not Kind.CLOSED or one.fact.state is DriftState.CONFIRMED:
         return one
     said = [
         confirmation.words
@@ -164,7 +182,12 @@ def _as_if_kept(
 
 
 def _remember(
-    before: memory.Memory, seen: Gathered, untold: Sequence[Transition], *, now: float
+    before: memory.Memory,
+    seen: Gathered,
+    untold: Sequence[Transition],
+    *,
+    asked_at: float,
+    now: float,
 ) -> None:
     """That there was a check; and tell what no history keeps, each fact once a day.
 
@@ -176,27 +199,50 @@ def _remember(
     # What was judged and not kept is judged again.
     judged = "" if untold else seen.judged or before.judged
     judged_at = now if seen.judged else before.judged_at
-    if memory.save(paths.DRIFT_RUN_DIR, memory.Memory(now, judged, judged_at, told)):
+    tell_defect = bool(seen.defect) and _DEFECT not in told
+    if tell_defect:
+        told[_DEFECT] = now
+    if memory.save(paths.DRIFT_RUN_DIR, memory.Memory(now, judged, judged_at, told, asked_at)):
         for one in news:
             telling.tell(None, one)
+        if tell_defect:
+            # The unit has its stderr in the journal.
+            print(seen.defect, file=sys.stderr, flush=True)
 
 
 def _told_key(one: Transition) -> str:
     return "\n".join((*lifecycle.key(one.fact), one.state.value))
 
 
-def _ask_for_repeats(
-    db: Path, seen: Gathered, findings: Sequence[FindingRecord], *, now: float
-) -> None:
-    """Ask for repeated runs of what is suspect, unless the stripe itself is in trouble."""
-    suspects = [one.fact for one in findings if one.state is DriftState.SUSPECT]
-    if not suspects or db.absolute() != paths.HISTORY_DB or any(map(_is_broken, findings)):
-        return
+def _wants_repeats(
+    seen: Gathered, findings: Sequence[FindingRecord], *, asked_at: float, now: float
+) -> bool:
+    """Whether what is suspect is to be repeated now; not while the stripe itself is in trouble."""
+    unsure = {DriftState.SUSPECT, DriftState.OPEN}
+    suspects = [one.fact for one in findings if one.state in unsure]
+    if not suspects or any(map(_is_broken, findings)):
+        return False
     from appliance.drift import confirmation
 
-    if confirmation.waiting(suspects, seen.confirmations, last_tried=seen.last_tried_at, now=now):
-        with contextlib.suppress(OSError):
-            os.close(os.open(paths.CONFIRM_WANTED, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+    # Repeats that are refused before they are a run leave nothing in the history, and start the
+    # next check all the same: having asked counts like a run.
+    tried = _latest((seen.last_tried_at, asked_at), now)
+    return bool(confirmation.waiting(suspects, seen.confirmations, last_tried=tried, now=now))
+
+
+def _latest(moments: Iterable[float | None], now: float) -> float | None:
+    """What lies ahead, because the clock was put back, hides nothing."""
+    return max((at for at in moments if at is not None and at <= now), default=None)
+
+
+def _ask_for_repeats() -> bool:
+    """Ask for repeated runs; whether that was possible, and had not been done already."""
+    flags = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY | os.O_CLOEXEC
+    try:
+        os.close(os.open(paths.CONFIRM_WANTED, flags, 0o644))
+    except OSError:
+        return False
+    return True
 
 
 def _is_broken(record: FindingRecord) -> bool:

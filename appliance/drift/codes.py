@@ -34,6 +34,7 @@ CODES: Mapping[str, Code] = {
         {
             "ARRAY-BROKEN": (_C, "the array has lost a member and fails I/O"),
             "ARRAY-DEGRADED": (_C, "a mirrored array runs without a member"),
+            "ARRAY-READONLY": (_W, "the array takes no writes"),
             "ARRAY-MISSING": (_C, "a volume that was up is gone"),
             "ARRAY-APPEARED": (_W, "an array or group that nobody declared"),
             "STRIPE-LEVEL": (_C, "the array has another level"),

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from appliance import text
+from appliance.drift import lifecycle
 from appliance.drift.detection.baseline import DEAD_BAND
-from appliance.model import Confirmation, DriftState, Fact, Verdict
+from appliance.model import Confirmation, DriftState, Fact, FindingRecord, Verdict
 
 REPEATS = 5
 # Of five: one odd value neither makes a change nor hides one.
@@ -28,6 +30,12 @@ MAX_TRIES = 3
 _RETRY_SECONDS = 6 * 3600.0
 # A run that was skipped (foreign load) tells nothing: later again, but not at each check.
 _PAUSE_SECONDS = 1800.0
+# So long a suspect waits for an answer; then a person is called without one.
+PATIENCE_SECONDS = 3 * 86_400.0
+# After a boot the repeats, which wait for nobody but other load, get their chance first.
+_CHANCE_SECONDS = 6 * 3600.0
+# In the evidence of an alarm without an answer: why there is none.
+UNCONFIRMED = "unconfirmed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,25 +127,110 @@ def waiting(
 
     ``last_tried`` is when the last run of suite ``confirm`` began, however it ended, ``now``
     the present; both are seconds since the epoch. A clock that was put back delays nothing.
+    One that is told without an answer may still get one.
     """
     suspects = [
         fact
         for fact in facts
-        if fact.state is DriftState.SUSPECT and "by_hand" not in fact.evidence
+        if (fact.state is DriftState.SUSPECT or _is_unconfirmed(fact))
+        and "by_hand" not in fact.evidence
     ]
     if not suspects or (last_tried is not None and 0 <= now - last_tried < _PAUSE_SECONDS):
         return ()
-    tried: dict[tuple[str, str, str], list[float]] = {}
-    for one in confirmations:
-        of = (one.code, one.subject, one.identity)
-        # What is suspect again after it was not repeated begins anew.
-        tried[of] = [] if one.verdict is Verdict.NOT_REPEATED else [*tried.get(of, []), one.at]
+    confirmations = tuple(confirmations)
     wanted = []
     for fact in suspects:
-        times = tried.get((fact.code, fact.subject, fact.identity), [])
+        times = [one.at for one in answers(fact, confirmations)[1]]
         if len(times) < MAX_TRIES and not any(0 <= now - at < _RETRY_SECONDS for at in times):
             wanted.append(fact)
     return tuple(wanted)
+
+
+def answers(
+    fact: Fact, confirmations: Iterable[Confirmation]
+) -> tuple[Confirmation | None, list[Confirmation]]:
+    """What repeats said of ``fact``: the last that denied it, and all since.
+
+    What is suspect again after it was not repeated begins anew.
+    """
+    denial: Confirmation | None = None
+    since: list[Confirmation] = []
+    for one in confirmations:
+        if (one.code, one.subject, one.identity) != lifecycle.key(fact):
+            continue
+        if one.verdict is Verdict.NOT_REPEATED:
+            denial, since = one, []
+        else:
+            since.append(one)
+    return denial, since
+
+
+def unanswered(
+    fact: Fact,
+    confirmations: Iterable[Confirmation],
+    records: Iterable[FindingRecord],
+    *,
+    now: float,
+    up_since: float | None,
+) -> str:
+    """Why a suspect is told without a clear answer; empty while one is waited for.
+
+    Either it was repeated :data:`MAX_TRIES` times, or it has been suspect for
+    :data:`PATIENCE_SECONDS`. What was told so stays told. ``now`` and ``up_since`` (the boot)
+    are seconds since the epoch; without ``up_since`` nobody knows whether it could be repeated.
+    """
+    if "by_hand" in fact.evidence:
+        return ""
+    denial, tries = answers(fact, confirmations)
+    if len(tries) >= MAX_TRIES:
+        return f"{len(tries)} times repeated without a clear answer"
+    of = lifecycle.key(lifecycle.cleaned(fact))
+    for record in records:
+        if record.state is DriftState.CLOSED or lifecycle.key(record.fact) != of:
+            continue
+        if record.fact.state is DriftState.CONFIRMED:
+            # By an answer that is no longer among those that are read.
+            return ""
+        since = max(record.opened_at, denial.at if denial else 0.0)
+        had_chance = up_since is not None and now - up_since >= _CHANCE_SECONDS
+        if _is_unconfirmed(record.fact) or (had_chance and now - since >= PATIENCE_SECONDS):
+            what = "repeated without a clear answer" if tries else "could not be repeated"
+            return f"suspect since {text.moment(since)}, {what}"
+    return ""
+
+
+def identity(
+    fact: Fact,
+    confirmations: Iterable[Confirmation],
+    records: Iterable[FindingRecord],
+    *,
+    now: float,
+) -> str:
+    """The identity of a ``fact`` that a rule tells, whose own is the same all the epoch long.
+
+    An answer is about what was there when it was given. Once that was closed for a day, what the
+    rule sees is another finding, named after the repeats of the one before: no old answer
+    confirms it, and it is repeated anew. Within the day it is the same (:mod:`.lifecycle`).
+    """
+    confirmations = tuple(confirmations)
+    closed = {
+        lifecycle.key(one.fact): one.closed_at
+        for one in records
+        if one.closed_at is not None and abs(now - one.closed_at) >= lifecycle.DAY_SECONDS
+    }
+    here = fact
+    # Each round is one answer further; a file from elsewhere may name them in a circle.
+    for _ in confirmations:
+        _, since = answers(here, confirmations)
+        over = closed.get(lifecycle.key(lifecycle.cleaned(here)))
+        if not since or over is None or over <= since[-1].at:
+            break
+        here = replace(fact, identity=f"{fact.identity}, again after run {since[-1].run_id}")
+    return here.identity
+
+
+def _is_unconfirmed(fact: Fact) -> bool:
+    return fact.state is DriftState.OPEN and UNCONFIRMED in fact.evidence
 
 
 def _control_effect(before: Sequence[float], now: Sequence[float]) -> float | None:

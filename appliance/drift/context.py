@@ -12,6 +12,7 @@ from appliance.model import (
     Confirmation,
     Detail,
     DriftSeverity,
+    FindingRecord,
     Happening,
     JobResult,
     SeriesKey,
@@ -31,7 +32,8 @@ Evidence = dict[str, str | int | float]
 class Known:
     """What was read besides the slots. ``details`` by run; ``bins`` gives the histogram of one
     slot; ``happenings`` the events between two moments. ``gaps`` is how many seconds the schedule
-    leaves between two runs of a suite, ``None`` where it runs none.
+    leaves between two runs of a suite, ``None`` where it runs none. ``records`` are the findings
+    so far, closed ones too.
     """
 
     confirmations: Sequence[Confirmation] = ()
@@ -39,6 +41,7 @@ class Known:
     bins: Callable[[SeriesKey, int], Bins] = lambda _, __: {}
     happenings: Callable[[float, float], Sequence[Happening]] = lambda _, __: ()
     gaps: Mapping[str, float | None] = field(default_factory=dict)
+    records: Sequence[FindingRecord] = ()
 
 
 def before(one: Survey, change: Standing) -> tuple[Slot, ...]:

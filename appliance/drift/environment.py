@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from appliance import paths
 from appliance.drift import health
 from appliance.drift.facts import fact
 from appliance.drift.observation import Observation
@@ -44,7 +45,7 @@ _DISKS = {
     names.IO_TIMEOUT: _OfDisks("ENV-IO-TIMEOUT", "I/O timeout", " ms", "queue/io_timeout"),
     names.FIRMWARE: _OfDisks("ENV-FIRMWARE", "firmware", "", ""),
 }
-_AGAIN = "systemctl reload stripewright-assemble.service"
+_AGAIN = "as root: systemctl reload stripewright-assemble.service"
 
 
 def judge(
@@ -98,7 +99,7 @@ def _epoch(seen: Observation, epoch: EpochRecord | None) -> list[Fact]:
                     f"{what} is {now}; when the volumes came up it was {then}",
                     expected=then,
                     observed=now,
-                    next_step=f"open an epoch for it: {_AGAIN}",
+                    next_step=f"stripewright status; to open an epoch for it, {_AGAIN}",
                 )
             )
     return facts
@@ -186,11 +187,13 @@ def _of_disks(
 def _next_step(of_disks: _OfDisks, change: _Change, kernel_names: list[str]) -> str:
     if not of_disks.set_by:
         return "compare the figures of before and after: stripewright results"
+    seen = f"grep . /sys/block/*/{of_disks.set_by}"
     if "declares" in change.since:
-        return _AGAIN
-    return "; ".join(
+        return f"{seen}; {_AGAIN}"
+    back = "; ".join(
         f"echo {change.expected} > /sys/block/{name}/{of_disks.set_by}" for name in kernel_names
     )
+    return f"{seen}; to set it back, as root: {back}"
 
 
 # -------------------------------------------------------------------------- the processors
@@ -213,9 +216,9 @@ def _processors(seen: Observation, before: Mapping[str, str]) -> list[Fact]:
                     f"{what}: {observed}, not {expected} {change.since}",
                     expected=f"{what}: {expected}",
                     observed=f"{what}: {observed}",
-                    next_step=_AGAIN
+                    next_step=f"cat {paths.CPU_LATENCY_FILE}; {_AGAIN}"
                     if name == names.CPU_LATENCY
-                    else "cpupower idle-info; cat /proc/cmdline",
+                    else "cat /proc/cmdline; grep . /sys/devices/system/cpu/cpu0/cpuidle/*/disable",
                 )
             )
     return facts

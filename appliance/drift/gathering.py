@@ -7,7 +7,7 @@ copied history are judged, and nothing is said about the laptop's own disks.
 from __future__ import annotations
 
 import os
-import platform
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from appliance.history import liveness, queries
 from appliance.model import EpochRecord
 from appliance.model.confirmations import CONFIRM_SUITE, Confirmation
 from appliance.model.drift import Area, Fact, FindingRecord
+from appliance.text import printable
 
 # Some facts of performance are made by time alone: no run comes any more.
 _JUDGE_AGAIN_SECONDS = 3600.0
@@ -32,7 +33,9 @@ class Gathered:
     ``blind`` is what could not be seen (:class:`appliance.drift.lifecycle.Scope`).
 
     ``is_own`` says that this history is that of this machine. ``surroundings`` are to be kept for
-    ``boot_id``; they are empty if they are known. ``judged`` names the runs that were judged.
+    ``boot_id``; they are empty if they are known. ``judged`` names the runs that were judged, and
+    ``unlearned`` says why none of them had anything to be judged by;
+    ``defect`` is the traceback of what kept them from being judged, a defect of this program.
     """
 
     facts: tuple[Fact, ...] = ()
@@ -45,8 +48,10 @@ class Gathered:
     confirmations: tuple[Confirmation, ...] = ()
     last_tried_at: float | None = None
     judged: str = ""
+    unlearned: str = ""
     checked_at: float = 0.0
     is_own: bool = True
+    defect: str = ""
 
     @property
     def scope(self) -> Scope:
@@ -59,13 +64,17 @@ def gather(db: Path, remembered: Memory, *, now: float) -> Gathered:
     :class:`OperatorError` if there is neither an appliance to look at nor a history to read.
     """
     is_appliance = paths.STATE_FILE.exists()
-    if is_appliance and not os.path.lexists(db):
+    # Not by the name of the host: every machine of one image has the same.
+    is_own = is_appliance and db.absolute() == paths.HISTORY_DB
+    if is_own and not os.path.lexists(db):
         return _machine_alone({Area.PERFORMANCE: "there is no history yet"})
     try:
         with queries.open_readonly(db) as reader:
-            return _with_history(reader, db, remembered, is_appliance=is_appliance, now=now)
+            if is_own:
+                return _with_history(reader, db, remembered, now=now)
+            return _runs_alone(reader, db, remembered, is_appliance=is_appliance, now=now)
     except OperatorError as error:
-        if not is_appliance:
+        if not is_own:
             raise
         why = f"the history cannot be read: {error.message}; {error.hint}"
         # What was before is in it, too: without it a change of the environment is not seen.
@@ -77,38 +86,50 @@ def _machine_alone(not_judged: Mapping[Area, str]) -> Gathered:
     return replace(seen, not_judged={**not_judged, **seen.not_judged})
 
 
-def _with_history(
+def _with_history(reader: queries.Reader, db: Path, remembered: Memory, *, now: float) -> Gathered:
+    boot_id = liveness.boot_id()
+    known = reader.knows_surroundings(boot_id)
+    seen = _machine(reader.current_epoch(), reader.surroundings_before(boot_id))
+    seen = replace(seen, surroundings={} if known else seen.surroundings)
+    seen = _with_records(seen, reader, now=now)
+    try:
+        return _with_runs(seen, reader, db, remembered, now=now)
+    except OperatorError:
+        raise
+    except Exception as error:
+        # What was seen of the disks is not lost by it: it may be that data is about to be.
+        why = f"a defect of this program: {type(error).__name__}: {printable(str(error))[:200]}"
+        return replace(
+            seen,
+            not_judged={**seen.not_judged, Area.PERFORMANCE: why},
+            defect=traceback.format_exc(),
+        )
+
+
+def _runs_alone(
     reader: queries.Reader, db: Path, remembered: Memory, *, is_appliance: bool, now: float
 ) -> Gathered:
-    epoch = reader.current_epoch()
-    host = "" if epoch is None else reader.host(epoch.id)
-    # The appliance's own is its own, though somebody gave it another name meanwhile.
-    is_own = is_appliance and (db.absolute() == paths.HISTORY_DB or host in {"", platform.node()})
-    if is_own:
-        boot_id = liveness.boot_id()
-        known = reader.knows_surroundings(boot_id)
-        seen = _machine(epoch, reader.surroundings_before(boot_id))
-        seen = replace(seen, surroundings={} if known else seen.surroundings)
-    else:
-        why = (
-            f"this is the history of another machine, {host}"
-            if is_appliance
-            else "there is no appliance here"
-        )
-        seen = Gathered(
-            not_judged={Area.LAYOUT: why, Area.ENVIRONMENT: why},
-            notes=("only the runs in the history were looked at",),
-            is_own=False,
-        )
+    """A history that is not this machine's own; it says nothing of this machine."""
+    why = (
+        f"{db} is not this machine's own history" if is_appliance else "there is no appliance here"
+    )
+    seen = Gathered(
+        not_judged={Area.LAYOUT: why, Area.ENVIRONMENT: why},
+        notes=("only the runs in the history were looked at",),
+        is_own=False,
+    )
+    return _with_runs(_with_records(seen, reader, now=now), reader, db, remembered, now=now)
+
+
+def _with_records(seen: Gathered, reader: queries.Reader, *, now: float) -> Gathered:
     tried = reader.runs(1, suite=CONFIRM_SUITE)
-    seen = replace(
+    return replace(
         seen,
         records=reader.drift_lately(now),
         confirmations=reader.confirmations(),
         last_tried_at=tried[0].started_at if tried else None,
         checked_at=reader.drift_checked_at() or 0.0,
     )
-    return _with_runs(seen, reader, db, remembered, now=now)
 
 
 def _machine(epoch: EpochRecord | None, before: Mapping[str, Any] | None) -> Gathered:
@@ -158,7 +179,14 @@ def _with_runs(
         up_since=up_since(now) if seen.is_own else None,
         gaps=planned_gaps() if seen.is_own else {},
     )
-    return replace(seen, facts=(*seen.facts, *facts), judged=judged)
+    some, words = judging.unlearned(reader)
+    return replace(
+        seen,
+        facts=(*seen.facts, *facts),
+        judged=judged,
+        notes=(*seen.notes, words) if some else seen.notes,
+        unlearned="" if some else words,
+    )
 
 
 def planned_gaps() -> Mapping[str, float | None]:

@@ -121,7 +121,7 @@ def _fact(
         observed=observed,
         identity=identity or observed,
         next_step="copy what matters off the volume and replace the disk;"
-        f" its own words: nvme smart-log {member.path}",
+        f" its own words, as root: nvme smart-log {member.path}",
         volume=volume.name,
         member=member.name,
         severity=severity,

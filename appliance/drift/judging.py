@@ -10,9 +10,10 @@ from appliance.drift import acceptance, performance, series
 from appliance.drift.acceptance import Acceptance
 from appliance.drift.codes import CODES
 from appliance.drift.context import Known
+from appliance.drift.detection.baseline import LEAST
 from appliance.history import queries
 from appliance.history.slots import Slots
-from appliance.model import Approval, Area, Confirmation, Fact, Happening
+from appliance.model import Approval, Area, Confirmation, Fact, FindingRecord, Happening
 
 # Under this name the history says which run was judged for acceptance.
 ACCEPTED_RUN = "accepted_run"
@@ -35,6 +36,7 @@ def performance_facts(
     ``confirmations`` are oldest first. :class:`OperatorError` for a history that cannot be read.
     """
     slots = Slots(reader)
+    records = reader.drift_findings(include_closed=True)
     facts: list[Fact] = []
     for span in slots.spans():
         surveys = series.survey(span, approvals, confirmations)
@@ -44,9 +46,10 @@ def performance_facts(
             bins=slots.bins,
             happenings=lambda since, until: (
                 *slots.happenings(since, until),
-                *_findings(reader, since, until),
+                *_findings(records, since, until),
             ),
             gaps=gaps or {},
+            records=records,
         )
         facts += performance.judge(span, surveys, known, now=now, up_since=up_since)
     accepted_run = reader.drift_value(ACCEPTED_RUN)
@@ -55,11 +58,29 @@ def performance_facts(
     return tuple(facts)
 
 
-def _findings(reader: queries.Reader, since: float, until: float) -> list[Happening]:
+def unlearned(reader: queries.Reader) -> tuple[bool, str]:
+    """Whether some series can be judged, and in words what cannot be yet; empty if all can."""
+    counts = [
+        sum(slot.valid for slot in slots)
+        for span in Slots(reader).spans()
+        for slots in span.series.values()
+    ]
+    known = sum(count >= LEAST for count in counts)
+    if counts and known == len(counts):
+        return True, ""
+    if not known:
+        most = f"the longest series has {max(counts)}" if counts else "there is none of a whole run"
+        needed = f"a baseline needs {LEAST} valid results of whole runs in one epoch"
+        return False, f"{needed}, and {most}"
+    words = f"{len(counts) - known} of {len(counts)} series are not judged yet"
+    return True, f"{words}: a baseline needs {LEAST} valid results"
+
+
+def _findings(records: Sequence[FindingRecord], since: float, until: float) -> list[Happening]:
     """What a look at the machine found between two moments, apart from its performance."""
     return [
         Happening(one.opened_at, one.fact.code, one.fact.summary)
-        for one in reader.drift_findings(include_closed=True)
+        for one in records
         if since <= one.opened_at <= until
         and one.fact.code in CODES
         and CODES[one.fact.code].area is not Area.PERFORMANCE

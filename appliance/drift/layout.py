@@ -131,9 +131,9 @@ def _appeared(seen: Observation, replaced: Sequence[str]) -> list[Fact]:
                 expected=f"no {what} but those of the declared volumes",
                 observed=f"{what} {name} {uuid}",
                 identity=key,
-                next_step="cat /proc/mdstat; mdadm --detail --scan"
+                next_step="cat /proc/mdstat; as root: mdadm --detail --scan"
                 if kind == "md"
-                else f"vgs -o +devices {shlex.quote(name)}",
+                else f"stripewright inventory; as root: vgs -o +devices {shlex.quote(name)}",
                 evidence={"disks": _disks_of(seen, key)} if kind == "md" else {},
             )
         )

@@ -2,7 +2,8 @@
 
 A fact is told once. The same fact at the next look moves nothing but the time at which it was
 last seen; one that goes and comes within a day is the same finding, and the journal hears of it
-once a day at the most. Nothing is closed by a look that could not have seen it.
+once a day at the most. What is critical is that only for minutes of one boot: later it is another
+fault, which nobody has acknowledged. Nothing is closed by a look that could not have seen it.
 
 Moments are seconds since the epoch (UTC). Clocks jump: two moments that are far apart in either
 direction are far apart.
@@ -14,75 +15,35 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from appliance.drift.codes import CODES
 from appliance.errors import Refused, UsageError
-from appliance.model.drift import Area, DriftSeverity, DriftState, Fact, FindingRecord
+from appliance.model.drift import (
+    GRAVITY,
+    TEXTS,
+    Area,
+    DriftSeverity,
+    DriftState,
+    Fact,
+    FindingRecord,
+    Kind,
+    Transition,
+)
 from appliance.text import printable
 
 DAY_SECONDS = 86_400.0
 # The time at which something was last seen is written this often: each write wears the disk.
 SEEN_SECONDS = 3_600.0
+# A critical fault that stayed away for longer than this is not one that flaps.
+FLAP_SECONDS = 900.0
 MAX_NOTE_CHARS = 500
 _MAX_TEXT_CHARS = 1000
 _MAX_EVIDENCE = 64
 # What a new baseline can be made of.
 APPROVABLE = ("PERF-SLOWER", "PERF-FASTER", "PERF-LATENCY-MODE")
 
-_GRAVITY = {DriftSeverity.CRITICAL: 0, DriftSeverity.WARNING: 1, DriftSeverity.NOTICE: 2}
-
 Key = tuple[str, str, str]
-# Fields of a fact that are texts.
-TEXTS = (
-    "code",
-    "subject",
-    "identity",
-    "summary",
-    "expected",
-    "observed",
-    "volume",
-    "member",
-    "next_step",
-)
-
-
-class Kind(StrEnum):
-    """What happened to a finding."""
-
-    OPENED = "opened"
-    REOPENED = "reopened"
-    SEEN = "seen"
-    SEVERITY = "severity"
-    CONFIRMED = "confirmed"
-    CLOSED = "closed"
-    ACKNOWLEDGED = "acknowledged"
-    APPROVED = "approved"
-
-
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """One finding moves. ``id`` is ``None`` for a finding that is new.
-
-    ``state`` and ``fact`` are what holds from now on. ``announce``: the journal is told.
-    ``quiet``: it is here, and the journal has not been told since it came back. ``who`` and
-    ``note`` are a person's, or say why it was closed.
-    """
-
-    kind: Kind
-    id: int | None
-    fact: Fact
-    state: DriftState
-    announce: bool = False
-    quiet: bool = False
-    who: str = ""
-    note: str = ""
-
-    @property
-    def is_change(self) -> bool:
-        """Whether it is a change of state that is kept for good, and not a sign of life."""
-        return self.kind is not Kind.SEEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +96,17 @@ def _line(text: str) -> str:
 
 
 def step(
-    records: Sequence[FindingRecord], facts: Iterable[Fact], scope: Scope, *, now: float
+    records: Sequence[FindingRecord],
+    facts: Iterable[Fact],
+    scope: Scope,
+    *,
+    now: float,
+    boot_id: str = "",
 ) -> tuple[Transition, ...]:
     """What changes, worst first among the new.
 
     ``records`` are all findings that are not closed, and those closed within the last day.
+    ``boot_id`` is that of the boot that was looked at; empty if it is not known.
     """
     here = _distinct(facts)
     active = {key(one.fact): one for one in records if one.state is not DriftState.CLOSED}
@@ -147,7 +114,7 @@ def step(
     for identity, fact in here.items():
         if (record := active.get(identity)) is not None:
             moved += _again(record, fact, now)
-        elif (closed := _just_closed(records, identity, now)) is not None:
+        elif (closed := _just_closed(records, fact, now, boot_id)) is not None:
             moved.append(_back(closed, fact, now))
         else:
             moved.append(Transition(Kind.OPENED, None, fact, fact.state, announce=True))
@@ -168,13 +135,14 @@ def step(
 
 
 def acknowledge(record: FindingRecord, *, who: str, note: str) -> Transition | None:
-    """Somebody has seen it. ``None`` if that is said already, in the same words.
+    """Somebody has seen it. ``None`` if that is said already, in the same words; without any, the
+    words that are there stay.
 
     :class:`Refused` for a finding that is closed, :class:`UsageError` for a note that is too long.
     """
     _require_note(note)
     _require_here(record)
-    if record.state is DriftState.ACKNOWLEDGED and record.note == note:
+    if record.state is DriftState.ACKNOWLEDGED and note in ("", record.note):
         return None
     return Transition(
         Kind.ACKNOWLEDGED,
@@ -198,8 +166,8 @@ def approve(record: FindingRecord, *, who: str, note: str) -> Transition:
         raise Refused(
             f"finding {record.id} is {record.fact.code}: only {', '.join(APPROVABLE)}"
             " can become the new normal",
-            f"see docs/drift.md for what to do; if you know of it: stripewright drift ack"
-            f" {record.id} --note TEXT",
+            f"see 'stripewright drift show {record.id}' for what to do; if you know of it:"
+            f" stripewright drift ack {record.id} --note TEXT",
         )
     return Transition(
         Kind.APPROVED,
@@ -217,20 +185,10 @@ def alarms(state: DriftState, severity: DriftSeverity) -> bool:
     return severity is not DriftSeverity.NOTICE and state in {DriftState.OPEN, DriftState.CONFIRMED}
 
 
-def by_gravity(record: FindingRecord) -> tuple[bool, int, float, int]:
-    """Sorts what nobody has seen first, then the worst, then the oldest."""
-    return (
-        record.state is DriftState.ACKNOWLEDGED,
-        _GRAVITY[record.fact.severity],
-        record.opened_at,
-        record.id,
-    )
-
-
 def _distinct(facts: Iterable[Fact]) -> dict[Key, Fact]:
     """Each fact once, in the order of gravity; of two that are the same the graver one."""
     found: dict[Key, Fact] = {}
-    for fact in sorted(map(cleaned, facts), key=lambda one: _GRAVITY[one.severity]):
+    for fact in sorted(map(cleaned, facts), key=lambda one: GRAVITY[one.severity]):
         found.setdefault(key(fact), fact)
     return found
 
@@ -245,7 +203,7 @@ def _again(record: FindingRecord, fact: Fact, now: float) -> list[Transition]:
         return [Transition(kind, record.id, fact, state, announce=not acknowledged)]
     if fact.severity is not record.fact.severity:
         # What was acknowledged was less than this: it is told, too.
-        worse = _GRAVITY[fact.severity] < _GRAVITY[record.fact.severity]
+        worse = GRAVITY[fact.severity] < GRAVITY[record.fact.severity]
         quiet = record.quiet and not worse
         return [Transition(Kind.SEVERITY, record.id, fact, state, announce=worse, quiet=quiet)]
     if record.quiet and not acknowledged and _apart(now, record.announced_at, DAY_SECONDS):
@@ -264,7 +222,7 @@ def _no_less(record: FindingRecord, fact: Fact, now: float) -> Fact:
     before = record.fact
     if fact.state is DriftState.SUSPECT and before.state is not DriftState.SUSPECT:
         fact = dataclasses.replace(fact, state=before.state)
-    lower = _GRAVITY[fact.severity] > _GRAVITY[before.severity]
+    lower = GRAVITY[fact.severity] > GRAVITY[before.severity]
     if lower and not _apart(now, record.announced_at, DAY_SECONDS):
         fact = dataclasses.replace(fact, severity=before.severity)
     return fact
@@ -285,17 +243,30 @@ def _back(record: FindingRecord, fact: Fact, now: float) -> Transition:
 
 
 def _just_closed(
-    records: Sequence[FindingRecord], identity: Key, now: float
+    records: Sequence[FindingRecord], fact: Fact, now: float, boot_id: str
 ) -> FindingRecord | None:
-    """The latest finding of that identity, if it was closed less than a day ago."""
+    """The latest finding of ``fact`` that was closed so lately that this is the same one."""
     found = [
         one
         for one in records
         if one.state is DriftState.CLOSED
-        and key(one.fact) == identity
-        and not _apart(now, one.closed_at, DAY_SECONDS)
+        and key(one.fact) == key(fact)
+        and _is_same(one, fact, now, boot_id)
     ]
     return max(found, key=lambda one: one.id, default=None)
+
+
+def _is_same(closed: FindingRecord, fact: Fact, now: float, boot_id: str) -> bool:
+    if fact.severity is not DriftSeverity.CRITICAL:
+        return not _apart(now, closed.closed_at, DAY_SECONDS)
+    # What somebody acknowledged was repaired, or went with a reboot. That it fails again is news,
+    # and must not be as silent as what was acknowledged.
+    same_boot = not boot_id or not closed.boot_id or boot_id == closed.boot_id
+    return (
+        closed.fact.severity is DriftSeverity.CRITICAL
+        and same_boot
+        and not _apart(now, closed.closed_at, FLAP_SECONDS)
+    )
 
 
 def _apart(now: float, then: float | None, seconds: float) -> bool:

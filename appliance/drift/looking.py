@@ -62,24 +62,28 @@ class Sources:
 def look(sources: Sources | None = None) -> Observation:
     """Look once; some tens of milliseconds. Never raises for what it finds or does not find."""
     sources = sources or Sources()
-    try:
-        return _look(sources)
-    except OSError:
-        # A device has gone while it was looked at: what is there now holds still, or says so.
-        pass
-    try:
-        return _look(sources)
-    except OSError as error:
-        note = f"nothing was judged: {error}"
-        return Observation(
-            "", time.time(), Layout(()), Machine(), blind=(("*", ""),), notes=(note,)
-        )
+    problem = ""
+    # A device may go while it is looked at, or a plan be begun: once more, by what is so then.
+    for _ in range(2):
+        state = _json(sources.state)
+        try:
+            seen = _look(sources, state)
+        except OSError as error:
+            problem = str(error)
+            continue
+        # The arrays and mounts of now, beside the state of before a plan, are no drift.
+        if _json(sources.state) == state:
+            return seen
+        problem = "the boot unit, or a plan, was at work meanwhile"
+    note = f"nothing was judged: {problem}"
+    return Observation("", time.time(), Layout(()), Machine(), blind=(("*", ""),), notes=(note,))
 
 
-def _look(sources: Sources) -> Observation:
+def _look(sources: Sources, state: object) -> Observation:
     kernel = sources.kernel
     boot_id = read_text(kernel.proc_root / "sys/kernel/random/boot_id").strip()
-    then = read_then(_json(sources.state), boot_id)
+    at_work = isinstance(state, dict) and kernel.has_process(state.get("pid"))
+    then = read_then(state, boot_id, at_work=at_work)
     notes = list(then.notes)
     try:
         layout = load_layout(sources.layout)
@@ -92,6 +96,7 @@ def _look(sources: Sources) -> Observation:
         )
     seen, blind = _root_look(sources, then, boot_id, notes)
     probe = Probe.of(kernel, lambda name: surroundings.udev_database(kernel, name), False, layout)
+    answers, unasked = _answers(then.volumes, kernel, notes)
     disks = {name: _disk(probe, name) for name in kernel.disks()}
     udev = {name: surroundings.udev_database(kernel, name) for name in kernel.arrays()}
     return Observation(
@@ -105,7 +110,7 @@ def _look(sources: Sources) -> Observation:
         mapped=_mapped(kernel),
         mounts=kernel.host_mounts(),
         nodes={one.name: _node(kernel, sources.links / one.name) for one in then.volumes},
-        answers=_answers(then.volumes, kernel),
+        answers=answers,
         groups_then=then.groups,
         built_then=then.built,
         built_now=surroundings.built(kernel, udev),
@@ -113,7 +118,7 @@ def _look(sources: Sources) -> Observation:
         surroundings_then=then.values,
         surroundings_now=_surroundings(sources, then, tuple(disks.values()), probe.machine),
         surroundings={**then.values, **_health_kept(then, seen)},
-        blind=(*then.blind, *blind),
+        blind=(*then.blind, *blind, *unasked),
         notes=tuple(notes),
     )
 
@@ -250,12 +255,18 @@ def _node(kernel: Kernel, link: Path) -> str:
 # ------------------------------------------------------------------------ the filesystems
 
 
-def _answers(volumes: tuple[VolumeThen, ...], kernel: Kernel) -> dict[str, Answer]:
-    """How the volumes' filesystems answer."""
+def _answers(
+    volumes: tuple[VolumeThen, ...], kernel: Kernel, notes: list[str]
+) -> tuple[dict[str, Answer], tuple[tuple[str, str], ...]]:
+    """How the volumes' filesystems answer, and what cannot be judged if they were not asked."""
     on_top = {mount.mountpoint for mount in kernel.host_mounts()}
     mounts = [one.mount for one in volumes if one.mount in on_top]
-    found = bounded.each(mounts, _ask, timeout_seconds=_ANSWER_SECONDS)
-    return {mount: Answer(*found.get(mount, ())) for mount in mounts}
+    try:
+        found = bounded.each(mounts, _ask, timeout_seconds=_ANSWER_SECONDS)
+    except bounded.NotAsked as error:
+        notes.append(f"the filesystems were not asked: {error}")
+        return {}, (("FS-FAILED", ""), ("FS-GEOMETRY", ""))
+    return {mount: Answer(*found.get(mount, ())) for mount in mounts}, ()
 
 
 def _ask(mount: str) -> tuple[int | None, int | None]:

@@ -1,8 +1,8 @@
 """What the drift check remembers from one time to the next without wearing the disk.
 
-A small file in /run: when it last looked, up to which run it judged, and what it told while
-there was no history to keep it in. It is lost at a reboot, and nothing depends on it but work
-that is done once more.
+A small file in /run: when it last looked, up to which run it judged, when it asked for repeated
+runs, and what it told while there was no history to keep it in. It is lost at a reboot, and
+nothing depends on it but work that is done once more.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ _MOST_TOLD = 256
 @dataclass(frozen=True, slots=True)
 class Memory:
     """``at`` is when the last check ended, ``judged_at`` when it last judged the runs up to
-    ``judged``; ``told`` has the facts that were told though nobody keeps them, and when. Seconds
-    since the epoch (UTC).
+    ``judged``; ``told`` has the facts that were told though nobody keeps them, and when.
+    ``asked_at`` is when repeated runs were last asked for. Seconds since the epoch (UTC).
     """
 
     at: float = 0.0
     judged: str = ""
     judged_at: float = 0.0
     told: Mapping[str, float] = field(default_factory=dict)
+    asked_at: float = 0.0
 
 
 def load(folder: Path) -> Memory:
@@ -41,6 +42,7 @@ def load(folder: Path) -> Memory:
             judged=str(found["judged"]),
             judged_at=float(found["judged_at"]),
             told={str(key): float(at) for key, at in found["told"].items()},
+            asked_at=float(found["asked_at"]),
         )
     except (OSError, ValueError, TypeError, LookupError, AttributeError):
         return Memory()
@@ -59,6 +61,7 @@ def save(folder: Path, memory: Memory) -> bool:
         "judged": memory.judged,
         "judged_at": memory.judged_at,
         "told": dict(latest),
+        "asked_at": memory.asked_at,
     }
     try:
         files.replace_json(folder / _NAME, document)

@@ -73,7 +73,8 @@ def _absent(volume: VolumeThen, here: Sequence[Mount]) -> Fact:
         f"volume {volume.name} is not mounted at {volume.mount}",
         expected=expected,
         observed=f"nothing is mounted at {volume.mount}",
-        next_step=f"systemctl start '{unit_name(volume.mount)}'",
+        next_step=f"stop what writes to {volume.mount}; journalctl -b -u"
+        f" '{unit_name(volume.mount)}'; as root: systemctl start '{unit_name(volume.mount)}'",
         volume=volume.name,
     )
 
@@ -126,7 +127,7 @@ def _covered(volume: VolumeThen, cover: Mount) -> Fact:
         f"{what} hides volume {volume.name}",
         expected=f"{volume.device} on top at {volume.mount}",
         observed=what,
-        next_step=f"findmnt --submounts {cover.mountpoint}; umount {cover.mountpoint}",
+        next_step=f"findmnt --submounts {cover.mountpoint}; as root: umount {cover.mountpoint}",
         volume=volume.name,
     )
 
@@ -153,9 +154,9 @@ def _options(volume: VolumeThen, mount: Mount, declared: Volume | None) -> list[
             f"volume {volume.name} is mounted {' and '.join(said)}",
             expected=",".join(sorted(then)),
             observed=",".join(sorted(now)),
-            next_step=f"mount -o {remount} {volume.mount}"
+            next_step=f"findmnt {volume.mount}; as root: mount -o {remount} {volume.mount}"
             if lost
-            else f"findmnt {volume.mount}; umount {volume.mount};"
+            else f"findmnt {volume.mount}; as root: umount {volume.mount};"
             f" systemctl start '{unit_name(volume.mount)}'",
             volume=volume.name,
             evidence={"lost": ",".join(lost), "new": ",".join(new)},
@@ -202,7 +203,8 @@ def _failed(volume: VolumeThen, how: str) -> Fact:
         f"the {volume.filesystem} of volume {volume.name} has stopped: {how}",
         expected=f"a {volume.filesystem} that answers and can be written",
         observed=how,
-        next_step=f"journalctl -k -b | grep -i {volume.filesystem}; fuser -vm {volume.mount}",
+        next_step=f"journalctl -k -b | grep -i {volume.filesystem}; stop what uses {volume.mount}"
+        " and save what can be read",
         volume=volume.name,
     )
 
@@ -239,7 +241,7 @@ def _geometry(seen: Observation, volume: VolumeThen, mount: Mount, *, answers: b
             f" not {', '.join(expected)}",
             expected=", ".join(expected),
             observed=", ".join(observed),
-            next_step=f"{_info(volume)}; stripewright plan",
+            next_step=f"stripewright plan; as root: {_info(volume)}",
             volume=volume.name,
         )
     ]
@@ -279,7 +281,8 @@ def _link(seen: Observation, volume: VolumeThen, number: str) -> list[Fact]:
             f"{volume.device} does not lead to volume {volume.name}: {leads}",
             expected=f"{volume.device} leads to device {number}",
             observed=leads,
-            next_step="udevadm trigger --subsystem-match=block --action=change; udevadm settle",
+            next_step="stripewright inventory; as root: udevadm trigger --subsystem-match=block"
+            " --action=change; udevadm settle",
             volume=volume.name,
         )
     ]

@@ -17,11 +17,10 @@ from dataclasses import replace
 
 from appliance import text
 from appliance.bench.validity.figures import percentile_ns
-from appliance.drift import cause, context, silence, symptoms
+from appliance.drift import cause, confirmation, context, silence, symptoms
 from appliance.drift.context import Evidence, Known
 from appliance.drift.series import Standing, Survey
 from appliance.model import (
-    Confirmation,
     Detail,
     DriftSeverity,
     DriftState,
@@ -56,13 +55,13 @@ def judge(
     ``now`` and ``up_since`` (the boot) are seconds since the epoch (UTC); without ``up_since``
     nothing is said about runs that are missing.
     """
-    facts = symptoms.slow_members(span, surveys, known)
+    facts = [_anew(fact, known, now) for fact in symptoms.slow_members(span, surveys, known)]
     for one in surveys:
         facts += [_changed(span, one, change, surveys, known) for change in one.standing]
-        facts += symptoms.modes(span, one, known)
+        facts += [_anew(fact, known, now) for fact in symptoms.modes(span, one, known)]
     if up_since is not None:
         facts += silence.judge(span, known.details, now=now, up_since=up_since, gaps=known.gaps)
-    said = (_with_verdict(fact, known.confirmations) for fact in facts)
+    said = (_with_verdict(fact, known, now=now, up_since=up_since) for fact in facts)
     return tuple(fact for fact in said if fact is not None)
 
 
@@ -137,7 +136,8 @@ def _next_step(slower: bool, found: Sequence[cause.Cause]) -> str:
     if not slower:
         return "if this is how it is to be from now on: stripewright drift approve ID"
     steps = {
-        "member": "measure each member alone: stripewright bench run smoke --members",
+        "member": "see whether the disk warns, too (stripewright drift list); to measure each "
+        "member alone, as root: stripewright bench run smoke --members",
         "limit": "nothing is wrong with the disks; for more, provision more",
         "foreign": "find the other load on the disks",
         "cpu": "look for what uses the processors (top, steal time)",
@@ -186,24 +186,42 @@ def _p99(key: SeriesKey, before: Sequence[Detail], after: Sequence[Detail]) -> E
 # --------------------------------------------------------------------------------- verdicts
 
 
-def _with_verdict(fact: Fact, confirmations: Iterable[Confirmation]) -> Fact | None:
-    """``fact`` with what its repeats said last; nothing if that was that it is not so, and no
-    run has come since.
+def _anew(fact: Fact, known: Known, now: float) -> Fact:
+    return replace(
+        fact, identity=confirmation.identity(fact, known.confirmations, known.records, now=now)
+    )
+
+
+def _with_verdict(fact: Fact, known: Known, *, now: float, up_since: float | None) -> Fact | None:
+    """``fact`` with what its repeats said last, or that they say nothing clear; ``None`` if they
+    said that it is not so, and no run has come since.
     """
-    said = [
-        one
-        for one in confirmations
-        if (one.code, one.subject, one.identity) == (fact.code, fact.subject, fact.identity)
-    ]
-    if not said or fact.state is not DriftState.SUSPECT:
+    if fact.state is not DriftState.SUSPECT:
         return fact
-    last = said[-1]
-    if last.verdict is Verdict.NOT_REPEATED:
-        return fact if int(fact.evidence.get("last_run", 0)) > last.run_id else None
-    evidence = {**fact.evidence, "repeats": last.words, "repeats_run": last.run_id}
-    if last.verdict is Verdict.MACHINE:
-        evidence |= {"cause": f"the machine's processors: {last.words}", "cause_kind": "machine"}
-    confirmed = last.verdict in {Verdict.CONFIRMED, Verdict.MACHINE}
-    if confirmed and "provisional" not in fact.evidence:
-        return replace(fact, state=DriftState.CONFIRMED, evidence=evidence)
-    return replace(fact, evidence=evidence)
+    denial, said = confirmation.answers(fact, known.confirmations)
+    if denial and not said and int(fact.evidence.get("last_run", 0)) <= denial.run_id:
+        return None
+    last = said[-1] if said else None
+    if last is not None:
+        evidence = {**fact.evidence, "repeats": last.words, "repeats_run": last.run_id}
+        if last.verdict is Verdict.MACHINE:
+            evidence |= {
+                "cause": f"the machine's processors: {last.words}",
+                "cause_kind": "machine",
+            }
+        fact = replace(fact, evidence=evidence)
+    if "provisional" in fact.evidence:
+        return fact
+    if last is not None and last.verdict in {Verdict.CONFIRMED, Verdict.MACHINE}:
+        return replace(fact, state=DriftState.CONFIRMED)
+    why = confirmation.unanswered(
+        fact, known.confirmations, known.records, now=now, up_since=up_since
+    )
+    if not why:
+        return fact
+    return replace(
+        fact,
+        state=DriftState.OPEN,
+        summary=f"{fact.summary}; not confirmed: {why}",
+        evidence={**fact.evidence, confirmation.UNCONFIRMED: why},
+    )

@@ -8,6 +8,7 @@ repeated stays suspect.
 from __future__ import annotations
 
 import dataclasses
+import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,11 +17,12 @@ from pathlib import Path
 from appliance import paths
 from appliance.bench import runner
 from appliance.bench.progress import Progress
-from appliance.bench.running import control
+from appliance.bench.running import control, environment
 from appliance.bench.running.quiet import Patience
+from appliance.bench.running.target import devices_of
 from appliance.bench.suite import content_hash, file_count, load_suite, suite_names
 from appliance.drift import confirmation, judging, latency, members
-from appliance.errors import Refused, UsageError
+from appliance.errors import OperatorError, Refused, UsageError
 from appliance.history import queries
 from appliance.history.slots import Slots
 from appliance.history.store import History
@@ -44,12 +46,13 @@ MAX_SUSPECTS = 3
 @dataclass(frozen=True, slots=True)
 class Repeated:
     """``made`` are the confirmations of this call; ``waits`` says of a suspect why it was not
-    repeated. ``stopped``: by a signal.
+    repeated. ``stopped``: by a signal. ``failed``: a run was neither made nor refused.
     """
 
     made: tuple[Confirmation, ...]
     waits: tuple[tuple[Fact, str], ...]
     stopped: bool = False
+    failed: bool = False
 
 
 def repeat_suspects(
@@ -61,7 +64,8 @@ def repeat_suspects(
 ) -> Repeated:
     """Repeat the suspects of history ``db`` that wait for it, and keep what that says.
 
-    :class:`OperatorError` for a history that cannot be read, and for a run that failed.
+    :class:`OperatorError` for a history that cannot be read or written. A run that cannot be made
+    (no target, no fio) keeps none of the others from being made.
     """
     facts = judging.facts_of(db, now=now())
     with queries.open_readonly(db) as reader:
@@ -69,12 +73,13 @@ def repeat_suspects(
     chosen = sorted(suspects, key=_weight, reverse=True)[:MAX_SUSPECTS]
     waits = [(fact, "others are repeated first") for fact in suspects if fact not in chosen]
     made: list[Confirmation] = []
-    stopped = False
+    stopped = failed = False
     for of, group in _grouped(chosen):
         if stopped:
             waits += [(fact, "the repeats were stopped") for fact in group]
             continue
         try:
+            _require_this_machine(db, group[0])
             suite = _suite_of(db, group)
             run_id = runner.run_suite(
                 suite,
@@ -84,8 +89,9 @@ def repeat_suspects(
                 patience=patience,
                 wait_seconds=WAIT_SECONDS,
             )
-        except (Refused, UsageError) as refusal:
-            waits += [(fact, refusal.message) for fact in group]
+        except OperatorError as error:
+            failed = failed or not isinstance(error, Refused | UsageError)
+            waits += [(fact, error.message) for fact in group]
             continue
         with queries.open_readonly(db) as reader:
             detail = Slots(reader).details([run_id])[run_id]
@@ -100,7 +106,7 @@ def repeat_suspects(
                 for one in said:
                     history.add_confirmation(one)
             made += said
-    return Repeated(tuple(made), tuple(waits), stopped)
+    return Repeated(tuple(made), tuple(waits), stopped, failed)
 
 
 def measure_controls(
@@ -121,6 +127,35 @@ def measure_controls(
         patience=patience,
         wait_seconds=WAIT_SECONDS,
     )
+
+
+def _require_this_machine(db: Path, fact: Fact) -> None:
+    """:class:`Refused` for a copy of another machine's history: what the disks here do says
+    nothing of it, and a target of the same name may well be here.
+    """
+    if db.absolute() == paths.HISTORY_DB:
+        return
+    epoch_id, target = int(fact.evidence["epoch"]), Path(str(fact.evidence["target"]))
+    with queries.open_readonly(db) as reader:
+        host, then = reader.host(epoch_id), reader.epoch(epoch_id).fingerprint
+    here = platform.node()
+    if host != here:
+        raise Refused(
+            f"{fact.subject} was measured on {host}, and this is {here}",
+            "repeat it on that machine",
+        )
+    place = _directory(str(target))
+    if not place.exists():
+        return  # which is told by the run itself
+    number = place.stat().st_dev
+    now = environment.fingerprint(
+        devices_of(number), device_number=number, fio_version="", machine_type=""
+    )
+    if then.get("serials") != now["serials"]:
+        raise Refused(
+            f"the disks at {target} are not those that {fact.subject} was measured on",
+            "measure these for some days first: the new ones have no baseline yet",
+        )
 
 
 def _directory(target: str) -> Path:

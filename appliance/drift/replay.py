@@ -24,14 +24,24 @@ from appliance.errors import UsageError
 _BLOCK = 1 << 20
 # No row of numbers is longer; a file without line ends must not be read into memory.
 _LONGEST_LINE = 1 << 16
+# Nanoseconds since 1970 have nineteen digits.
+_LONGEST_SLOT = 40
 _COLUMNS = "the first line names the columns: slot,value and, if there are several, epoch"
+# Values farther from one are no measurement, and nearer to the ends of a double the detector's
+# scales are not exact.
+_SMALLEST = 1e-290
+_LARGEST = 1e290
 # How often somebody who waits is told, in rows.
 _TELL_EVERY = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a file holds: ``rows`` with a value, ``empty`` without one, and the changes."""
+    """What a file holds: ``rows`` with a value, ``empty`` without one, and the changes.
+
+    ``epochs`` counts how often the column has another word than in the row before, the first
+    row included; an empty word is one, too.
+    """
 
     detector: Detector
     rows: int
@@ -67,7 +77,21 @@ class _Rows:
         try:
             yield from self._reader
         except csv.Error as error:
-            raise UsageError(f"line {self.line}: {error}", "give a CSV file; " + _COLUMNS) from None
+            raise UsageError(
+                f"line {self.line}: {_not_csv(str(error))}", "give a CSV file; " + _COLUMNS
+            ) from None
+
+
+def _not_csv(said: str) -> str:
+    """What Python's reader says of a line (Modules/_csv.c), in words about the file."""
+    known = {
+        "field larger": f"a field is longer than {csv.field_size_limit()} characters;"
+        " is a quotation mark never closed?",
+        "new-line character": "a carriage return within the line; a line ends with LF or CR LF",
+        "unexpected end": "a quotation mark is never closed",
+        "expected after": "after a closing quotation mark there must be a comma",
+    }
+    return next((ours for theirs, ours in known.items() if theirs in said), "not CSV")
 
 
 def _replay(rows: _Rows, tell: Callable[[int], None] | None) -> Replay:
@@ -78,8 +102,9 @@ def _replay(rows: _Rows, tell: Callable[[int], None] | None) -> Replay:
     slot_at, value_at, epoch_at = _columns(header)
     width = max(slot_at, value_at, epoch_at) + 1
     detector = Detector()
-    add, isfinite = detector.add, math.isfinite
-    last, epoch, epochs, count, empty = -math.inf, "", 0, 0, 0
+    add = detector.add
+    epoch: str | None = None
+    last, epochs, count, empty = -math.inf, 0, 0, 0
     for row in each:
         if len(row) < width:
             if not "".join(row).strip():
@@ -88,10 +113,11 @@ def _replay(rows: _Rows, tell: Callable[[int], None] | None) -> Replay:
                 f"line {rows.line}: {len(row)} fields, and the header has {len(header)}",
                 "one row a slot, with all columns of the header",
             )
-        try:
-            slot = int(row[slot_at])
-        except ValueError:
-            slot = _slot(row[slot_at], rows.line)
+        field = row[slot_at]
+        if field.isdecimal() and field.isascii() and len(field) < _LONGEST_SLOT:
+            slot = int(field)
+        else:
+            slot = _slot(field, rows.line)
         if epoch_at >= 0 and row[epoch_at] != epoch:
             epoch, last = row[epoch_at], -math.inf
             epochs += 1
@@ -107,9 +133,9 @@ def _replay(rows: _Rows, tell: Callable[[int], None] | None) -> Replay:
             _require_empty(row[value_at], rows.line)
             empty += 1
             continue
-        if not isfinite(value) or "_" in row[value_at]:
-            _require_empty(row[value_at], rows.line)
-        add(slot, value, epoch)
+        if not _SMALLEST <= abs(value) <= _LARGEST or "_" in row[value_at]:
+            _require_usable(value, row[value_at], rows.line)
+        add(slot, value, epoch or "")
         count += 1
         if tell is not None and not count % _TELL_EVERY:
             tell(count)
@@ -121,9 +147,11 @@ def _columns(header: list[str]) -> tuple[int, int, int]:
     names = [name.strip().lower() for name in header]
     for name in ("slot", "value", "epoch"):
         if names.count(name) != 1 and (name != "epoch" or name in names):
-            shown = text.printable(",".join(header)[:60])
+            shown = _shown(",".join(header)[:60])
             how = "is there twice" if name in names else "is missing"
-            raise UsageError(f"line 1: column {name} {how} in {shown!r}", _COLUMNS)
+            raise UsageError(
+                f"line 1: column {name} {how} in {shown}{_separated(header)}", _COLUMNS
+            )
     return (
         names.index("slot"),
         names.index("value"),
@@ -131,16 +159,24 @@ def _columns(header: list[str]) -> tuple[int, int, int]:
     )
 
 
+def _separated(header: list[str]) -> str:
+    """What else a header may be separated by, as some spreadsheets do; empty if by commas."""
+    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(header) == 1 and separator in header[0]:
+            return f": it is separated by {name}, and commas are needed"
+    return ""
+
+
 def _slot(field: str, line: int) -> int:
-    """A slot that is written as a whole float, as spreadsheets do after a gap."""
+    """A slot with a sign, or written as a whole float, as spreadsheets do after a gap."""
     try:
-        number = float(field)
+        number = float(field) if field.isascii() and "_" not in field else math.nan
     except ValueError:
         number = math.nan
     if number.is_integer() and abs(number) < 2**53:
         return int(number)
     raise UsageError(
-        f"line {line}: slot {text.printable(field[:40])!r} is not a whole number",
+        f"line {line}: slot {_shown(field[:40])} is not a whole number",
         "number the slots, for example 0, 1, 2",
     )
 
@@ -148,9 +184,26 @@ def _slot(field: str, line: int) -> int:
 def _require_empty(field: str, line: int) -> None:
     if field.strip():
         raise UsageError(
-            f"line {line}: value {text.printable(field[:40])!r} is not a finite number",
+            f"line {line}: value {_shown(field[:40])} is not a finite number",
             "a decimal number such as 412279.5, or nothing for a slot without a measurement",
         )
+
+
+def _require_usable(value: float, field: str, line: int) -> None:
+    """``value`` is zero; everything else that is told apart from a usual number is refused."""
+    if "_" in field or not math.isfinite(value):
+        _require_empty(field, line)
+    # What is too small for a double is read as zero, and is not.
+    if value or field.lower().partition("e")[0].strip(" +-0."):
+        raise UsageError(
+            f"line {line}: value {_shown(field[:40])} is too large or too small",
+            f"values lie between {_SMALLEST:g} and {_LARGEST:g}, or are 0: use another unit",
+        )
+
+
+def _shown(field: str) -> str:
+    """A part of the file in quotes, with what could steer a terminal escaped once."""
+    return f"'{text.printable(field)}'"
 
 
 def _lines(stream: IO[str]) -> Iterator[str]:
@@ -174,7 +227,7 @@ def _lines(stream: IO[str]) -> Iterator[str]:
 def _opened(file: Path) -> Iterator[IO[str]]:
     """The file as text, without its byte order mark; :class:`UsageError` if it cannot be read."""
     hint = "give a CSV file; " + _COLUMNS
-    name = text.printable(str(file))
+    name = "standard input" if str(file) == "-" else text.printable(str(file))
     try:
         if str(file) == "-":
             descriptor = os.dup(sys.stdin.fileno())

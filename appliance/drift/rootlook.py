@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from appliance import files
 from appliance.drift.looking import Sources
 from appliance.drift.then import read_then
 from appliance.errors import OperatorError
-from appliance.model import Layout
+from appliance.model import Disk, Layout
 from appliance.storage import hwraid, identity, lvm
 from appliance.storage.devices import Probe
 from appliance.storage.layout import load_layout
@@ -32,11 +32,14 @@ _LVM = "LVM2_member"
 
 
 def look(sources: Sources | None = None) -> None:
-    """Replace seen.json. Raises :class:`OSError` if it cannot be written, and nothing else."""
+    """Replace seen.json. Raises :class:`OSError` if it cannot be written, and nothing else:
+    what does not answer, or goes meanwhile, is ``None`` there.
+    """
     sources = sources or Sources()
     boot_id = read_text(sources.kernel.proc_root / "sys/kernel/random/boot_id").strip()
     state = _document(sources.state)
-    then = read_then(state, boot_id)
+    at_work = sources.kernel.has_process(state.get("pid"))
+    then = read_then(state, boot_id, at_work=at_work)
     before = _document(sources.seen)
     nodes = {one.id: one.path for volume in then.volumes for one in volume.members}
     formatted = {one.name: one.device for one in then.volumes if one.filesystem != "none"}
@@ -68,20 +71,14 @@ def _document(path: Path) -> Mapping[str, Any]:
 
 def _groups(sources: Sources) -> list[dict[str, Any]] | None:
     """The groups on disks that may be read, ``None`` if LVM does not say."""
-    kernel = sources.kernel
     try:
-        layout = load_layout(sources.layout)
-    except OperatorError:
-        layout = Layout(())
-    # Not as root: only what udev and sysfs have is needed to know which disks to ask.
-    probe = Probe.of(kernel, lambda name: surroundings.udev_database(kernel, name), False, layout)
-    disks = [probe.disk(name) for name in kernel.disks()]
-    labelled = [
-        disk
-        for disk in disks
-        if any(one.kind == _LVM for one in disk.signatures)
-        and identity.may_be_read(disk, layout, probe.machine)
-    ]
+        labelled = _labelled(sources)
+    except OSError:
+        # A disk has gone while it was looked at: those that are left hold still, or nobody knows.
+        try:
+            labelled = _labelled(sources)
+        except OSError:
+            return None
     if not labelled:
         return []
     ids = {path: disk.id for disk in labelled for path in (disk.path, disk.stable_path) if path}
@@ -94,6 +91,24 @@ def _groups(sources: Sources) -> list[dict[str, Any]] | None:
         )
     except bounded.NoAnswer:
         return None
+
+
+def _labelled(sources: Sources) -> list[Disk]:
+    """The disks that may be read and are said to hold a part of a group."""
+    kernel = sources.kernel
+    try:
+        layout = load_layout(sources.layout)
+    except OperatorError:
+        layout = Layout(())
+    # Not as root: only what udev and sysfs have is needed to know which disks to ask.
+    probe = Probe.of(kernel, lambda name: surroundings.udev_database(kernel, name), False, layout)
+    disks = [probe.disk(name) for name in kernel.disks()]
+    return [
+        disk
+        for disk in disks
+        if any(one.kind == _LVM for one in disk.signatures)
+        and identity.may_be_read(disk, layout, probe.machine)
+    ]
 
 
 def _report(paths: list[str], ids: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -127,13 +142,21 @@ def _health(nodes: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, An
     ``nodes`` are paths by id.
     """
     nvme_ids = [one for one, path in nodes.items() if Path(path).name.startswith("nvme")]
-    found = bounded.each(nvme_ids, lambda one: _smart(nodes[one]), timeout_seconds=_DISK_SECONDS)
+    found = _each(nvme_ids, lambda one: _smart(nodes[one]))
     logs = {
         one: {**log, "first_media_errors": _first(before, one, log["media_errors"])}
         for one, log in found.items()
         if log is not None
     }
     return {**dict.fromkeys(set(nvme_ids) - set(found)), **logs}
+
+
+def _each(keys: list[str], work: Callable[[str], Any]) -> dict[str, Any]:
+    """``work`` of each key that answers; of none if no process can be had to ask."""
+    try:
+        return bounded.each(keys, work, timeout_seconds=_DISK_SECONDS)
+    except bounded.NotAsked:
+        return {}
 
 
 def _smart(node: str) -> dict[str, Any] | None:
@@ -151,9 +174,7 @@ def _first(before: Mapping[str, Any], disk_id: str, now: int) -> int:
 
 def _filesystems(devices: Mapping[str, str]) -> dict[str, Any]:
     """What the superblocks say, by volume; ``None`` where one cannot be read."""
-    found = bounded.each(
-        list(devices), lambda name: _superblock(devices[name]), timeout_seconds=_DISK_SECONDS
-    )
+    found = _each(list(devices), lambda name: _superblock(devices[name]))
     return {name: found.get(name) for name in devices}
 
 

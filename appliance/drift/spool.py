@@ -28,6 +28,8 @@ _MAX_BYTES = 8192
 _MAX_FILES = 64
 _MAX_SWEEP = 10_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Begins with a dot: it is not read again.
+_ASIDE = ".aside-"
 # Without O_NONBLOCK a FIFO in the spool would hold the check for ever.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -95,14 +97,22 @@ def read(spool: Path) -> tuple[Word | Rejected, ...]:
 
 
 def remove(spool: Path, name: str) -> None:
-    """Take ``name`` out of the spool, whatever it is; what it leads to stays."""
+    """Take ``name`` out of the spool, whatever it is; what it leads to stays.
+
+    A directory that is not empty is only put aside, under a name that nobody reads:
+    systemd-tmpfiles removes it with all that it holds.
+    """
     with contextlib.suppress(OSError):
         folder = os.open(spool, _FOLDER)
         try:
             try:
                 os.unlink(name, dir_fd=folder)
             except (IsADirectoryError, PermissionError):
-                os.rmdir(name, dir_fd=folder)
+                try:
+                    os.rmdir(name, dir_fd=folder)
+                except OSError:
+                    aside = f"{_ASIDE}{secrets.token_hex(16)}"
+                    os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             os.close(folder)
 

@@ -94,7 +94,7 @@ def _segments(seen: Observation, volume: VolumeThen, *, absent: bool) -> list[Fa
             f"the stripes of volume {volume.name} lie otherwise: {observed}",
             expected=expected,
             observed=observed,
-            next_step=f"lvs --segments -o +devices {lvm.group_name(volume.name)}; {PLAN}",
+            next_step=f"{PLAN}; as root: lvs --segments -o +devices {lvm.group_name(volume.name)}",
             volume=volume.name,
         )
     ]
@@ -151,7 +151,7 @@ def _hardware(seen: Observation, volume: VolumeThen) -> list[Fact]:
                 f"{f': drive {names}' if names else ''}",
                 expected=f"virtual drive {hwraid.OPTIMAL}, each drive {_DRIVE_ONLINE}",
                 observed=f"virtual drive {drive.state}{f'; {names}' if names else ''}",
-                next_step=f"{hwraid.PROGRAM} {where} show all",
+                next_step=f"{PLAN}; as root: {hwraid.PROGRAM} {where} show all",
                 volume=volume.name,
                 member=(bad[0].serial or bad[0].place) if len(bad) == 1 else "",
                 evidence={"state": drive.state, "drives": names},

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance import paths, text
-from appliance.drift import gathering, lifecycle, memory
+from appliance.drift import gathering, memory
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model.drift import DriftSeverity, DriftState, FindingRecord
+from appliance.model.drift import DriftSeverity, DriftState, FindingRecord, by_gravity
 from appliance.schedule import DEFAULT_DRIFT_MINUTES
 
 # The timer looks every few minutes, a slow machine later, an operator's schedule at the most
@@ -103,7 +103,7 @@ def summarise(
     """The summary of ``findings``; closed ones do not count."""
     here = [one for one in findings if one.state is not DriftState.CLOSED]
     counts = [one for one in here if one.state in {DriftState.OPEN, DriftState.CONFIRMED}]
-    worst = min(counts, key=lifecycle.by_gravity, default=None)
+    worst = min(counts, key=by_gravity, default=None)
 
     def of(severity: DriftSeverity) -> int:
         return sum(one.fact.severity is severity for one in counts)

@@ -2,7 +2,7 @@
 
 Unlike a change of level it is told by a rule and has no date of its own. It is one fact for
 each disk or series, from the epoch's beginning to its end: it closes when the slots do not show
-it any more, and is the same one when they do again.
+it any more. Whether it is the same one when they do again: :func:`.confirmation.identity`.
 """
 
 from __future__ import annotations
@@ -103,8 +103,9 @@ def _member_fact(
             "last_run": context.latest(one)[-1].run_id,
             **young,
         },
-        next_step="measure each member alone (stripewright bench run smoke --members) and look "
-        "at the disk's own health; on a cloud machine stop and start it to get another disk",
+        next_step="see whether the disk warns, too (stripewright drift list); on a cloud machine "
+        "stop and start it to get another disk; to measure each member alone, as root: "
+        "stripewright bench run smoke --members",
         state=DriftState.SUSPECT,
     )
 

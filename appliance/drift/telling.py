@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from appliance.drift.document import next_step
-from appliance.drift.lifecycle import Kind, Transition
-from appliance.model.drift import DriftSeverity, DriftState, FindingRecord
+from appliance.model.drift import DriftSeverity, DriftState, FindingRecord, Kind, Transition
 from appliance.system import journal
 from appliance.system.journal import Priority
 
@@ -18,6 +17,7 @@ from appliance.system.journal import Priority
 MESSAGE_IDS: Mapping[str, str] = {
     "ARRAY-BROKEN": "71c3cf3ee32f4fe6bfa3994d8122188a",
     "ARRAY-DEGRADED": "4e2ad1d7809441068aab343a8bd918d0",
+    "ARRAY-READONLY": "097e348348f94414bbe920bd29f1860f",
     "ARRAY-MISSING": "b73afb7633854047ae8bf443d5475d13",
     "ARRAY-APPEARED": "d498c1c17f4b481385922fa972101d86",
     "STRIPE-LEVEL": "fbd42fc4ce3046d0a46d43072c7c2d65",

@@ -39,22 +39,29 @@ class Then:
     notes: tuple[str, ...] = ()
 
 
-def read_then(state: object, boot_id: str) -> Then:
-    """The boot unit's state document, if it is of the boot ``boot_id`` and settled."""
+def read_then(state: object, boot_id: str, *, at_work: bool) -> Then:
+    """The boot unit's state document, if it is of the boot ``boot_id`` and settled.
+
+    ``at_work``: whoever wrote it is still there. If he was killed in the middle, nobody will
+    ever settle it, and the volumes that were up are judged by what he wrote.
+    """
     if not isinstance(state, dict):
         return _nothing("the boot unit has left no state at this boot")
     outcome = str(state.get("outcome", ""))
     if not state.get("boot_id") and outcome in _BUSY:
-        return _nothing(f"nothing was judged: {_BUSY[outcome]}")
+        ended = "the boot unit has ended before it had looked at the disks"
+        return _nothing(f"nothing was judged: {_BUSY[outcome] if at_work else ended}")
     if not boot_id or state.get("boot_id") != boot_id:
         return _nothing("the boot unit's state is not of this boot")
-    if outcome == "applying":
+    if outcome == "applying" and at_work:
         return _nothing(f"nothing was judged: {_BUSY[outcome]}")
     if not isinstance(state.get("volumes"), list):
         return _nothing("the boot unit's state has no volumes in it")
     noted = _mapping(state.get("surroundings"))
     inventory = _inventory(state.get("inventory"))
     volumes, blind, notes = [], [], []
+    if outcome in _BUSY and not at_work:
+        notes.append("whoever was at work on the volumes has ended before it was done")
     for entry in _mappings(state["volumes"]):
         name = str(entry.get("name", ""))
         try:
@@ -66,7 +73,7 @@ def read_then(state: object, boot_id: str) -> Then:
             what = f"the state says nonsense of volume '{name}' ({type(error).__name__})"
         blind.append(("*", name))
         notes.append(f"{what}; it was not judged")
-    if outcome == "waiting":
+    if outcome == "waiting" and at_work:
         blind.append(("DISK-COUNT", ""))
         notes.append("the boot unit still waits for disks; they were not counted")
     built = noted.get("built")

@@ -9,17 +9,17 @@ changed): these are found by the timer.
 from __future__ import annotations
 
 import os
-import re
 import select
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from appliance.storage.probe import events
+from appliance.storage.probe.events import QUIET_SECONDS, Device, Monitor
 from appliance.system import journal
 
-# Events come in bursts: after so much quiet the look is due, and after so long in any case.
-QUIET_SECONDS = 2.0
+# A look is due after a burst of events, and after so long in any case.
 BURST_SECONDS = 10.0
 # From the end of one look to the beginning of the next: a look costs a third of a second of CPU,
 # and a device that comes and goes must not make a load of it.
@@ -29,24 +29,6 @@ _MOUNTS_BELOW = "/mnt"
 # The host's own: this unit has a copy, which a remount by hand does not reach.
 HOST_MOUNTS = Path("/proc/1/mountinfo")
 MDSTAT = Path("/proc/mdstat")
-_BUILT = re.compile(r"(md|dm-)\d", re.ASCII)
-_NONE_OF_OURS = re.compile(r"(loop|ram|zram|sr|fd|nbd)\d", re.ASCII)
-
-
-class Device(Protocol):
-    """What is used of a pyudev device."""
-
-    action: str
-    sys_name: str
-    device_type: str
-    properties: Mapping[str, str]
-
-
-class Monitor(Protocol):
-    """What is used of a pyudev monitor; ``timeout`` in seconds."""
-
-    def fileno(self) -> int: ...
-    def poll(self, timeout: float | None = None) -> Device | None: ...
 
 
 class Events(Protocol):
@@ -56,18 +38,12 @@ class Events(Protocol):
 
 
 def matters(device: Device) -> bool:
-    """Whether an event can mean that the layout is another one.
-
-    A change of a plain disk is most often the echo of somebody's look at it; only the kernel
-    says ``RESIZE``.
-    """
-    if device.device_type != "disk" or _NONE_OF_OURS.match(device.sys_name):
+    """Whether an event can mean that the layout is another one."""
+    if not events.is_whole(device):
         return False
-    if device.action in {"add", "remove"}:
+    if device.action in {"add", "remove"} or events.is_resized(device):
         return True
-    if device.action != "change":
-        return False
-    return bool(_BUILT.match(device.sys_name)) or device.properties.get("RESIZE") == "1"
+    return device.action == "change" and events.is_built(device)
 
 
 def our_mounts(mountinfo: str) -> frozenset[str]:
@@ -109,14 +85,14 @@ class Pace:
 
 
 def follow(
-    events: Events, check: Callable[[], None], clock: Callable[[], float] = time.monotonic
+    source: Events, check: Callable[[], None], clock: Callable[[], float] = time.monotonic
 ) -> None:
     """Wait for what matters, let its burst end, have a look; for ever."""
     pace = Pace()
     why: dict[str, None] = {}
     while True:
         due = pace.due_at()
-        happened = events.wait(None if due is None else max(0.0, due - clock()))
+        happened = source.wait(None if due is None else max(0.0, due - clock()))
         if happened:
             why.update(dict.fromkeys(happened))
             pace.noticed(clock())
@@ -194,9 +170,4 @@ def _text(descriptor: int) -> str:
 
 def run(check: Callable[[], None]) -> None:
     """What the watch unit runs beside its look for new disks."""
-    import pyudev
-
-    monitor = pyudev.Monitor.from_netlink(pyudev.Context())
-    monitor.filter_by("block")
-    monitor.start()
-    follow(KernelEvents(monitor), check)
+    follow(KernelEvents(events.block_devices()), check)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from appliance.drift import lifecycle, telling
 from appliance.drift.spool import Action, Rejected, Word
-from appliance.errors import OperatorError, Refused
-from appliance.history.format import HistoryBusyError
+from appliance.errors import Refused, UsageError
+from appliance.history.drift_queries import NoSuchFindingError
 from appliance.history.store import History
 from appliance.model.drift import FindingRecord
 from appliance.system import journal
@@ -14,7 +14,8 @@ from appliance.system import journal
 def say(history: History, word: Word, *, now: float) -> FindingRecord:
     """Keep ``word``; returns the finding as it is now.
 
-    :class:`OperatorError` if there is no such finding, :class:`Refused` if it cannot be done.
+    :class:`NoSuchFindingError` if there is none, :class:`Refused` or :class:`UsageError` if it
+    cannot be done, another :class:`OperatorError` if the history cannot be written.
     """
     if word.action is Action.APPROVE:
         record, transition = history.drift.decide_on(
@@ -37,15 +38,13 @@ def say(history: History, word: Word, *, now: float) -> FindingRecord:
 def hear(history: History, one: Word | Rejected, *, now: float) -> None:
     """The same for what lay in the spool: what cannot be done is told, and forgotten.
 
-    :class:`HistoryBusyError` if it may be done later.
+    :class:`OperatorError` if it may be done later: the history is in use, or the disk is full.
     """
     why = one.why if isinstance(one, Rejected) else ""
     if isinstance(one, Word):
         try:
             say(history, one, now=now)
-        except HistoryBusyError:
-            raise
-        except OperatorError as error:
+        except (NoSuchFindingError, Refused, UsageError) as error:
             why = error.message
     if why:
         journal.event(

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from appliance.drift.lifecycle import Kind, Transition
-from appliance.errors import OperatorError
 from appliance.history import drift_queries, drift_rows
 from appliance.history.queries import APPLIANCE
 from appliance.history.rows import to_json
 from appliance.history.writing import Writer
 from appliance.model.confirmations import Confirmation
-from appliance.model.drift import DriftState, FindingRecord
+from appliance.model.drift import DriftState, FindingRecord, Kind, Transition
 
 Decide = Callable[[tuple[FindingRecord, ...]], Sequence[Transition]]
 # Of the surroundings of earlier boots; only the last other one is ever compared with.
@@ -72,7 +70,7 @@ class DriftWriter:
     ) -> tuple[FindingRecord, Transition | None]:
         """A person's word on one finding; ``approval`` gives the columns of its approval.
 
-        :class:`OperatorError` if there is no such finding, and what ``decide`` raises.
+        :class:`drift_queries.NoSuchFindingError` if there is none, and what ``decide`` raises.
         """
         with self._writer.transaction():
             record = self._finding(finding_id)
@@ -131,10 +129,7 @@ class DriftWriter:
             else []
         )
         if not found:
-            raise OperatorError(
-                f"there is no finding {finding_id} in {self._writer.path}",
-                "list them: stripewright drift list --all, with the same --db",
-            )
+            raise drift_queries.NoSuchFindingError(finding_id, self._writer.path)
         return drift_rows.to_finding(found[0])
 
     def _keep(self, one: Transition, record: FindingRecord | None, now: float, boot_id: str) -> int:

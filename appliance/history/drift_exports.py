@@ -7,10 +7,9 @@ from collections import Counter
 from typing import Any
 
 from appliance.drift.document import finding_to_json
-from appliance.drift.lifecycle import by_gravity
 from appliance.history.openmetrics import Gauge
 from appliance.history.queries import Reader
-from appliance.model.drift import DriftSeverity, DriftState, FindingRecord
+from appliance.model.drift import DriftSeverity, DriftState, FindingRecord, by_gravity
 
 # A label is a series in somebody's database: there are never more of them than this.
 _MOST_FINDINGS = 50

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 from appliance.errors import OperatorError
@@ -20,6 +21,16 @@ _LATELY_SECONDS = 2 * 86_400.0
 _MOST = 10_000
 # A confirmation is asked for as long as its change is in the series: years of them are not needed.
 _CONFIRMATIONS = 1000
+
+
+class NoSuchFindingError(OperatorError):
+    """There is no finding of that number in the file."""
+
+    def __init__(self, finding_id: int, path: Path) -> None:
+        super().__init__(
+            f"there is no finding {finding_id} in {path}",
+            "list them: stripewright drift list --all, with the same --db",
+        )
 
 
 # The key of drift_value for the last check that wrote.
@@ -52,17 +63,14 @@ class DriftQueries(reading.Connection):
             return tuple(drift_rows.to_finding(row) for row in found)
 
     def drift_finding(self, finding_id: int) -> FindingRecord:
-        """Finding ``finding_id``; :class:`OperatorError` if there is none."""
+        """Finding ``finding_id``; :class:`NoSuchFindingError` if there is none."""
         found = (
             self._all("SELECT * FROM drift_finding WHERE id = ?", finding_id)
             if self._version >= 4 and 0 < finding_id <= MAX_ID
             else []
         )
         if not found:
-            raise OperatorError(
-                f"there is no finding {finding_id} in {self._path}",
-                "list them: stripewright drift list --all, with the same --db",
-            )
+            raise NoSuchFindingError(finding_id, self._path)
         with self._understood():
             return drift_rows.to_finding(found[0])
 

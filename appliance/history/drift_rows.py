@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from appliance.drift.lifecycle import TEXTS
 from appliance.history.rows import Row, to_json
 from appliance.model.confirmations import Approval, Confirmation, Verdict
-from appliance.model.drift import DriftSeverity, DriftState, Fact, FindingRecord
+from appliance.model.drift import TEXTS, DriftSeverity, DriftState, Fact, FindingRecord
 
 # Columns of drift_confirmation that are fields of a Confirmation as they are.
 _CONFIRMATION = (

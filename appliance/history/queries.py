@@ -95,15 +95,21 @@ class Reader(drift_queries.DriftQueries):
         )
         return str(found[0]["name"]) if found else ""
 
-    def runs(self, limit: int, *, suite: str = "") -> tuple[RunRecord, ...]:
+    def runs(self, limit: int, *, suite: str = "", repeats: bool = True) -> tuple[RunRecord, ...]:
         """The last ``limit`` runs, of ``suite`` alone if it is given, latest first.
 
-        A run without its process is aborted.
+        Without ``repeats`` those of suspects are left out: they are parts of a suite, beside jobs
+        that touch no disk. A run without its process is aborted.
         """
-        found = (
-            self._all("SELECT * FROM run WHERE suite = ? ORDER BY id DESC LIMIT ?", suite, limit)
-            if suite
-            else self._all("SELECT * FROM run ORDER BY id DESC LIMIT ?", limit)
+        where = ""
+        values: list[object] = [limit]
+        if suite:
+            where, values = "WHERE suite = ?", [suite, limit]
+        elif not repeats:
+            where, values = "WHERE suite != ?", [CONFIRM_SUITE, limit]
+        found = self._all(
+            f"SELECT * FROM run {where} ORDER BY id DESC LIMIT ?",  # noqa: S608 - no value is in it
+            *values,
         )
         with self._understood():
             return tuple(self._as_it_is(row) for row in found)

@@ -6,6 +6,7 @@ short, because a reader keeps a writer waiting for as long as it reads.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
@@ -17,10 +18,11 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from appliance import paths
-from appliance.errors import OperatorError
+from appliance.errors import OperatorError, UsageError
 from appliance.history import format as file_format
 
 _WAIT_SECONDS = 5.0
+_START = "start a run: stripewright bench run smoke (off the appliance with --target DIR)"
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -38,21 +40,32 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _require_file(path: Path) -> None:
-    """Not opened here: closing a second descriptor would drop SQLite's locks on the file."""
+    """A file that may be read, or an error at once: SQLite would wait for a FIFO's writer for ever.
+
+    Not opened here: closing a second descriptor would drop SQLite's locks on the file.
+    """
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
         raise OperatorError(
             f"there is no history at {path} yet",
-            "start a run: stripewright bench run smoke; or name another file with --db FILE",
+            f"{_START}; or name another file with --db FILE",
         ) from error
     except OSError as error:
-        raise OperatorError(
-            f"cannot read history {path}: {os.strerror(error.errno or 0)}",
-            "name a file that you may read with --db FILE",
-        ) from error
+        raise _unreadable(path, error.errno or 0) from error
     if stat.S_ISDIR(mode):
         raise file_format.directory(path)
+    if not stat.S_ISREG(mode):
+        raise UsageError(f"history {path} is not a regular file", "name a file with --db FILE")
+    if not os.access(path, os.R_OK, effective_ids=True):
+        raise _unreadable(path, errno.EACCES)
+
+
+def _unreadable(path: Path, number: int) -> OperatorError:
+    return OperatorError(
+        f"cannot read history {path}: {os.strerror(number)}",
+        "name a file that you may read with --db FILE",
+    )
 
 
 class Connection:
@@ -84,10 +97,7 @@ class Connection:
         version = self._number("PRAGMA user_version")
         if application != file_format.APPLICATION_ID:
             if not self._all("SELECT 1 FROM sqlite_master LIMIT 1"):
-                raise OperatorError(
-                    f"history {self._path} is empty",
-                    "start a run: stripewright bench run smoke",
-                )
+                raise OperatorError(f"history {self._path} is empty", _START)
             raise file_format.foreign(self._path)
         if version > file_format.SCHEMA_VERSION:
             raise file_format.too_new(self._path, version)

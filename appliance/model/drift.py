@@ -1,4 +1,4 @@
-"""What drift is made of: a Fact that a look found, and the finding that history keeps of it."""
+"""What drift is made of: a Fact that a look found, the finding kept of it, and what moves that."""
 
 from __future__ import annotations
 
@@ -21,12 +21,17 @@ class DriftSeverity(StrEnum):
     NOTICE = "notice"
 
 
+# Smaller is graver.
+GRAVITY = {DriftSeverity.CRITICAL: 0, DriftSeverity.WARNING: 1, DriftSeverity.NOTICE: 2}
+
+
 class DriftState(StrEnum):
     """How far a finding is.
 
     What can be seen is ``open`` at once. What statistics raise is ``suspect`` until repeated
-    runs have spoken: then it is ``confirmed``, or ``closed``. A person makes ``acknowledged`` of
-    any of them. It is ``closed`` when it is no longer so.
+    runs have spoken: then it is ``confirmed``, or ``closed``, or ``open`` if they say nothing
+    clear. A person makes ``acknowledged`` of any of them. It is ``closed`` when it is no longer
+    so.
     """
 
     OPEN = "open"
@@ -45,7 +50,7 @@ class Fact:
     fact when it is seen again: what was observed in place of what was expected, or the run at
     which a change began; another identity is another finding. ``member`` is a disk's serial.
     ``evidence`` are figures and texts for people and programs. ``state`` is what the look itself
-    can say: ``open``, or for performance ``suspect`` or ``confirmed``.
+    can say: ``open``, or for performance also ``suspect`` or ``confirmed``.
     """
 
     code: str
@@ -60,6 +65,20 @@ class Fact:
     evidence: Mapping[str, str | int | float] = field(default_factory=dict)
     next_step: str = ""
     state: DriftState = DriftState.OPEN
+
+
+# Fields of a fact that are texts.
+TEXTS = (
+    "code",
+    "subject",
+    "identity",
+    "summary",
+    "expected",
+    "observed",
+    "volume",
+    "member",
+    "next_step",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +104,53 @@ class FindingRecord:
     boot_id: str = ""
     announced_at: float | None = None
     quiet: bool = False
+
+
+def by_gravity(record: FindingRecord) -> tuple[bool, int, float, int]:
+    """Sorts what nobody has seen first, then the worst, then the oldest."""
+    return (
+        record.state is DriftState.ACKNOWLEDGED,
+        GRAVITY[record.fact.severity],
+        record.opened_at,
+        record.id,
+    )
+
+
+class Kind(StrEnum):
+    """What happened to a finding."""
+
+    OPENED = "opened"
+    REOPENED = "reopened"
+    SEEN = "seen"
+    SEVERITY = "severity"
+    CONFIRMED = "confirmed"
+    CLOSED = "closed"
+    ACKNOWLEDGED = "acknowledged"
+    APPROVED = "approved"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One finding moves. ``id`` is ``None`` for a finding that is new.
+
+    ``state`` and ``fact`` are what holds from now on. ``announce``: the journal is told.
+    ``quiet``: it is here, and the journal has not been told since it came back. ``who`` and
+    ``note`` are a person's, or say why it was closed.
+    """
+
+    kind: Kind
+    id: int | None
+    fact: Fact
+    state: DriftState
+    announce: bool = False
+    quiet: bool = False
+    who: str = ""
+    note: str = ""
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it is a change of state that is kept for good, and not a sign of life."""
+        return self.kind is not Kind.SEEN
 
 
 @dataclass(frozen=True, order=True, slots=True)

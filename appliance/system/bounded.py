@@ -26,13 +26,17 @@ class NoAnswer(Exception):
     """It did not come back in time, or ended without an answer; the text says which."""
 
 
+class NotAsked(NoAnswer):
+    """No process could be started for the question: that says nothing of whom it was for."""
+
+
 def call(work: Callable[[], Any], *, timeout_seconds: float) -> Any:  # noqa: ANN401 - any JSON value
     """What ``work`` returns (any JSON value), done in a child process.
 
-    Raises :class:`NoAnswer`. To be called before the process has any thread, because it forks.
+    Raises :class:`NoAnswer`, as :class:`NotAsked` if there is no memory or no process left. To be
+    called before the process has any thread, because it forks.
     """
-    ours, theirs = os.pipe()
-    pid = os.fork()
+    ours, theirs, pid = _fork()
     if pid == 0:
         _be_the_child(work, theirs)
     os.close(theirs)
@@ -57,7 +61,7 @@ def each(
     """``work`` of every key, all in one child; one that does not answer is left out.
 
     If they are not all there in time, each is asked again by itself, to know which: at most
-    ``timeout_seconds`` for every key and once more for all of them.
+    ``timeout_seconds`` for every key and once more for all of them. Raises :class:`NotAsked`.
     """
     found: dict[str, Any] = {}
     if not keys:
@@ -65,11 +69,31 @@ def each(
     try:
         answers = call(lambda: [work(key) for key in keys], timeout_seconds=timeout_seconds)
         return dict(zip(keys, answers, strict=True))
+    except NotAsked:
+        raise
     except NoAnswer:
         for key in keys:
-            with contextlib.suppress(NoAnswer):
+            try:
                 found[key] = call(functools.partial(work, key), timeout_seconds=timeout_seconds)
+            except NotAsked:
+                raise
+            except NoAnswer:
+                continue
     return found
+
+
+def _fork() -> tuple[int, int, int]:
+    """Our end of a pipe, the child's, and the child's id, 0 in the child itself."""
+    try:
+        ours, theirs = os.pipe()
+    except OSError as error:
+        raise NotAsked(f"no process for it: {error.strerror}") from error
+    try:
+        return ours, theirs, os.fork()
+    except OSError as error:
+        os.close(ours)
+        os.close(theirs)
+        raise NotAsked(f"no process for it: {error.strerror}") from error
 
 
 def _be_the_child(work: Callable[[], Any], channel: int) -> None:

@@ -6,7 +6,10 @@ import dataclasses
 import random
 from collections.abc import Mapping, Sequence
 
+from appliance.drift import context, performance
+from appliance.drift import series as drift_series
 from appliance.model import (
+    Confirmation,
     Counters,
     Detail,
     JobResult,
@@ -15,6 +18,7 @@ from appliance.model import (
     SeriesKey,
     Slot,
     Span,
+    Verdict,
 )
 from appliance.model.slots import Attempt
 from tests.unit.histories import RESULT
@@ -28,6 +32,8 @@ FINGERPRINT = {"serials": ",".join(SERIALS), "machine_type": "i3.8xlarge"}
 BEGAN = 1_767_225_600.0
 INTERVAL = 6 * 3600.0
 NORMAL = 800_000.0
+SLOWER = 0.9 * NORMAL
+SUBJECT = "smoke/rand-read-4k read"
 
 
 def series(values: Sequence[float | None], *, first_run: int = 1) -> tuple[Slot, ...]:
@@ -119,3 +125,46 @@ def counters(awaits_ms: Sequence[float], direction: str = "read") -> tuple[Count
 
 def detail(run_id: int, *results: JobResult, **known: object) -> Detail:
     return Detail(run(run_id, **known), results)
+
+
+def judge(
+    found,
+    *,
+    approvals=(),
+    confirmations=(),
+    details=None,
+    happenings=(),
+    now=0.0,
+    up_since=None,
+    attempts=(),
+    records=(),
+    bins=lambda _, __: {},
+):
+    """Every fact of an epoch with these series; what else is known of it by keyword."""
+    of = span(found, attempts)
+    surveys = drift_series.survey(of, approvals, confirmations)
+    wanted = performance.wanted(of, surveys)
+    make = details or (lambda run_id: detail(run_id, *(result(key) for key in found)))
+    known = context.Known(
+        confirmations=confirmations,
+        details={run_id: make(run_id) for run_id in wanted},
+        happenings=lambda _, __: happenings,
+        records=records,
+        bins=bins,
+    )
+    return performance.judge(of, surveys, known, now=now, up_since=up_since)
+
+
+def stepped(*parts, seed=1):
+    """A series of (slots, level) one after the other, with 1 % noise."""
+    values = []
+    for index, (count, level) in enumerate(parts):
+        values += noise(count, level=level, seed=seed + index)
+    return series(values)
+
+
+def confirmed(fact, verdict=Verdict.CONFIRMED, *, run_id=10_000):
+    return Confirmation(
+        fact.code, fact.subject, fact.identity, KEY.target,
+        int(fact.evidence["change_run"]), run_id, 0.0, verdict, "what they said",
+    )  # fmt: skip

@@ -14,7 +14,7 @@ from appliance import paths
 from appliance.bench import runner
 from appliance.bench.suite import load_suite
 from appliance.commands import confirming
-from appliance.drift import judging, repeating
+from appliance.drift import check, gathering, judging, repeating
 from appliance.errors import Refused
 from appliance.history import queries
 from appliance.history.store import History
@@ -204,6 +204,35 @@ def test_repeats_that_are_not_valid_decide_nothing(tmp_path, runs, capsys):
     assert states(db) == {"PERF-SLOWER": DriftState.SUSPECT}
 
 
+def test_what_others_never_let_repeat_is_told_and_denied_in_the_end(tmp_path, runs, monkeypatch):
+    db = tmp_path / "history.db"
+    monkeypatch.setattr(gathering, "up_since", lambda _: NOW - 86_400.0)
+    with_history(db, (40, stripe(1000.0)), (5, stripe(900.0)))
+
+    def look(days: float) -> tuple[DriftState, str]:
+        now = NOW + days * 86_400.0
+        facts = [one for one in judging.facts_of(db, now=now) if one.code == "PERF-SLOWER"]
+        check.keep_performance(db, facts, now=now)
+        with queries.open_readonly(db) as reader:
+            (found,) = reader.drift_findings(include_closed=True)
+            last = reader.drift_transitions(found.id)[-1]
+        return found.state, f"{last.kind}: {last.note or found.fact.summary}"
+
+    assert look(0.0)[0] is DriftState.SUSPECT
+    measures["suspect"] = lambda job, index: stripe(1000.0)
+    outcome["state"] = RunState.SKIPPED
+    assert [why for _, why in repeating.repeat_suspects(db).waits] == ["because"]
+    assert look(2.9)[0] is DriftState.SUSPECT
+    state, words = look(3.1)
+    assert state is DriftState.OPEN
+    assert words.startswith("opened: ")
+    assert words.endswith("could not be repeated")
+    outcome.clear()
+    (said,) = repeating.repeat_suspects(db, now=lambda: NOW + 4 * 86_400.0).made
+    assert said.verdict is Verdict.NOT_REPEATED
+    assert look(4.1) == (DriftState.CLOSED, f"closed: {said.words}")
+
+
 def test_a_slow_member_that_is_slow_again(tmp_path, runs, capsys):
     db = tmp_path / "history.db"
     with_history(db, (40, stripe(1000.0)), (5, stripe(500.0, SLOW)))
@@ -341,3 +370,19 @@ def test_a_run_that_was_skipped_accepts_nothing(tmp_path, runs, monkeypatch):
     outcome["state"] = RunState.SKIPPED
     with pytest.raises(Refused, match="ended as skipped: because"):
         confirming.accept(db, as_json=True)
+
+
+@pytest.mark.parametrize("other", ["host", "disks"])
+def test_another_machines_history_is_not_repeated_here(tmp_path, runs, capsys, monkeypatch, other):
+    db = tmp_path / "copy.db"
+    with_history(db, (40, stripe(1000.0)), (5, stripe(900.0)))
+    measures["suspect"] = lambda job, index: stripe(900.0)
+    if other == "host":
+        monkeypatch.setattr(repeating.platform, "node", lambda: "elsewhere")
+    else:
+        monkeypatch.setattr(repeating, "_directory", lambda _: tmp_path)
+    document = confirm(db, capsys)
+    assert runs == []
+    (waits,) = document["waiting"]
+    said = {"host": "and this is elsewhere", "disks": "are not those that"}[other]
+    assert said in waits["why"]

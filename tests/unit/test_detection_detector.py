@@ -211,7 +211,15 @@ def test_zero_and_negative_levels_have_changes_without_a_percentage():
     assert (change.change_slot, change.direction, change.effect_pct) == (40, "up", None)
     below = [(slot, value - 200) for slot, value in series((60, 100.0), (60, 90.0))]
     (change,) = detect(below).changes
-    assert (change.direction, change.effect_pct) == ("down", None)
+    assert (change.direction, change.effect_pct, change.percent) == ("down", None, None)
+
+
+@pytest.mark.parametrize(("away", "told"), [(2.9, False), (3.1, True)])
+def test_a_percentage_of_a_level_that_is_as_good_as_zero_is_not_told(away, told):
+    (change,) = detect(series((60, 100.0), (60, 80.0))).changes
+    assert change.percent == change.effect_pct == pytest.approx(-20, abs=1)
+    near = dataclasses.replace(change.baseline, median=away * change.baseline.scale_down)
+    assert (dataclasses.replace(change, baseline=near).percent is not None) == told
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

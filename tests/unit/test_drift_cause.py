@@ -75,6 +75,15 @@ def test_processors_that_are_busy_or_slower():
     (found,) = cause.causes(around(result(cpu_percent=90.0), slow), slower=True)
     assert "12.67 µs of processor time, 9.00 µs before" in found.words
     assert "and that is the limit" in found.words
+    # The figure is the one for which it is said: another program's load fills the processors.
+    (found,) = cause.causes(
+        around(
+            result(cpu_percent=4.0, host_cpu_percent=90.0),
+            result(cpu_percent=5.0, host_cpu_percent=95.0),
+        ),
+        slower=True,
+    )
+    assert found.words.endswith("before; the machine's processors are 95 % busy during the job")
     idle = result(cpu_percent=23.0, iops=600_000.0)
     assert kinds(result(cpu_percent=20.0), idle) == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from appliance import cli
 from appliance.drift import check as checking
-from appliance.drift import memory
+from appliance.drift import looking, memory
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
 from appliance.history import queries
 from appliance.model.drift import DriftSeverity, DriftState
@@ -50,6 +50,24 @@ def test_something_grave_is_5_until_it_is_acknowledged(watched, drift):
     assert (status, found["findings"]) == (EXIT_OK, [])
     assert drift("list")[1]["findings"] == []
     assert [one["state"] for one in drift("list", "--all")[1]["findings"]] == ["closed"]
+
+
+def test_what_was_acknowledged_is_5_again_when_it_comes_back_after_a_reboot(
+    watched, drift, monkeypatch
+):
+    watched.layout = [FACT]
+    drift("check")
+    drift("ack", "1")
+    look = looking.look
+    monkeypatch.setattr(looking, "look", lambda: dataclasses.replace(look(), boot_id="next"))
+    assert drift("check")[0] == EXIT_OK, "it is still the same"
+    watched.layout = []
+    drift("check")
+    watched.layout = [FACT]
+    status, found = drift("check")
+    (one,) = found["findings"]
+    assert (status, one["id"], one["state"], one["boot_id"]) == (EXIT_DRIFT, 2, "open", "next")
+    assert int(watched.told[-1]["priority"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -191,6 +209,20 @@ def test_a_suspect_asks_for_repeats_and_a_broken_stripe_forbids_them(watched, dr
     assert watched.wanted.read_bytes() == b""
 
 
+def test_what_is_told_without_an_answer_still_asks_for_repeats(watched, drift):
+    watched.has_run()
+    watched.performance = [dataclasses.replace(SLOWER, state=DriftState.OPEN)]
+    drift("check")
+    assert not watched.wanted.exists()
+    watched.has_run()
+    unconfirmed = {**SLOWER.evidence, "unconfirmed": "could not be repeated"}
+    watched.performance = [
+        dataclasses.replace(SLOWER, identity="run 9", state=DriftState.OPEN, evidence=unconfirmed)
+    ]
+    assert drift("check")[0] == EXIT_DRIFT
+    assert watched.wanted.exists()
+
+
 # ----------------------------------------------------------------------------- list and show
 
 
@@ -206,7 +238,7 @@ def test_show_tells_the_whole_life(watched, drift, capsys):
     text = capsys.readouterr().out
     for part in ("expected: AWS3", "observed: AWS9", "slot: 2", f"acknowledged by {ME}: known"):
         assert part in text
-    assert "docs/drift.md, MEMBER-SWAPPED" in text
+    assert "more: journalctl -x -t stripewright STRIPEWRIGHT_DRIFT_CODE=MEMBER-SWAPPED" in text
 
 
 def test_list_has_the_gravest_first(watched, capsys):

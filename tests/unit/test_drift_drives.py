@@ -90,6 +90,7 @@ def test_the_stripes_of_a_logical_volume() -> None:
         facts = layout.judge(seen_on(LVM, disks, groups_then=then, seen=Seen(0.0, (now,))))
         found = only(facts, "LVM-SEGMENTS")
         assert found.expected == "1 GiB in stripes of 256 KiB over S1 S2"
+        assert found.next_step.startswith("stripewright plan; as root: lvs ")
 
 
 def test_a_logical_volume_without_a_disk_or_not_active() -> None:
@@ -133,6 +134,7 @@ def test_a_drive_behind_a_controller() -> None:
     found = only(layout.judge(seen_on(HARD, (disk(1),), seen=bad)), "HWRAID-STATE")
     assert found.member == "D1"
     assert "virtual drive OfLn; D1 is Failed" in found.observed
+    assert found.next_step.startswith("stripewright plan; as root: storcli64 ")
 
 
 def test_the_one_disk_of_a_plain_volume() -> None:

@@ -63,6 +63,15 @@ def test_another_fio_since_boot(machine: Machine, monkeypatch: pytest.MonkeyPatc
     assert machine.environment_facts() == (), "not known is not changed"
 
 
+def test_the_next_step_for_another_fio_ends_it(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probed, "fio_version", lambda *, ask: "fio-3.40")
+    assert "reload" in only(machine.environment_facts(), "ENV-FIO").next_step
+    machine.boot(changed=())
+    assert machine.environment_facts() == ()
+
+
 # ------------------------------------------------------------------------------- the disks
 
 
@@ -70,7 +79,7 @@ def test_the_scheduler_of_one_disk(machine: Machine) -> None:
     machine.put("nvme2n1/queue/scheduler", "none [mq-deadline] kyber")
     found = only(machine.environment_facts(), "ENV-SCHEDULER")
     assert (found.member, found.subject, found.volume) == ("AWS2", "AWS2", "scratch")
-    assert found.next_step == "echo none > /sys/block/nvme2n1/queue/scheduler"
+    assert found.next_step.endswith("as root: echo none > /sys/block/nvme2n1/queue/scheduler")
     machine.boot(changed=())
     assert codes(machine.environment_facts()) == ["ENV-SCHEDULER"], "a later look takes no part"
 
@@ -96,7 +105,7 @@ def test_what_the_layout_declares_is_what_is_expected(machine: Machine) -> None:
     assert machine.environment_facts(before=before) == (), "wanted, and so for the boot before"
     machine.put("nvme1n1/queue/scheduler", "[none] mq-deadline")
     found = only(machine.environment_facts(), "ENV-SCHEDULER")
-    assert found.next_step == "systemctl reload stripewright-assemble.service"
+    assert found.next_step.endswith("as root: systemctl reload stripewright-assemble.service")
 
 
 def test_firmware_that_changed_while_the_machine_was_off(machine: Machine) -> None:
@@ -139,7 +148,7 @@ def test_a_latency_that_is_no_longer_asked_for(machine: Machine) -> None:
     (machine.root / "cpu-latency").unlink()
     found = only(machine.environment_facts(), "ENV-CSTATE")
     assert "none, not 1" in found.summary
-    assert found.next_step == "systemctl reload stripewright-assemble.service"
+    assert found.next_step.endswith("as root: systemctl reload stripewright-assemble.service")
 
 
 # ------------------------------------------------------------------------------ the health

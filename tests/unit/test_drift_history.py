@@ -8,14 +8,14 @@ import threading
 import pytest
 
 from appliance.drift import lifecycle, words
-from appliance.drift.lifecycle import Kind, Scope
+from appliance.drift.lifecycle import Scope
 from appliance.drift.spool import Action, Word
 from appliance.errors import OperatorError, Refused
 from appliance.history import queries
 from appliance.history.store import History
 from appliance.model import RunState
 from appliance.model.confirmations import Approval, Confirmation, Verdict
-from appliance.model.drift import Area, DriftSeverity, DriftState, Fact
+from appliance.model.drift import Area, DriftSeverity, DriftState, Fact, Kind
 from tests.unit.histories import FINGERPRINT, begin, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

@@ -97,6 +97,20 @@ def test_a_broken_array_explains_that_its_filesystem_has_stopped(
     assert only(machine.layout_facts(), "ARRAY-BROKEN").member == ""
 
 
+def test_an_array_that_somebody_made_readonly_has_lost_nothing(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.put("md127/md/array_state", "readonly")
+    found = only(machine.layout_facts(), "ARRAY-READONLY")
+    assert (found.severity, found.member) == (DriftSeverity.WARNING, "")
+    assert "lost" not in found.summary
+    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EIO))
+    assert codes(machine.layout_facts()) == ["ARRAY-READONLY", "FS-FAILED"]
+    machine.pull("nvme3n1")
+    assert codes(machine.layout_facts()) == ["ARRAY-READONLY", "MEMBER-MISSING"]
+    assert "has not noticed" in machine.layout_facts()[1].summary
+
+
 @pytest.mark.parametrize(
     ("attribute", "value"),
     [("device/state", "dead"), ("device/state", "offline"), ("size", "0")],
@@ -288,6 +302,8 @@ def test_disks_are_not_counted_while_they_are_waited_for(tmp_path: Path) -> None
     machine.seen()
     assert machine.layout_facts() == ()
     assert ("DISK-COUNT", "") in machine.look().blind
+    machine.worker.rmdir()
+    assert codes(machine.layout_facts()) == ["DISK-COUNT"], "nobody waits for them any more"
 
 
 def test_an_array_that_nobody_declared(machine: Machine) -> None:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.drift import lifecycle
-from appliance.drift.lifecycle import DAY_SECONDS, SEEN_SECONDS, Kind, Scope
+from appliance.drift.lifecycle import DAY_SECONDS, FLAP_SECONDS, SEEN_SECONDS, Scope
 from appliance.errors import Refused, UsageError
-from appliance.model.drift import Area, DriftSeverity, DriftState, Fact, FindingRecord
+from appliance.model.drift import Area, DriftSeverity, DriftState, Fact, FindingRecord, Kind
 
 ALL = Scope(frozenset(Area))
 NOW = 1_800_000_000.0
@@ -38,15 +38,18 @@ class Book:
         self.records: dict[int, FindingRecord] = {}
         self.told: list[tuple[float, Kind, lifecycle.Key]] = []
 
-    def look(self, facts, now, scope=ALL):
-        moved = lifecycle.step(tuple(self.records.values()), facts, scope, now=now)
+    def look(self, facts, now, scope=ALL, boot_id="boot"):
+        records = tuple(self.records.values())
+        moved = lifecycle.step(records, facts, scope, now=now, boot_id=boot_id)
         for one in moved:
-            self.keep(one, now)
+            self.keep(one, now, boot_id)
         return moved
 
-    def keep(self, one, now):
+    def keep(self, one, now, boot_id="boot"):
         number = one.id or len(self.records) + 1
-        before = self.records.get(number) or FindingRecord(number, one.fact, one.state, 1, now, now)
+        before = self.records.get(number) or FindingRecord(
+            number, one.fact, one.state, 1, now, now, boot_id=boot_id
+        )
         came_back = one.kind is Kind.REOPENED and before.state is DriftState.CLOSED
         record = dataclasses.replace(
             before,
@@ -166,6 +169,52 @@ def test_after_a_day_it_is_a_new_finding():
     assert (again.kind, again.id, again.announce) == (Kind.OPENED, None, True)
 
 
+def broken_known_and_repaired():
+    """A critical fact that was acknowledged in boot ``boot``, and is over after ten minutes."""
+    book = Book()
+    book.look([fact()], NOW)
+    said = lifecycle.acknowledge(book.records[1], who="operator", note="disk ordered")
+    assert said is not None
+    book.keep(said, NOW + 10)
+    return book
+
+
+def test_a_critical_fault_that_comes_back_after_a_reboot_is_an_alarm_again():
+    book = broken_known_and_repaired()
+    book.look([], NOW + 600, boot_id="next")
+    (again,) = book.look([fact()], NOW + 900, boot_id="next")
+    assert (again.kind, again.state, again.announce) == (Kind.OPENED, DriftState.OPEN, True)
+    # In that boot it flaps like everything else.
+    book.look([], NOW + 1200, boot_id="next")
+    (flapped,) = book.look([fact()], NOW + 1500, boot_id="next")
+    assert (flapped.kind, flapped.id, flapped.announce) == (Kind.REOPENED, 2, False)
+
+
+def test_a_critical_fault_that_was_away_for_long_is_an_alarm_again():
+    book = broken_known_and_repaired()
+    book.look([], NOW + 600)
+    (again,) = book.look([fact()], NOW + 600 + FLAP_SECONDS)
+    assert (again.kind, again.state, again.announce) == (Kind.OPENED, DriftState.OPEN, True)
+
+
+def test_a_critical_fault_that_flaps_stays_acknowledged():
+    book = broken_known_and_repaired()
+    book.look([], NOW + 600, boot_id="")
+    (again,) = book.look([fact()], NOW + 600 + FLAP_SECONDS - 1, boot_id="")
+    assert (again.id, again.state, again.announce) == (1, DriftState.ACKNOWLEDGED, False)
+
+
+def test_what_was_acknowledged_as_less_and_comes_back_critical_is_an_alarm():
+    book = Book()
+    book.look([fact(severity=DriftSeverity.WARNING)], NOW)
+    said = lifecycle.acknowledge(book.records[1], who="operator", note="")
+    assert said is not None
+    book.keep(said, NOW)
+    book.look([], NOW + 300)
+    (again,) = book.look([fact()], NOW + 600)
+    assert (again.state, again.announce) == (DriftState.OPEN, True)
+
+
 def test_it_grows_worse_and_is_told_and_wavering_is_not():
     book = Book()
     mild, grave = fact(severity=DriftSeverity.WARNING), fact(severity=DriftSeverity.CRITICAL)
@@ -254,6 +303,7 @@ def test_saying_the_same_twice_moves_nothing():
     assert said is not None
     book.keep(said, NOW)
     assert lifecycle.acknowledge(book.records[1], who="operator", note="known") is None
+    assert lifecycle.acknowledge(book.records[1], who="operator", note="") is None, "words stay"
     assert lifecycle.acknowledge(book.records[1], who="operator", note="new") is not None
 
 
@@ -307,6 +357,10 @@ _LOOKS = st.lists(
 )
 
 
+def _severity(code):
+    return DriftSeverity.CRITICAL if code == "MEMBER-MISSING" else DriftSeverity.WARNING
+
+
 @given(_LOOKS)
 def test_no_fact_is_told_twice_nothing_is_lost_acknowledged_stays(looks):
     """In any order of looks, blind ones among them, with people acknowledging meanwhile."""
@@ -314,7 +368,10 @@ def test_no_fact_is_told_twice_nothing_is_lost_acknowledged_stays(looks):
     acknowledged: set[int] = set()
     for keys, areas, minutes, said in looks:
         now += minutes * 60
-        facts = [fact(code, subject, identity) for code, subject, identity in sorted(keys)]
+        facts = [
+            fact(code, subject, identity, severity=_severity(code))
+            for code, subject, identity in sorted(keys)
+        ]
         book.look(facts, now, Scope(frozenset(areas)))
         here = {lifecycle.key(one.fact) for one in book.active}
         assert keys <= here, "what is there has a finding"
@@ -334,4 +391,6 @@ def test_no_fact_is_told_twice_nothing_is_lost_acknowledged_stays(looks):
             for at, kind, key in book.told
             if key == identity and kind in {Kind.OPENED, Kind.REOPENED}
         ]
-        assert all(b - a >= DAY_SECONDS for a, b in itertools.pairwise(news))
+        critical = _severity(identity[0]) is DriftSeverity.CRITICAL
+        apart = FLAP_SECONDS if critical else DAY_SECONDS
+        assert all(b - a >= apart for a, b in itertools.pairwise(news))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import json
 import os
 import time
 from pathlib import Path
@@ -11,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from appliance.drift import layout, looking, rootlook
+from appliance.drift import layout, looking
 from appliance.drift.observation import Answer
-from appliance.errors import CommandFailed
-from appliance.storage import lvm
-from appliance.storage.probe import blockdev, built, nvme, surroundings
+from appliance.storage.probe import blockdev, surroundings
 from appliance.system import bounded, process
-from tests.unit.drift_machine import BOOT, CHUNK, Machine, codes
+from tests.unit.drift_machine import BOOT, Machine, codes, no_process
 
 
 @pytest.fixture
@@ -59,6 +55,20 @@ def test_a_state_that_says_nothing_of_now(
     assert machine.look().notes == (note,)
     assert machine.look().blind == (("*", ""),)
     assert machine.layout_facts() == ()
+
+
+def test_whoever_was_killed_at_work_keeps_nobody_from_judging(machine: Machine) -> None:
+    machine.write({**machine.state(), "outcome": "applying"})
+    machine.mounts()
+    assert machine.look().blind == (("*", ""),)
+    machine.worker.rmdir()
+    assert machine.look().blind == ()
+    assert machine.look().notes == (
+        "whoever was at work on the volumes has ended before it was done",
+    )
+    assert codes(machine.layout_facts()) == ["MOUNT-MISSING"]
+    machine.write({**machine.state(), "outcome": "waiting", "boot_id": ""})
+    assert "ended before it had looked" in machine.look().notes[0]
 
 
 def test_a_volume_that_is_not_up_is_not_judged(machine: Machine) -> None:
@@ -134,11 +144,11 @@ def test_a_device_that_goes_while_it_is_looked_at(
 ) -> None:
     looks = []
 
-    def once(sources: looking.Sources) -> object:
+    def once(sources: looking.Sources, state: object) -> object:
         looks.append(sources)
         if len(looks) == 1:
             raise FileNotFoundError("/sys/block/nvme3n1")
-        return real(sources)
+        return real(sources, state)
 
     real = looking._look
     monkeypatch.setattr(looking, "_look", once)
@@ -148,8 +158,34 @@ def test_a_device_that_goes_while_it_is_looked_at(
     assert "/sys/block" in machine.look().notes[0]
 
 
-def _gone(_: looking.Sources) -> None:
+def _gone(*_: object) -> None:
     raise FileNotFoundError("/sys/block")
+
+
+def test_a_plan_that_begins_while_it_is_looked_is_no_drift(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = looking._surroundings
+    settled = machine.state()
+
+    def meanwhile(*more: Any) -> dict[str, str]:
+        machine.write({**machine.state(), "outcome": "applying"})
+        return real(*more)
+
+    # The plan has unmounted the volume already when the mounts are read.
+    machine.mounts()
+    monkeypatch.setattr(looking, "_surroundings", meanwhile)
+    assert machine.layout_facts() == ()
+    assert machine.look().notes == ("nothing was judged: a plan is being carried out",)
+
+    def without_end(*more: Any) -> dict[str, str]:
+        machine.write({**machine.state(), "at": machine.state()["at"] + 1})
+        return real(*more)
+
+    machine.write(settled)
+    monkeypatch.setattr(looking, "_surroundings", without_end)
+    assert machine.look().blind == (("*", ""),)
+    assert "was at work meanwhile" in machine.look().notes[0]
 
 
 # -------------------------------------------------------------------- what it leaves alone
@@ -213,8 +249,8 @@ def test_only_what_hangs_is_without_an_answer(
         return 5, None
 
     monkeypatch.setattr(looking, "_ask", ask)
-    monkeypatch.setattr(looking, "_ANSWER_SECONDS", 0.3)
-    found = bounded.each(["/a", "/dead"], ask, timeout_seconds=0.3)
+    monkeypatch.setattr(looking, "_ANSWER_SECONDS", 1.0)
+    found = bounded.each(["/a", "/dead"], ask, timeout_seconds=1.0)
     assert found == {"/a": [5, None]}
     assert machine.look().answers == {"/mnt/scratch": Answer(5, None)}
     monkeypatch.setattr(looking, "_ask", lambda mount: ask("dead"))
@@ -222,159 +258,18 @@ def test_only_what_hangs_is_without_an_answer(
     assert codes(machine.layout_facts()) == ["FS-FAILED"]
 
 
-# --------------------------------------------------------------------------- root's own look
-
-
-@pytest.fixture
-def root(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    monkeypatch.setattr(process, "find_program", lambda name: None)
-    monkeypatch.setattr(surroundings, "fio_version", lambda *, ask: "")
-    log = nvme.Smart(0, 100, 10, 2, 3)
-    monkeypatch.setattr(nvme, "smart", lambda node: log if "nvme" in node else None)
-    monkeypatch.setattr(
-        blockdev,
-        "read_filesystem",
-        lambda node: built.Filesystem("xfs", "scratch", "fs-uuid", CHUNK, 4 * CHUNK),
-    )
-    return machine
-
-
-def written(machine: Machine) -> dict[str, Any]:
-    rootlook.look(machine.sources)
-    return dict(json.loads((machine.root / "seen.json").read_text()))
-
-
-def test_root_leaves_what_only_it_can_see(root: Machine) -> None:
-    found = written(root)
-    assert (found["boot_id"], found["groups"], found["virtual_drives"]) == (BOOT, [], [])
-    assert len(found["health"]) == 4
-    assert found["filesystems"]["scratch"] == {
-        "kind": "xfs", "uuid": "fs-uuid", "sunit_bytes": CHUNK, "swidth_bytes": 4 * CHUNK
-    }  # fmt: skip
-    assert (root.root / "seen.json").stat().st_mode & 0o777 == 0o644
-    seen = root.look()
-    assert (seen.blind, seen.notes) == ((), ())
-    assert (root.layout_facts(), root.environment_facts()) == ((), ())
-
-
-def test_root_remembers_the_errors_of_its_first_look(
-    root: Machine, monkeypatch: pytest.MonkeyPatch
+def test_without_a_process_nobody_was_asked(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written(root)
-    monkeypatch.setattr(nvme, "smart", lambda node: nvme.Smart(0, 100, 10, 2, 8))
-    assert {one["first_media_errors"] for one in written(root)["health"].values()} == {3}
-    assert codes(root.environment_facts()) == ["DISK-HEALTH"] * 4
-    root.seen(boot_id="another", health=written(root)["health"])
-    assert {one["first_media_errors"] for one in written(root)["health"].values()} == {8}
-
-
-def test_disks_that_never_answer_do_not_hold_root_up(
-    root: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def smart(node: str) -> nvme.Smart | None:
-        if node.endswith("nvme3n1"):
-            time.sleep(60)
-        return nvme.Smart(0, 100, 10, 2, 3)
-
-    monkeypatch.setattr(nvme, "smart", smart)
-    monkeypatch.setattr(blockdev, "read_filesystem", lambda node: time.sleep(60))
-    monkeypatch.setattr(rootlook, "_DISK_SECONDS", 0.3)
-    found = written(root)
-    assert [one is None for _, one in sorted(found["health"].items())] == [
-        False,
-        False,
-        True,
-        False,
-    ]
-    assert found["filesystems"] == {"scratch": None}
-
-
-def test_root_asks_lvm_about_disks_that_may_be_read(
-    root: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root.local_disk("nvme8n1", "259:80", "AWS8")
-    root.udev("259:80", links=["disk/by-id/nvme-x_AWS8"], ID_FS_TYPE="LVM2_member")
-    root.fake.disk("sdz", "8:80", model="Somebody's", serial="Z")
-    root.udev("8:80", ID_FS_TYPE="LVM2_member")
-    node = str(root.root / "dev/nvme8n1")
-    asked = []
-
-    def run(argv: Any, **_: Any) -> process.Completed:
-        asked.append(argv)
-        return process.Completed(tuple(argv), 5, json.dumps({"report": [_report(node)]}), "")
-
-    monkeypatch.setattr(process, "run", run)
-    monkeypatch.setattr(bounded, "call", lambda work, timeout_seconds: work())
-    (group,) = written(root)["groups"]
-    assert asked == [lvm.report_argv([node])]
-    assert group["members"] == ["nvme-x_AWS8"], "ids, as everywhere else"
-
-
-def _report(node: str) -> dict[str, Any]:
-    return {
-        "vg": [
-            {
-                "vg_name": "stripewright-x", "vg_uuid": "u", "vg_tags": "",
-                "vg_extent_size": "4194304", "vg_free": "0", "pv_count": "1",
-            }
-        ],
-        "pv": [{"pv_name": node, "pv_uuid": "p", "pv_size": "4194304"}],
-        "lv": [],
-        "seg": [],
-    }  # fmt: skip
-
-
-def _fails(argv: Any, **_: Any) -> process.Completed:
-    raise CommandFailed(argv, None, "")
-
-
-def test_lvm_that_does_not_answer_is_not_an_empty_answer(
-    root: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root.local_disk("nvme8n1", "259:80", "AWS8")
-    root.udev("259:80", ID_FS_TYPE="LVM2_member")
-    monkeypatch.setattr(process, "run", _fails)
-    assert written(root)["groups"] is None
-
-
-def test_a_controller_that_does_not_answer(root: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "find_program", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(process, "run", _fails)
-    assert written(root)["virtual_drives"] is None
-
-
-# ------------------------------------------------------------------------------ SMART's page
-
-
-def test_the_smart_log() -> None:
-    page = bytearray(nvme.SMART_BYTES)
-    page[0], page[3], page[4], page[5] = 0b101, 87, 10, 120
-    page[160:176] = (2**70).to_bytes(16, "little")
-    found = nvme.smart_log(bytes(page))
-    assert found == nvme.Smart(5, 87, 10, 120, 2**70)
-    assert nvme.smart_log(bytes(page[:511])) is None
-
-
-def test_the_smart_log_is_asked_for_of_the_controller(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = []
-
-    def ioctl(_: int, request: int, command: bytearray) -> int:
-        sent.append((request, bytes(command)))
-        (address,) = nvme.struct.unpack_from("<Q", command, 24)
-        ctypes.memset(address + 5, 42, 1)
-        return 0
-
-    monkeypatch.setattr(nvme.fcntl, "ioctl", ioctl)
-    found = nvme.smart("/dev/null")
-    assert found is not None
-    assert found.percentage_used == 42
-    request, command = sent[0]
-    opcode, namespace = nvme.struct.unpack_from("<B3xI", command)
-    length, dword10 = nvme.struct.unpack_from("<II", command, 36)
-    # NVMe base specification, Get Log Page: dwords less one above the page's id.
-    assert (request, opcode, namespace) == (0xC0484E41, 0x02, 0xFFFFFFFF)
-    assert (length, dword10) == (512, 127 << 16 | 0x02)
-    assert nvme.smart("/no/such/node") is None
+    monkeypatch.setattr(os, "fork", no_process)
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    with pytest.raises(bounded.NotAsked, match="temporarily unavailable"):
+        bounded.each(["/a"], len, timeout_seconds=5)
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    seen = machine.look()
+    assert (seen.answers, seen.blind) == ({}, (("FS-FAILED", ""), ("FS-GEOMETRY", "")))
+    assert "were not asked" in seen.notes[0]
+    assert machine.layout_facts() == (), "no filesystem has stopped because of it"
 
 
 # -------------------------------------------------------------------------- udev's database

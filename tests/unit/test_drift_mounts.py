@@ -37,7 +37,7 @@ def only(facts: Sequence[Fact], code: str) -> Fact:
 def test_a_volume_that_was_unmounted(machine: Machine) -> None:
     machine.mounts(ROOT_MOUNT)
     missing = only(machine.layout_facts(), "MOUNT-MISSING")
-    assert missing.next_step == "systemctl start 'mnt-scratch.mount'"
+    assert missing.next_step.endswith("as root: systemctl start 'mnt-scratch.mount'")
 
 
 def test_another_filesystem_in_the_volumes_place(machine: Machine) -> None:
@@ -71,7 +71,7 @@ def test_options_that_were_changed_by_hand(machine: Machine) -> None:
     options = only(machine.layout_facts(), "MOUNT-OPTIONS")
     assert options.evidence["lost"] == "noatime"
     assert options.evidence["new"] == "discard,relatime"
-    assert options.next_step == "mount -o remount,noatime /mnt/scratch"
+    assert options.next_step.endswith("as root: mount -o remount,noatime /mnt/scratch")
     machine.boot(changed=())
     assert codes(machine.layout_facts()) == ["MOUNT-OPTIONS"], "a later look does not accept it"
 

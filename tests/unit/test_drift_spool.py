@@ -13,8 +13,9 @@ import pytest
 from appliance.drift import check as checking
 from appliance.drift import spool
 from appliance.drift.spool import Action, Word
-from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK
+from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, OperatorError
 from appliance.history import opening
+from appliance.history.drift import DriftWriter
 from appliance.system import services
 from tests.unit.drift_checks import ME
 from tests.unit.test_drift_history import FACT
@@ -153,6 +154,20 @@ def test_links_pipes_and_directories_are_not_read(watched, drift, journalled, tm
     assert len(journalled) == 4
 
 
+def test_directories_that_hold_something_do_not_stop_the_words(watched, drift, journalled):
+    watched.layout = [FACT]
+    drift("check")
+    for number in range(spool._MAX_FILES):
+        (watched.spool / f"{number}" / "deep").mkdir(parents=True)
+    time.sleep(0.002)
+    leave(watched)
+    drift("check")
+    assert len(journalled) == spool._MAX_FILES
+    assert drift("check")[1]["findings"][0]["state"] == "acknowledged"
+    assert all(one.name.startswith(".") for one in watched.spool.iterdir())
+    assert len(journalled) == spool._MAX_FILES, "each is told once"
+
+
 def test_a_word_on_no_finding_is_rejected_and_the_next_is_heard(watched, drift, journalled):
     watched.layout = [FACT]
     drift("check")
@@ -174,6 +189,24 @@ def test_while_the_history_cannot_be_written_words_wait(watched, drift, monkeypa
         other.rollback()
     assert status == EXIT_DRIFT
     assert any("words of operators wait" in note for note in found["notes"])
+    assert drift("check")[0] == EXIT_OK
+    assert list(watched.spool.iterdir()) == []
+
+
+def test_on_a_full_disk_words_wait(watched, drift, monkeypatch, journalled):
+    watched.layout = [FACT]
+    drift("check")
+    leave(watched)
+
+    def full(*_, **__):
+        raise OperatorError("history: database or disk is full", "make room on that filesystem")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DriftWriter, "decide_on", full)
+        status, found = drift("check")
+    assert status == EXIT_DRIFT
+    assert any("words of operators wait: history: database" in note for note in found["notes"])
+    assert journalled == []
     assert drift("check")[0] == EXIT_OK
     assert list(watched.spool.iterdir()) == []
 

@@ -20,6 +20,7 @@ def machine(tmp_path, monkeypatch):
     look = looking.look
     monkeypatch.setattr(looking, "look", lambda: look(made.sources))
     monkeypatch.setattr(paths, "STATE_FILE", tmp_path / "state.json")
+    monkeypatch.setattr(paths, "HISTORY_DB", tmp_path / "history.db")
     monkeypatch.setattr(paths, "DRIFT_RUN_DIR", tmp_path / "none")
     return made
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import json
+import platform
 import sqlite3
 from pathlib import Path
 
 import pytest
 
-from appliance import paths
-from appliance.drift import environment, gathering
-from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK
+from appliance import cli, paths
+from appliance.drift import environment, gathering, judging
+from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from appliance.history import opening, queries
 from appliance.history.format import HistoryBusyError
+from appliance.model.drift import DriftState
 from tests.unit.drift_checks import KERNEL
 from tests.unit.histories import select
 from tests.unit.test_drift_history import FACT, SLOWER
@@ -31,15 +35,17 @@ def test_on_a_laptop_only_the_runs_of_the_history_are_judged(watched, drift):
     assert watched.told == [], "nothing about another machine goes into this one's journal"
 
 
-def test_on_the_appliance_a_copy_of_another_machines_history_is_not_mixed_up(watched, drift):
+@pytest.mark.parametrize("name", ["another", platform.node(), ""])
+def test_on_the_appliance_a_copied_history_is_not_mixed_up(watched, drift, name):
     watched.has_run()
-    select(watched.db, "UPDATE host SET name = 'another'")
+    select(watched.db, "UPDATE host SET name = ?", name)
     copy = watched.db.with_name("copy.db")
     copy.write_bytes(watched.db.read_bytes())
     watched.layout = [FACT]
     status, found = drift("check", db=copy)
     assert (status, found["findings"]) == (EXIT_OK, [])
-    assert found["looked_at"]["layout"]["why"] == "this is the history of another machine, another"
+    assert found["looked_at"]["layout"]["why"] == f"{copy} is not this machine's own history"
+    assert watched.told == []
     assert drift("check")[0] == EXIT_DRIFT, "a machine that was given another name is still itself"
 
 
@@ -50,15 +56,17 @@ def test_no_history_and_no_appliance_is_an_error(watched, drift):
     assert "there is no history at" in said
 
 
-def test_a_foreign_file_is_told_and_the_machine_is_judged(watched, drift, tmp_path):
+def test_a_file_that_is_no_history_is_an_error_and_left_alone(watched, drift, tmp_path):
     foreign = tmp_path / "notes.txt"
     foreign.write_text("not a database\n" * 100)
     watched.layout = [FACT]
-    status, found = drift("check", db=foreign)
-    assert status == EXIT_DRIFT
-    assert found["findings"][0]["id"] is None
-    assert any("nothing was kept" in note for note in found["notes"])
-    assert foreign.read_text().startswith("not a database")
+    status, said = drift("check", db=foreign)
+    assert (status, "is not a Stripewright history" in said) == (EXIT_USAGE, True)
+    assert foreign.read_text() == "not a database\n" * 100
+    status, said = drift("check", db=tmp_path / "none.db")
+    assert (status, "there is no history at" in said) == (EXIT_FAILED, True)
+    assert not (tmp_path / "none.db").exists()
+    assert watched.told == []
 
 
 def test_what_is_read_from_a_history_is_not_closed_while_it_cannot_be_read(
@@ -74,6 +82,36 @@ def test_what_is_read_from_a_history_is_not_closed_while_it_cannot_be_read(
         status, found = drift("check")
     assert (status, [one["id"] for one in found["findings"]]) == (EXIT_OK, [1])
     assert "cannot be read" in found["looked_at"]["environment"]["why"]
+
+
+def test_a_defect_in_judging_runs_does_not_hide_what_the_disks_are_like(
+    watched, drift, monkeypatch, capsys
+):
+    watched.has_run()
+    watched.performance = [dataclasses.replace(SLOWER, state=DriftState.CONFIRMED)]
+    drift("check")
+    watched.has_run()
+    watched.layout = [FACT]
+    with monkeypatch.context() as patched:
+        patched.setattr(judging, "performance_facts", _divide)
+        for times in range(2):
+            status = cli.main(["drift", "check", "--db", str(watched.db), "--json"])
+            printed = capsys.readouterr()
+            found = json.loads(printed.out)
+            codes = {one["code"] for one in found["findings"]}
+            assert (status, codes) == (EXIT_DRIFT, {"MEMBER-SWAPPED", "PERF-SLOWER"})
+            assert found["looked_at"]["performance"] == {
+                "judged": False,
+                "why": "a defect of this program: ZeroDivisionError: by what?",
+            }
+            # Whoever mends it needs the place; once a day is enough for the journal.
+            assert ("in _divide" in printed.err) == (times == 0)
+    watched.performance = []
+    assert [one["code"] for one in drift("check")[1]["findings"]] == ["MEMBER-SWAPPED"]
+
+
+def _divide(*_: object, **__: object) -> None:
+    raise ZeroDivisionError("by what?")
 
 
 def _busy(_: Path) -> queries.Reader:

@@ -72,9 +72,8 @@ def test_what_is_no_file_is_a_mistake(db, made):
     db.mkdir() if made == "directory" else os.mkfifo(db)
     with pytest.raises(UsageError, match=f"{db}.* (directory|regular)"):
         History.open_writable(db)
-    if made == "directory":
-        with pytest.raises(UsageError, match="directory"):
-            queries.open_readonly(db)
+    with pytest.raises(UsageError, match=f"{db}.* (directory|regular)"):
+        queries.open_readonly(db)
     for opener in (History.open_writable, queries.open_readonly):
         with pytest.raises(UsageError, match="directory"):
             opener(Path())
@@ -231,6 +230,17 @@ def test_a_directory_that_cannot_be_read(db, monkeypatch):
     with pytest.raises(OperatorError, match="Permission denied") as caught:
         queries.open_readonly(db)
     assert caught.value.hint
+
+
+def test_a_file_that_may_not_be_read(db, monkeypatch):
+    with History.open_writable(db):
+        pass
+    db.chmod(0)
+    # Root may read it all the same.
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    with pytest.raises(OperatorError, match="Permission denied") as caught:
+        queries.open_readonly(db)
+    assert "--db" in caught.value.hint
 
 
 def test_a_directory_that_is_not_there(tmp_path):

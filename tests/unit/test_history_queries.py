@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from appliance import status
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.history.store import History
@@ -131,6 +132,26 @@ def test_runs_are_counted_by_suite_and_state_and_dead_ones_are_aborted(db):
     assert found["smoke", RunState.ABORTED].last_at == 9e9
     assert found["full", RunState.RUNNING].last_at == began_at
     assert found["smoke", RunState.COMPLETE].last_at <= (ended_at or 0)
+
+
+def test_repeats_of_suspects_can_be_left_out_and_are_no_last_suite(db):
+    with History.open_writable(db) as history:
+        suite = _run(history, _VALID)
+        for _ in range(6):
+            repeat = _run(history, _VALID)
+            select(db, "UPDATE run SET suite = 'confirm' WHERE id = ?", repeat)
+        at_work = begin(history)
+        select(db, "UPDATE run SET suite = 'confirm' WHERE id = ?", at_work)
+        with queries.open_readonly(db) as reader:
+            assert len(reader.runs(9)) == 8
+            assert [run.id for run in reader.runs(9, repeats=False)] == [suite]
+            assert [run.id for run in reader.runs(1, suite="confirm")] == [at_work]
+        now = status.read_status(db=db)
+    assert now.last_run is not None
+    assert (now.last_run.id, len(now.last_results)) == (suite, 1)
+    # What is at work is told, whatever it is.
+    assert now.running is not None
+    assert now.running.id == at_work
 
 
 def test_the_last_run_is_the_last_by_number_when_the_clock_was_wrong_once(db):

@@ -104,6 +104,33 @@ def test_slots_may_start_again_in_another_epoch(tmp_path):
     assert read(tmp_path, "slot,value,epoch\n" + rows).epochs == 2
 
 
+@pytest.mark.parametrize(
+    ("epochs", "count"),
+    [(("", "B"), 2), (("B", ""), 2), (("A", "A"), 1), (("", ""), 1), (("A", "B", "A"), 3)],
+)
+def test_an_epoch_without_a_name_counts(tmp_path, epochs, count):
+    rows = "".join(f"{slot},100,{epoch}\n" for slot, epoch in enumerate(epochs))
+    assert read(tmp_path, "slot,value,epoch\n" + rows).epochs == count
+
+
+@pytest.mark.parametrize("scale", [1e-290, 1e-200, 1e200, 1e287])
+def test_values_of_any_size_that_is_taken_give_the_same_changes(tmp_path, scale):
+    found = read(tmp_path, csv_of([value * scale for value in step()]))
+    assert dates(found) == [(60, "down")]
+    assert found.changes[0].percent == pytest.approx(-10, abs=1)
+
+
+def test_zero_is_a_value_however_it_is_written(tmp_path):
+    rows = "".join(f"{slot},{zero}\n" for slot, zero in enumerate(("0", "-0.0", "0e9", " 0 ")))
+    assert read(tmp_path, "slot,value\n" + rows).rows == 4
+
+
+def test_slots_may_be_moments_in_nanoseconds_or_negative(tmp_path):
+    for first in (-50, 1_767_225_600_000_000_000):
+        rows = "".join(f"{first + slot},{value}\n" for slot, value in enumerate(step()))
+        assert dates(read(tmp_path, "slot,value\n" + rows)) == [(first + 60, "down")]
+
+
 def test_a_row_longer_than_a_block_is_put_together_again(tmp_path, monkeypatch):
     monkeypatch.setattr(replay, "_BLOCK", 7)
     assert dates(read(tmp_path, csv_of(step()))) == [(60, "down")]
@@ -148,14 +175,26 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         ("slot,value\n1,2\n2,-inf\n", "line 3: value '-inf'"),
         ("slot,value\n1,1e999\n", "line 2: value '1e999'"),
         ("slot,value\n1,1_000\n", "line 2: value '1_000'"),
-        ("slot,value\n1,\x1b[31m\n", "line 2: value '\\\\x1b[31m'"),
+        ("slot,value\n1,\x1b[31m\n", "line 2: value '\\x1b[31m' is"),
+        ("slot;value\n1;2\n", "'slot;value': it is separated by semicolons, and commas are needed"),
+        ("slot\tvalue\n1\t2\n", "'slot\\tvalue': it is separated by tabs, and commas"),
+        ("slot,value\n2_0,1\n", "line 2: slot '2_0'"),
+        ("slot,value\n2_0.0,1\n", "line 2: slot '2_0.0'"),
+        ("slot,value\n" + "9" * 5000 + ",1\n", "line 2: slot '999"),
+        ("slot,value\n1,2e290\n", "line 2: value '2e290' is too large or too small"),
+        ("slot,value\n1,-2e290\n", "line 2: value '-2e290' is too large or too small"),
+        ("slot,value\n1,5e-324\n", "line 2: value '5e-324' is too large or too small"),
+        ("slot,value\n1,1e-400\n", "line 2: value '1e-400' is too large or too small"),
+        ("slot,value\r1,2\r", "line 1: a carriage return within the line"),
+        ('slot,value\n5,"1"2\n', "line 2: after a closing quotation mark there must be a comma"),
+        ('slot,value\n5,"' + ("x" * 60_000 + "\n") * 3, "line 4: a field is longer than 131072"),
         ("slot,value\nMonday,2\n", "line 2: slot 'Monday'"),
         ("slot,value\n1.5,2\n", "line 2: slot '1.5'"),
         ("slot,value\n,2\n", "line 2: slot ''"),
         ("slot,value\n5,1\n4,1\n", "line 3: slot 4 after slot 5"),
         ("slot,value\n5,1\n5,1\n", "line 3: slot 5 after slot 5"),
         ("slot,value\n5\n", "line 2: 1 fields, and the header has 2"),
-        ('slot,value\n5,"1\n', "line 2"),
+        ('slot,value\n5,"1\n', "line 2: a quotation mark is never closed"),
         (b"slot,value\n1,\xff\n", "not UTF-8"),
         (b"\x00\x01\x02" * 100, "column slot is missing"),
         ("slot,value\n" + "9" * 100_000, "line 2 is longer than"),
@@ -165,6 +204,7 @@ def test_a_file_that_is_wrong_is_told_with_its_line(tmp_path, content, says):
     message = refusal(tmp_path, content)
     assert says in message
     assert "series.csv" in message
+    assert not {"universal", "newline", "limit", "delimiter"} & set(message.split())
     assert "\x1b" not in message
 
 
@@ -236,6 +276,23 @@ def test_what_the_reader_has_to_know_of_the_end(tmp_path, capsys, values, note):
     found = printed(tmp_path, capsys, values)["note"]
     assert note in found
     assert bool(found) == bool(note)
+
+
+def test_a_level_that_is_nearly_zero_has_no_percentage(tmp_path, capsys):
+    rng = random.Random(5)  # noqa: S311
+    values = [rng.gauss(10 if slot < 60 else 60, 10) for slot in range(120)]
+    (finding,) = printed(tmp_path, capsys, values)["findings"]
+    assert (finding["direction"], finding["effect_pct"]) == ("up", None)
+    assert "%" not in printed(tmp_path, capsys, values, as_json=False)
+
+
+def test_standard_input_is_named_in_words(monkeypatch, tmp_path):
+    file = tmp_path / "piped"
+    file.write_text("slot;value\n")
+    with file.open() as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        with pytest.raises(UsageError, match=r"^standard input: line 1: "):
+            replay.read(Path("-"))
 
 
 def test_the_text_has_baseline_and_changes(tmp_path, capsys):

@@ -1,5 +1,6 @@
 """``stripewright report``: from a history to a file, whole or not at all."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -26,11 +27,13 @@ def db(tmp_path):
     return tmp_path / "history.db"
 
 
-def add_run(history: History, *, state=RunState.COMPLETE, results=None, reason="") -> int:
+def add_run(
+    history: History, *, state=RunState.COMPLETE, results=None, reason="", suite=None
+) -> int:
     """A run on four members, with samples of twenty seconds."""
     members = reports.run().members
     run_id = history.begin_run(
-        load_suite("smoke"),
+        suite or load_suite("smoke"),
         target="/mnt/scratch/.stripewright-bench",
         device="md127",
         members=members,
@@ -102,6 +105,16 @@ def test_the_latest_run_with_results_becomes_a_page(filled, tmp_path, capsys):
     assert capsys.readouterr().out == f"{output}: smoke, run 14; 5 results, all valid\n"
 
 
+def test_a_repeat_of_a_suspect_has_to_be_named(filled, tmp_path, capsys):
+    with History.open_writable(filled) as history:
+        run_id = add_run(history, suite=dataclasses.replace(load_suite("smoke"), name="confirm"))
+    output = tmp_path / "x.md"
+    assert report(filled, output) == 0
+    assert ": smoke, run 14;" in capsys.readouterr().out
+    assert report(filled, output, "--run", str(run_id)) == 0
+    assert f": confirm, run {run_id};" in capsys.readouterr().out
+
+
 def test_any_run_can_be_named(filled, tmp_path):
     output = tmp_path / "x.md"
     assert report(filled, output, "--run", "15") == 0
@@ -144,7 +157,7 @@ def test_a_history_without_runs(db, tmp_path, capsys):
     with History.open_writable(db):
         pass
     assert report(db, tmp_path / "x.html") == 1
-    assert "there are no runs yet" in capsys.readouterr().err
+    assert "there are no runs of a suite yet" in capsys.readouterr().err
     assert not (tmp_path / "x.html").exists()
 
 

@@ -243,6 +243,7 @@ def test_a_look_for_drift_writes_nothing_to_what_it_looks_at() -> None:
     assert {"ProtectSystem=strict", "ReadWritePaths=/run", "DeviceAllow=block-* r"} <= root
     assert not any(line.startswith("DeviceAllow=block") and line.endswith("w") for line in root)
     assert "User=" not in "".join(root)
+    assert "OnFailure=stripewright-notice@%N.service" in root
 
 
 def test_findings_do_not_fail_the_unit_and_failures_are_told() -> None:

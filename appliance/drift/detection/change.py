@@ -9,6 +9,8 @@ from appliance.drift.detection.baseline import Baseline
 
 Direction = Literal["down", "up"]
 Shape = Literal["step", "ramp", "spike"]
+# A level nearer to zero than so many of its scales may as well be zero.
+_FROM_ZERO = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,8 @@ class Change:
     ``change_slot`` is the first slot of the new regime and may be dated better while the new
     level settles; ``alarm_slot``, at which the statistic alone raised it, never moves.
     ``effect_pct`` is the new level against ``baseline`` in percent, signed; ``None`` where the
-    baseline is not positive. ``provisional``: the baseline had fewer than 30 slots. A ``spike``
+    baseline is not positive. Beside zero it is a number and means little: what people are told
+    is ``percent``. ``provisional``: the baseline had fewer than 30 slots. A ``spike``
     was over within five slots. ``settled``: the new level stands still, or something else came.
     """
 
@@ -31,6 +34,18 @@ class Change:
     shape: Shape = "step"
     settled: bool = False
     epoch: str = ""
+
+    @property
+    def percent(self) -> float | None:
+        """``effect_pct`` where a percentage of the level means something.
+
+        ``None`` where the level of ``baseline`` is below 3 of its scales towards zero
+        (``scale_down``): then it cannot be told from zero by its own scatter. So it is for
+        every level that is zero or negative.
+        """
+        if self.baseline.median < _FROM_ZERO * self.baseline.scale_down:
+            return None
+        return self.effect_pct
 
 
 @dataclass(frozen=True, slots=True)

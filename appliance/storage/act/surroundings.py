@@ -53,8 +53,9 @@ def note(
         **surroundings.of_processors(kernel, cpu_latency),
     }
     if before.get("tuning") == tuning:
-        # What is declared has just been set again, whatever it was in between.
-        again = (names.CPU_LATENCY, *_declared(layout.tuning))
+        # What is declared has just been set again, whatever it was in between; and another fio
+        # has opened its epoch.
+        again = (names.CPU_LATENCY, names.FIO, *_declared(layout.tuning))
         values |= {
             key: value for key, value in before["values"].items() if not key.startswith(again)
         }

@@ -9,49 +9,30 @@ unit looks again, which never touches a volume that is up, and that drift is loo
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from appliance import paths
+from appliance.storage.probe import events
+from appliance.storage.probe.events import QUIET_SECONDS, Device, Monitor
 from appliance.storage.probe.kernel import Kernel
 from appliance.system import journal
 
-# Disks arrive in bursts; after so much quiet they are looked at together.
-_QUIET_SECONDS = 2.0
+# Disks that arrive in a burst are looked at together, and after so long in any case.
 _BURST_SECONDS = 30.0
-# What is built on disks, or is none: its events are the echo of our own work.
-_ECHO = re.compile(r"(md|dm-|loop|ram|zram|sr|fd|nbd)\d", re.ASCII)
-
-
-class Device(Protocol):
-    """What is used of a pyudev device."""
-
-    action: str
-    sys_name: str
-    device_type: str
-    properties: Mapping[str, str]
-
-
-class Monitor(Protocol):
-    """What is used of a pyudev monitor; ``timeout`` in seconds, ``None`` for ever."""
-
-    def poll(self, timeout: float | None = None) -> Device | None: ...
 
 
 def matters(device: Device) -> bool:
     """Whether an event says that a whole disk has come, or became another size.
 
-    The kernel alone says ``RESIZE``, and nothing here resizes a disk; any other change may be
-    the echo of a look at it. A disk that went is no reason: what it leaves behind is for a
-    person to decide, and the status tells it without a look.
+    What is built on disks is the echo of our own work. A disk that went is no reason: what it
+    leaves behind is for a person to decide, and the status tells it without a look.
     """
-    if device.device_type != "disk" or _ECHO.match(device.sys_name) is not None:
+    if not events.is_whole(device) or events.is_built(device):
         return False
-    resized = device.action == "change" and device.properties.get("RESIZE") == "1"
-    return device.action == "add" or resized
+    return device.action == "add" or events.is_resized(device)
 
 
 def unknown_disks(state: Mapping[str, Any] | None, present: set[str]) -> set[str]:
@@ -72,7 +53,7 @@ def follow(monitor: Monitor, look: Callable[[], None]) -> None:
         found = {device.sys_name: device.action}
         # Our own work on other disks echoes for as long as it lasts: that is no reason to wait.
         until = time.monotonic() + _BURST_SECONDS
-        while time.monotonic() < until and (more := monitor.poll(_QUIET_SECONDS)) is not None:
+        while time.monotonic() < until and (more := monitor.poll(QUIET_SECONDS)) is not None:
             if matters(more):
                 found.setdefault(more.sys_name, more.action)
         _look(found, look)
@@ -97,11 +78,7 @@ def _look(found: Mapping[str, str], look: Callable[[], None]) -> None:
 
 def run(look: Callable[[], None], state_file: Path = paths.STATE_FILE) -> None:
     """What the watch unit runs."""
-    import pyudev
-
-    monitor = pyudev.Monitor.from_netlink(pyudev.Context())
-    monitor.filter_by("block")
-    monitor.start()
+    monitor = events.block_devices()
     # Between the boot unit's last look and this line nobody listened.
     try:
         state = json.loads(state_file.read_text(encoding="utf-8"))

@@ -101,6 +101,10 @@ class Kernel:
         """The directory that /etc, /run and /var are in: beside /dev."""
         return self.dev_root.parent
 
+    def has_process(self, pid: object) -> bool:
+        """Whether ``pid``, as a file says it, is a process that is there."""
+        return isinstance(pid, int) and pid > 0 and (self.proc_root / str(pid)).exists()
+
     def disks(self) -> Iterator[str]:
         """Kernel names of whole disks; hidden paths of a multipath NVMe are not among them."""
         for folder in sorted((self.sys_root / "block").iterdir()):

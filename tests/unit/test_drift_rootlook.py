@@ -1,0 +1,214 @@
+"""Root's part of a look: what it leaves for everybody, and what does not answer."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.drift import rootlook
+from appliance.errors import CommandFailed
+from appliance.storage import devices, lvm
+from appliance.storage.probe import blockdev, built, nvme, surroundings
+from appliance.system import bounded, process
+from tests.unit.drift_machine import BOOT, CHUNK, Machine, codes, no_process
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    made = Machine(tmp_path)
+    made.boot()
+    made.seen()
+    return made
+
+
+@pytest.fixture
+def root(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    monkeypatch.setattr(process, "find_program", lambda name: None)
+    monkeypatch.setattr(surroundings, "fio_version", lambda *, ask: "")
+    log = nvme.Smart(0, 100, 10, 2, 3)
+    monkeypatch.setattr(nvme, "smart", lambda node: log if "nvme" in node else None)
+    monkeypatch.setattr(
+        blockdev,
+        "read_filesystem",
+        lambda node: built.Filesystem("xfs", "scratch", "fs-uuid", CHUNK, 4 * CHUNK),
+    )
+    return machine
+
+
+def written(machine: Machine) -> dict[str, Any]:
+    rootlook.look(machine.sources)
+    return dict(json.loads((machine.root / "seen.json").read_text()))
+
+
+def test_root_leaves_what_only_it_can_see(root: Machine) -> None:
+    found = written(root)
+    assert (found["boot_id"], found["groups"], found["virtual_drives"]) == (BOOT, [], [])
+    assert len(found["health"]) == 4
+    assert found["filesystems"]["scratch"] == {
+        "kind": "xfs", "uuid": "fs-uuid", "sunit_bytes": CHUNK, "swidth_bytes": 4 * CHUNK
+    }  # fmt: skip
+    assert (root.root / "seen.json").stat().st_mode & 0o777 == 0o644
+    seen = root.look()
+    assert (seen.blind, seen.notes) == ((), ())
+    assert (root.layout_facts(), root.environment_facts()) == ((), ())
+
+
+def test_root_looks_at_what_whoever_was_killed_has_left(root: Machine) -> None:
+    root.write({**root.state(), "outcome": "applying"})
+    assert written(root)["health"] == {}
+    root.worker.rmdir()
+    assert len(written(root)["health"]) == 4
+
+
+def test_root_remembers_the_errors_of_its_first_look(
+    root: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(root)
+    monkeypatch.setattr(nvme, "smart", lambda node: nvme.Smart(0, 100, 10, 2, 8))
+    assert {one["first_media_errors"] for one in written(root)["health"].values()} == {3}
+    assert codes(root.environment_facts()) == ["DISK-HEALTH"] * 4
+    root.seen(boot_id="another", health=written(root)["health"])
+    assert {one["first_media_errors"] for one in written(root)["health"].values()} == {8}
+
+
+def test_disks_that_never_answer_do_not_hold_root_up(
+    root: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def smart(node: str) -> nvme.Smart | None:
+        if node.endswith("nvme3n1"):
+            time.sleep(60)
+        return nvme.Smart(0, 100, 10, 2, 3)
+
+    monkeypatch.setattr(nvme, "smart", smart)
+    monkeypatch.setattr(blockdev, "read_filesystem", lambda node: time.sleep(60))
+    monkeypatch.setattr(rootlook, "_DISK_SECONDS", 0.3)
+    found = written(root)
+    assert [one is None for _, one in sorted(found["health"].items())] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert found["filesystems"] == {"scratch": None}
+
+
+def test_root_asks_lvm_about_disks_that_may_be_read(
+    root: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.local_disk("nvme8n1", "259:80", "AWS8")
+    root.udev("259:80", links=["disk/by-id/nvme-x_AWS8"], ID_FS_TYPE="LVM2_member")
+    root.fake.disk("sdz", "8:80", model="Somebody's", serial="Z")
+    root.udev("8:80", ID_FS_TYPE="LVM2_member")
+    node = str(root.root / "dev/nvme8n1")
+    asked = []
+
+    def run(argv: Any, **_: Any) -> process.Completed:
+        asked.append(argv)
+        return process.Completed(tuple(argv), 5, json.dumps({"report": [_report(node)]}), "")
+
+    monkeypatch.setattr(process, "run", run)
+    monkeypatch.setattr(bounded, "call", lambda work, timeout_seconds: work())
+    (group,) = written(root)["groups"]
+    assert asked == [lvm.report_argv([node])]
+    assert group["members"] == ["nvme-x_AWS8"], "ids, as everywhere else"
+
+
+def test_root_writes_what_it_has_without_a_process(
+    root: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fork", no_process)
+    found = written(root)
+    assert set(found["health"].values()) == {None}
+    assert found["filesystems"] == {"scratch": None}
+
+
+def test_a_disk_that_goes_while_root_looks(root: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, asked = devices.Probe.disk, []
+
+    def disk(self: devices.Probe, name: str) -> Any:
+        asked.append(name)
+        if len(asked) == 1:
+            raise FileNotFoundError(name)
+        return real(self, name)
+
+    monkeypatch.setattr(devices.Probe, "disk", disk)
+    assert written(root)["groups"] == []
+    monkeypatch.setattr(devices.Probe, "disk", _gone)
+    assert written(root)["groups"] is None, "not known, and no error"
+
+
+def _report(node: str) -> dict[str, Any]:
+    return {
+        "vg": [
+            {
+                "vg_name": "stripewright-x", "vg_uuid": "u", "vg_tags": "",
+                "vg_extent_size": "4194304", "vg_free": "0", "pv_count": "1",
+            }
+        ],
+        "pv": [{"pv_name": node, "pv_uuid": "p", "pv_size": "4194304"}],
+        "lv": [],
+        "seg": [],
+    }  # fmt: skip
+
+
+def _gone(*_: object) -> None:
+    raise FileNotFoundError("/sys/block")
+
+
+def _fails(argv: Any, **_: Any) -> process.Completed:
+    raise CommandFailed(argv, None, "")
+
+
+def test_lvm_that_does_not_answer_is_not_an_empty_answer(
+    root: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.local_disk("nvme8n1", "259:80", "AWS8")
+    root.udev("259:80", ID_FS_TYPE="LVM2_member")
+    monkeypatch.setattr(process, "run", _fails)
+    assert written(root)["groups"] is None
+
+
+def test_a_controller_that_does_not_answer(root: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "find_program", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(process, "run", _fails)
+    assert written(root)["virtual_drives"] is None
+
+
+# ------------------------------------------------------------------------------ SMART's page
+
+
+def test_the_smart_log() -> None:
+    page = bytearray(nvme.SMART_BYTES)
+    page[0], page[3], page[4], page[5] = 0b101, 87, 10, 120
+    page[160:176] = (2**70).to_bytes(16, "little")
+    found = nvme.smart_log(bytes(page))
+    assert found == nvme.Smart(5, 87, 10, 120, 2**70)
+    assert nvme.smart_log(bytes(page[:511])) is None
+
+
+def test_the_smart_log_is_asked_for_of_the_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = []
+
+    def ioctl(_: int, request: int, command: bytearray) -> int:
+        sent.append((request, bytes(command)))
+        (address,) = nvme.struct.unpack_from("<Q", command, 24)
+        ctypes.memset(address + 5, 42, 1)
+        return 0
+
+    monkeypatch.setattr(nvme.fcntl, "ioctl", ioctl)
+    found = nvme.smart("/dev/null")
+    assert found is not None
+    assert found.percentage_used == 42
+    request, command = sent[0]
+    opcode, namespace = nvme.struct.unpack_from("<B3xI", command)
+    length, dword10 = nvme.struct.unpack_from("<II", command, 36)
+    # NVMe base specification, Get Log Page: dwords less one above the page's id.
+    assert (request, opcode, namespace) == (0xC0484E41, 0x02, 0xFFFFFFFF)
+    assert (length, dword10) == (512, 127 << 16 | 0x02)
+    assert nvme.smart("/no/such/node") is None
