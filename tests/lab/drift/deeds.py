@@ -231,6 +231,9 @@ def a_member_pulled_out_under_load(machine: Watched) -> None:
         before = stat(machine.device)[0]
         machine.expect(f"ARRAY-BROKEN:{serial}", f"MEMBER-MISSING:{serial}")
         # It was found with I/O still running.
+        until = time.monotonic() + 10.0
+        while stat(machine.device)[0] <= before and time.monotonic() < until:
+            time.sleep(0.1)
         assert stat(machine.device)[0] > before
     _put_back(machine, "d2")
 
