@@ -76,9 +76,11 @@ class Shell:
                 f"it was: {shlex.join(command)}",
             ) from error
         if check and done.returncode != 0:
+            said = (done.stderr or done.stdout).strip()[-1500:]
+            # pytest shows the message of an error and not its hint.
             raise RigError(
-                f"{shlex.join(command)} in the guest: exit status {done.returncode}",
-                (done.stderr or done.stdout).strip()[-1500:],
+                f"{shlex.join(command)} in the guest: exit status {done.returncode}: {said}",
+                f"it was: {shlex.join(command)}",
             )
         return done
 
