@@ -68,7 +68,8 @@ def a_member_becomes_slow(machine: Watched) -> None:
     measured.delay(machine, _SLOW, measured.USUAL_MS)
     for _ in range(3):
         seen = _after_a_run(machine)
-    assert not {code for code, _ in _of_disks(seen)} & {"PERF-MEMBER", "PERF-LATENCY-MODE"}
+    # Of PERF-LATENCY-MODE nothing is asked: a guest on a busy host has slow I/Os of its own.
+    assert "PERF-MEMBER" not in {code for code, _ in _of_disks(seen)}, seen.document
     assert "PERF-MEMBER" in machine.kept()
 
 
