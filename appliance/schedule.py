@@ -7,12 +7,11 @@ the image's units that make it so. Everything that is not declared stays as the 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from appliance.errors import UsageError
-from appliance.storage.declared import Document, Table
+from appliance.storage.declared import Document, Table, parse_document
 
 MAX_BYTES = 64 * 1024
 BENCH_TIMER = "stripewright-bench@{suite}.timer"
@@ -86,15 +85,11 @@ def parse_schedule(text: str, source: str, suites: Sequence[str]) -> Schedule:
         raise UsageError(
             f"{source}: larger than {MAX_BYTES // 1024} KiB", "this is not a schedule file"
         )
-    document = Document(source, text)
-    try:
-        values = tomllib.loads(text)
-    # A document can be nested more deeply than the parser can follow.
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(
-            f"{source}: not valid TOML: {error}",
-            "a schedule has tables [suite.NAME], [drift] and [acceptance]; see the operator guide",
-        ) from error
+    document, values = parse_document(
+        source,
+        text,
+        "a schedule has tables [suite.NAME], [drift] and [acceptance]; see the operator guide",
+    )
     for key in values:
         if key not in {"suite", "drift", "acceptance"}:
             document.fail(

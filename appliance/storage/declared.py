@@ -7,9 +7,10 @@ found, what is wrong, and what is allowed.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from appliance.errors import UsageError
 
@@ -58,6 +59,16 @@ class Document:
             elif inside and wanted.match(line):
                 return at
         return None
+
+
+def parse_document(source: str, text: str, hint: str) -> tuple[Document, dict[str, Any]]:
+    """``text`` as TOML, and the document that errors name; :class:`UsageError` if it is none."""
+    try:
+        values = tomllib.loads(text)
+    # A document can be nested more deeply than the parser can follow.
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{source}: not valid TOML: {error}", hint) from error
+    return Document(source, text), values
 
 
 @dataclass(frozen=True, slots=True)

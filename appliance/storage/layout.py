@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -24,7 +23,7 @@ from appliance.model import (
 )
 from appliance.storage import layout_filesystem, serials
 from appliance.storage.act import mountunits
-from appliance.storage.declared import Document, Table
+from appliance.storage.declared import Document, Table, parse_document
 
 DEFAULT_LAYOUT = Layout(volumes=(Volume(name="scratch", mount="/mnt/scratch"),))
 
@@ -126,15 +125,11 @@ def parse_layout(text: str, source: str) -> Layout:
     """``text`` as a checked layout; ``source`` is the file named in errors."""
     # Here, too: what comes by another way must not be installed and then be too long to load.
     _check_size(text.encode("utf-8", "surrogatepass"), source)
-    document = Document(source, text)
-    try:
-        values = tomllib.loads(text)
-    # A document can be nested more deeply than the parser can follow.
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(
-            f"{source}: not valid TOML: {error}",
-            "a layout is made of [[volume]] tables, one key a line; see docs/layout.md",
-        ) from error
+    document, values = parse_document(
+        source,
+        text,
+        "a layout is made of [[volume]] tables, one key a line; see docs/layout.md",
+    )
     for key in values:
         if key not in {"volume", "rule", "tuning"}:
             document.fail(key, "unknown key", "allowed at the top: [[volume]], [[rule]], [tuning]")

@@ -215,3 +215,17 @@ def codes(facts: Sequence[Fact]) -> list[str]:
 def no_process() -> int:
     """In place of :func:`os.fork` on a machine that can have no more processes."""
     raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+
+def only(facts: Sequence[Fact], code: str) -> Fact:
+    """The one fact there is, which has this code."""
+    assert codes(facts) == [code]
+    return facts[0]
+
+
+def booted(folder: Path) -> Machine:
+    """A machine in ``folder`` on which the boot unit and root's look have been."""
+    made = Machine(folder)
+    made.boot()
+    made.seen()
+    return made

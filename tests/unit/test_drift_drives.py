@@ -22,7 +22,6 @@ from appliance.drift.observation import (
 )
 from appliance.model import (
     DiskKind,
-    Fact,
     HardwareDrive,
     Layout,
     LogicalVolume,
@@ -32,25 +31,12 @@ from appliance.model import (
 )
 from appliance.model import Machine as MachineSeen
 from appliance.storage.probe.kernel import Mount
-from tests.unit.drift_machine import (
-    STORE,
-    UUID,
-    Machine,
-    codes,
-)
+from tests.unit.drift_machine import STORE, UUID, Machine, booted, only
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    made = Machine(tmp_path)
-    made.boot()
-    made.seen()
-    return made
-
-
-def only(facts: Sequence[Fact], code: str) -> Fact:
-    assert codes(facts) == [code]
-    return facts[0]
+    return booted(tmp_path)
 
 
 def disk(number: int, *, kind: DiskKind = DiskKind.NETWORK) -> DiskNow:

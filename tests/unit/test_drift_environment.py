@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from appliance.model import DriftSeverity, EpochRecord, Fact
 from appliance.storage.probe import surroundings as probed
-from tests.unit.drift_machine import LAYOUT, Machine, codes
+from tests.unit.drift_machine import LAYOUT, Machine, booted, codes, only
 
 IDS = {f"AWS{at}": f"nvme-Amazon_EC2_NVMe_Instance_Storage_AWS{at}" for at in range(1, 5)}
 
@@ -17,15 +16,7 @@ IDS = {f"AWS{at}": f"nvme-Amazon_EC2_NVMe_Instance_Storage_AWS{at}" for at in ra
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(probed, "fio_version", lambda *, ask: "fio-3.39")
-    made = Machine(tmp_path)
-    made.boot()
-    made.seen()
-    return made
-
-
-def only(facts: Sequence[Fact], code: str) -> Fact:
-    assert codes(facts) == [code]
-    return facts[0]
+    return booted(tmp_path)
 
 
 def test_nothing_has_changed(machine: Machine) -> None:

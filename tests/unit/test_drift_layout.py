@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from appliance.drift import looking
 from appliance.model import (
     DriftSeverity,
-    Fact,
 )
 from tests.unit.drift_machine import (
     LAYOUT,
@@ -19,21 +17,15 @@ from tests.unit.drift_machine import (
     ROOT_MOUNT,
     XFS,
     Machine,
+    booted,
     codes,
+    only,
 )
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    made = Machine(tmp_path)
-    made.boot()
-    made.seen()
-    return made
-
-
-def only(facts: Sequence[Fact], code: str) -> Fact:
-    assert codes(facts) == [code]
-    return facts[0]
+    return booted(tmp_path)
 
 
 # ----------------------------------------------------------------------- an ordinary day

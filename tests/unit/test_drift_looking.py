@@ -13,15 +13,12 @@ from appliance.drift import layout, looking
 from appliance.drift.observation import Answer
 from appliance.storage.probe import blockdev, surroundings
 from appliance.system import bounded, process
-from tests.unit.drift_machine import BOOT, Machine, codes, no_process
+from tests.unit.drift_machine import BOOT, Machine, booted, codes, no_process
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    made = Machine(tmp_path)
-    made.boot()
-    made.seen()
-    return made
+    return booted(tmp_path)
 
 
 # ----------------------------------------------------------------------- what is not known

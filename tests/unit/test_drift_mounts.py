@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from appliance.drift import looking
-from appliance.model import (
-    Fact,
-)
-from tests.unit.drift_machine import (
-    LAYOUT,
-    ROOT_MOUNT,
-    XFS,
-    Machine,
-    codes,
-)
+from tests.unit.drift_machine import LAYOUT, ROOT_MOUNT, XFS, Machine, booted, codes, only
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    made = Machine(tmp_path)
-    made.boot()
-    made.seen()
-    return made
-
-
-def only(facts: Sequence[Fact], code: str) -> Fact:
-    assert codes(facts) == [code]
-    return facts[0]
+    return booted(tmp_path)
 
 
 def test_a_volume_that_was_unmounted(machine: Machine) -> None:

@@ -16,15 +16,12 @@ from appliance.errors import CommandFailed
 from appliance.storage import devices, lvm
 from appliance.storage.probe import blockdev, built, nvme, surroundings
 from appliance.system import bounded, process
-from tests.unit.drift_machine import BOOT, CHUNK, Machine, codes, no_process
+from tests.unit.drift_machine import BOOT, CHUNK, Machine, booted, codes, no_process
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    made = Machine(tmp_path)
-    made.boot()
-    made.seen()
-    return made
+    return booted(tmp_path)
 
 
 @pytest.fixture
