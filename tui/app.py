@@ -1,83 +1,37 @@
-"""The application: modes, keys, palette, and the way from the feed to the screens."""
+"""The application: screens, keys, palette, and the way from the feed to the screens."""
 
 from __future__ import annotations
 
 import os
 import socket
-import threading
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal
 
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.dom import DOMNode
 from textual.markup import escape
 from textual.screen import Screen
 
 from appliance import paths
-from appliance.bench.suite import load_suite
-from appliance.errors import OperatorError
 from appliance.model import RunState
 from tui import marks
-from tui.details import results_sheet
-from tui.feed import Feed, Snapshot, describe
+from tui.asking import Asker
 from tui.help import described, help_text
-from tui.messages import ActionDone, SnapshotReady
-from tui.permission import Permission, may_cancel, may_read_results, may_start
-from tui.questions import cancel_question, start_question
+from tui.messages import Delivered, SnapshotReady
+from tui.permission import may_cancel
 from tui.screens.base import MainScreen
-from tui.screens.confirm import ConfirmScreen
-from tui.screens.disks import DisksScreen
-from tui.screens.overview import OverviewScreen
-from tui.screens.reading import ReadingScreen
-from tui.sources import MachineControl, MachineSources, why_unable
-from tui.terminal import POOR_THEME, Policy, decide
+from tui.snapshot import Snapshot
+from tui.suite_actions import SuiteActions
+from tui.tabs import TABS
+from tui.terminal import POOR_THEME, decide
 from tui.theme import CALM
 from tui.widgets.panel import View, clean
+from tui.world import World
 
-SUITE = "smoke"
-
-
-class Control(Protocol):
-    """Starts and stops suites; may block, raises OperatorError."""
-
-    def start(self, suite: str) -> None: ...
-
-    def stop(self, suite: str) -> None: ...
-
-
-class FeedControl(Protocol):
-    """What the application asks of its feed."""
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-    def hurry(self) -> None: ...
-
-    def expect_run(self, suite: str) -> None: ...
-
-
-def _in_thread(work: Callable[[], None]) -> None:
-    # A daemon thread, not a Textual worker: leaving must not wait for a stuck systemctl.
-    threading.Thread(target=work, name="action", daemon=True).start()
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """Everything outside that the application needs, so that tests can give their own."""
-
-    feed: Callable[[Callable[[Snapshot], None]], FeedControl]
-    control: Control
-    policy: Policy
-    unable: str = ""
-    host: str = ""
-    clock: Callable[[], float] = time.monotonic
-    wall: Callable[[], float] = time.time
-    in_background: Callable[[Callable[[], None]], None] = field(default=_in_thread)
+_Severity = Literal["information", "warning", "error"]
 
 
 class StripewrightApp(App[int]):
@@ -87,51 +41,59 @@ class StripewrightApp(App[int]):
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
     MODES: ClassVar[dict[str, Callable[[], MainScreen]]] = {  # type: ignore[assignment]
-        "overview": OverviewScreen,
-        "disks": DisksScreen,
+        tab.mode: tab.make for tab in TABS
     }
-    DEFAULT_MODE = "overview"
+    DEFAULT_MODE = TABS[0].mode
 
     def __init__(self, world: World) -> None:
         # Told at once, because Textual chooses here what NO_COLOR does to the colours.
         super().__init__(ansi_color=True if world.policy.theme == POOR_THEME else None)
-        self._world = world
-        self._snapshot: Snapshot | None = None
-        self._glyphs = marks.ASCII if world.policy.ascii_only else marks.UNICODE
-        self._feed = world.feed(self._receive)
+        self.world = world
+        self.snapshot: Snapshot | None = None
+        self.glyphs = marks.ASCII if world.policy.ascii_only else marks.UNICODE
+        self.asker = Asker(self._deliver, world.clock, world.in_background)
+        self.suite_actions = SuiteActions(self)
+        self.feed = world.feed(self._receive)
         self._started = world.clock()
-        self._allowed: tuple[bool, ...] = ()
+        self._allowed: tuple[tuple[str, bool], ...] = ()
         # Every repaint travels through SSH, so nothing moves for its own sake.
         self.animation_level = "none"
         self.register_theme(CALM)
         self.theme = world.policy.theme
 
     def on_mount(self) -> None:
-        self.set_class(self._world.policy.ascii_only, "-ascii")
+        self.set_class(self.world.policy.ascii_only, "-ascii")
         self.present()
-        self.set_interval(self._world.policy.interval_seconds, self.present)
+        self.set_interval(self.world.policy.interval_seconds, self.present)
         # Paint first, probe after.
-        self.call_after_refresh(self._feed.start)
+        self.call_after_refresh(self.feed.start)
 
     def on_unmount(self) -> None:
-        self._feed.stop()
+        self.feed.stop()
 
-    # -- from the feed to the screens
+    # -- from other threads
 
     def _receive(self, snapshot: Snapshot) -> None:
-        """Take a snapshot, in the feed's thread."""
         self.post_message(SnapshotReady(snapshot))
 
+    def _deliver(self, call: Callable[[], None]) -> None:
+        self.post_message(Delivered(call))
+
+    def on_delivered(self, message: Delivered) -> None:
+        message.call()
+
     def on_snapshot_ready(self, message: SnapshotReady) -> None:
-        before, self._snapshot = self._snapshot, message.snapshot
+        before, self.snapshot = self.snapshot, message.snapshot
         self._tell_changes(before, message.snapshot)
         self.present()
 
+    # -- drawing
+
     def view(self) -> View:
         """Look at the last snapshot as of now."""
-        world = self._world
+        world = self.world
         return View(
-            self._snapshot, world.clock(), world.wall(), self._glyphs, world.host, self._started
+            self.snapshot, world.clock(), world.wall(), self.glyphs, world.host, self._started
         )
 
     def present(self) -> None:
@@ -139,8 +101,12 @@ class StripewrightApp(App[int]):
         screen = self.main_screen
         if screen is not None:
             screen.present(self.view())
+        self.update_permissions()
+
+    def update_permissions(self) -> None:
+        """Draw the footer again if something can be done now that could not, or the reverse."""
         allowed = tuple(
-            self._permission(name).allowed for name in ("start_suite", "cancel_run", "results")
+            (entry.binding.action, entry.enabled) for entry in self.screen.active_bindings.values()
         )
         if allowed != self._allowed:
             self._allowed = allowed
@@ -154,10 +120,17 @@ class StripewrightApp(App[int]):
                 return screen
         return None
 
+    # -- telling
+
+    def tell(self, text: str, severity: _Severity = "information") -> None:
+        """Show ``text`` for some seconds; whatever it has of disks or files is only text."""
+        seconds = 15 if severity == "error" else None
+        self.notify(clean(text), severity=severity, timeout=seconds, markup=False)
+
     def _tell_changes(self, before: Snapshot | None, after: Snapshot) -> None:
         """Notify of what the operator waits for: a start that failed, a run that ended."""
         if after.start_problem and (before is None or before.start_problem != after.start_problem):
-            self._complain(f"{SUITE} did not start: {after.start_problem}")
+            self.tell(after.start_problem, "error")
         was = None if before is None else before.running
         last = None if after.status is None else after.status.last_run
         if was is None or after.running is not None or last is None or last.id != was.id:
@@ -168,39 +141,38 @@ class StripewrightApp(App[int]):
         if last.reason:
             text += f"; {last.reason}"
         fine = last.state is RunState.COMPLETE and good == len(results)
-        self.notify(clean(text), severity="information" if fine else "warning", markup=False)
-
-    def _complain(self, text: str) -> None:
-        self.notify(clean(text), severity="error", timeout=15, markup=False)
+        self.tell(text, "information" if fine else "warning")
 
     # -- what may be done
 
-    def _permission(self, action: str) -> Permission:
-        action = action.removeprefix("app.")
-        if action == "start_suite":
-            return may_start(self._snapshot, SUITE, self._world.unable)
+    def why_not(self, action: str) -> str:
+        """Why ``action`` of the application cannot be done now; empty if it can."""
         if action == "cancel_run":
-            return may_cancel(self._snapshot, self._world.unable)
-        if action == "results":
-            return may_read_results(self._snapshot)
-        return Permission()
+            return may_cancel(self.snapshot, self.world.unable).reason
+        return ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         # None shows the key as disabled; on_key then says why.
-        return True if self._permission(action).allowed else None
+        return None if self.why_not(action) else True
 
     def on_key(self, event: events.Key) -> None:
         """Say why not, when a key gets here: it has no binding, or a disabled one."""
         entry = self.screen.active_bindings.get(event.key)
         if entry is not None and not entry.enabled:
-            self._say_why_not(entry.binding)
+            self._say_why_not(entry.node, entry.binding)
             event.prevent_default()
 
-    def _say_why_not(self, binding: Binding) -> None:
-        reason = self._permission(binding.action).reason
-        if reason:
-            text = f"{binding.description}: {reason}"
-            self.notify(clean(text), severity="warning", markup=False)
+    def _reason(self, node: DOMNode, action: str) -> str:
+        """Why ``action``, bound at ``node``, cannot be done; of the application or of a screen."""
+        words = action.partition("(")[0]
+        name = words.rpartition(".")[2]
+        asked = self if words.startswith("app.") else node
+        why = getattr(asked, "why_not", None)
+        return "" if why is None else clean(why(name))
+
+    def _say_why_not(self, node: DOMNode, binding: Binding) -> None:
+        if reason := self._reason(node, binding.action):
+            self.tell(f"{binding.description}: {reason}", "warning")
 
     # -- actions
 
@@ -209,122 +181,52 @@ class StripewrightApp(App[int]):
         self.switch_mode(mode)
         self.call_after_refresh(self.present)
 
+    async def action_back(self) -> None:
+        """From a main screen to the first."""
+        if self.current_mode != self.DEFAULT_MODE:
+            self.action_show(self.DEFAULT_MODE)
+
     def action_update(self) -> None:
-        self._feed.hurry()
-
-    def action_start_suite(self) -> None:
-        volume = None if self._snapshot is None else self._snapshot.mounted_volume
-        if volume is None:
-            return
-        try:
-            suite = load_suite(SUITE)
-        except OperatorError as error:
-            self._complain(describe(error))
-            return
-        self.push_screen(
-            ConfirmScreen(
-                f"Start suite {SUITE} on {clean(volume.name)}?",
-                start_question(suite, volume, self._glyphs),
-                do=f"Start {SUITE}",
-                leave="Cancel",
-            ),
-            self._start_confirmed,
-        )
-
-    def _start_confirmed(self, confirmed: bool | None) -> None:
-        if not confirmed:
-            return
-        # The machine went on while the question stood there.
-        permission = self._permission("start_suite")
-        if not permission.allowed:
-            self._complain(f"not started: {permission.reason}")
-            return
-        self._ask(SUITE, start=True)
+        """Read everything again now."""
+        self.feed.hurry()
+        if self.main_screen is not None:
+            self.main_screen.history_changed()
 
     def action_cancel_run(self) -> None:
-        snapshot = self._snapshot
-        if snapshot is None:
-            return
-        run = snapshot.running
-        suite = snapshot.starting if run is None else run.suite
-
-        def answered(confirmed: bool | None) -> None:
-            if confirmed:
-                self._ask(suite, start=False)
-
-        self.push_screen(
-            ConfirmScreen(
-                f"Stop suite {clean(suite)}?",
-                cancel_question(run, suite),
-                do=f"Stop {clean(suite)}",
-                leave="Keep it running",
-            ),
-            answered,
-        )
-
-    def _ask(self, suite: str, *, start: bool) -> None:
-        """Ask systemd in a thread of its own; the answer comes back as a message."""
-
-        def work() -> None:
-            problem = ""
-            try:
-                if start:
-                    self._world.control.start(suite)
-                else:
-                    self._world.control.stop(suite)
-            except OperatorError as error:
-                problem = describe(error)
-            self.post_message(ActionDone(suite, started=start, problem=problem))
-
-        self._world.in_background(work)
-
-    def on_action_done(self, message: ActionDone) -> None:
-        if message.problem:
-            self._complain(message.problem)
-        elif message.started:
-            self._feed.expect_run(message.suite)
-        else:
-            self.notify(clean(f"asked systemd to stop {message.suite}"), markup=False)
-            self._feed.hurry()
-
-    def action_results(self) -> None:
-        status = None if self._snapshot is None else self._snapshot.status
-        if self._snapshot is None or status is None:
-            return
-        run, results = status.last_run, status.last_results
-        if status.running is not None and self._snapshot.run_results:
-            run, results = status.running, self._snapshot.run_results
-        if run is not None:
-            title = f"Results of {clean(run.suite)}, run {run.id}"
-            self.push_screen(ReadingScreen(title, results_sheet(run, results, self._glyphs)))
+        """Ask, and stop the suite that runs."""
+        self.suite_actions.cancel()
 
     def action_help(self) -> None:
+        """Show the keys of this screen."""
+        from tui.screens.reading import ReadingScreen
+
         rows = [
-            (self.get_key_display(entry.binding), entry.binding, self._reason(entry.binding.action))
+            (
+                self.get_key_display(entry.binding),
+                entry.binding,
+                self._reason(entry.node, entry.binding.action),
+            )
             for entry in described(self.screen.active_bindings)
         ]
         name = getattr(self.screen, "NAME", "")
-        self.push_screen(ReadingScreen(f"Keys on {name}", help_text(rows, self._glyphs)))
-
-    def _reason(self, action: str) -> str:
-        return clean(self._permission(action).reason)
+        self.push_screen(ReadingScreen(f"Keys on {name}", help_text(rows, self.glyphs)))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Fill the palette with every action of the bindings, and the choice of a theme."""
         for entry in described(screen.active_bindings):
-            binding, reason = entry.binding, self._reason(entry.binding.action)
+            binding, reason = entry.binding, self._reason(entry.node, entry.binding.action)
             about = f"not now: {reason}" if reason else binding.tooltip or ""
             yield SystemCommand(
                 binding.description, escape(about), self._palette_action(entry.node, binding)
             )
         yield SystemCommand("Theme", "choose other colours", self.action_change_theme)
 
-    def _palette_action(self, node: object, binding: Binding) -> Callable[[], object]:
+    def _palette_action(self, node: DOMNode, binding: Binding) -> Callable[[], object]:
         async def run_it() -> None:
-            if self._reason(binding.action):
-                self._say_why_not(binding)
+            if self._reason(node, binding.action):
+                self._say_why_not(node, binding)
             else:
-                await self.run_action(binding.action, node if isinstance(node, Screen) else self)
+                await self.run_action(binding.action, node)
 
         return run_it
 
@@ -335,6 +237,9 @@ def run(db: Path | None) -> int:
     ``db`` is the history to read, by default this machine's. Raises
     :class:`tui.terminal.TerminalUnusable` (before anything is drawn) where no screen can be.
     """
+    from tui.feed import Feed
+    from tui.sources.machine import MachineControl, MachineSources, why_unable
+
     policy = decide(os.environ)
     history = db or paths.HISTORY_DB
     world = World(

@@ -1,8 +1,10 @@
-"""One pump thread: sources in, frozen snapshots out, at most one a second.
+"""The pump: sources in, frozen snapshots out, at most one a second.
 
-Nothing else in the TUI reads the machine. A source that raises leaves its last good answer
-in the snapshot, together with the error and the time it was true; a source that hangs
-stops the snapshots, and the screens see from :attr:`Snapshot.taken_at` how old theirs is.
+Nothing else in the TUI reads the machine as it is now. Two threads, so that a history that is
+locked or a systemctl that is stuck stops the status and not the live figures. A source that
+raises leaves its last good answer in the snapshot, together with the error and the time it was
+true; one that hangs leaves it there to grow old, and the screens see from
+:attr:`Snapshot.status_at`, :attr:`Snapshot.live_at` and :attr:`Snapshot.taken_at` how old it is.
 """
 
 from __future__ import annotations
@@ -12,15 +14,16 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from appliance.bench.sampler import rates
 from appliance.errors import OperatorError
-from appliance.model import Counters, JobResult, RunRecord, Sample, Suite
-from appliance.status import Status, VolumeStatus
+from appliance.model import Counters, JobResult, Suite
+from appliance.status import Status
 from appliance.system.services import UnitState
+from tui.asking import describe
+from tui.snapshot import TREND_SECONDS, LiveDevice, Snapshot, TrendPoint
 
-TREND_SECONDS = 300
 _STATUS_EVERY_SECONDS = 5.0
 _STATUS_EVERY_SECONDS_IN_RUN = 2.0
 # A unit that was started without waiting is 'inactive' until systemd gets to its job.
@@ -36,6 +39,10 @@ class Sources(Protocol):
 
     def suite(self, name: str) -> Suite: ...
 
+    def mark(self) -> str:
+        """A text that changes whenever the history has something new."""
+        ...
+
     def unit(self, suite: str) -> UnitState: ...
 
     def device_name(self, path: str) -> str:
@@ -45,56 +52,6 @@ class Sources(Protocol):
     def counters(self, device: str) -> Counters | None:
         """Block-layer counters of a kernel name, ``None`` if there is no such device."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class LiveDevice:
-    """One row of live figures: a volume, or (``member``) a disk of the volume above it."""
-
-    label: str
-    device: str
-    member: bool
-    sample: Sample | None
-
-
-@dataclass(frozen=True, slots=True)
-class TrendPoint:
-    """Rates of the first volume at one moment of the feed's clock."""
-
-    at: float
-    read_bytes_per_s: float
-    write_bytes_per_s: float
-    read_iops: float
-    write_iops: float
-    await_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What the screens draw. Times ending in ``_at`` are of the feed's monotonic clock."""
-
-    taken_at: float
-    status: Status | None = None
-    status_at: float | None = None
-    status_problem: str = ""
-    live: tuple[LiveDevice, ...] = ()
-    live_at: float | None = None
-    live_problem: str = ""
-    trend: tuple[TrendPoint, ...] = ()
-    run_results: tuple[JobResult, ...] = ()
-    run_suite: Suite | None = None
-    starting: str = ""
-    start_problem: str = ""
-
-    @property
-    def running(self) -> RunRecord | None:
-        return None if self.status is None else self.status.running
-
-    @property
-    def mounted_volume(self) -> VolumeStatus | None:
-        """The volume that a suite would write to: the first that is mounted."""
-        volumes = () if self.status is None else self.status.volumes
-        return next((volume for volume in volumes if volume.mounted), None)
 
 
 @dataclass(slots=True)
@@ -119,58 +76,76 @@ class Feed:
     _trend: deque[TrendPoint] = field(default_factory=lambda: deque(maxlen=TREND_SECONDS))
     _tried_at: float | None = None
     _expected: _Expected | None = None
-    _start_problem: str = ""
     _stopping: bool = False
     _wake: threading.Event = field(default_factory=threading.Event)
+    _wake_status: threading.Event = field(default_factory=threading.Event)
+    # Of _latest: each thread replaces its own part of it.
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self) -> None:
-        """Start pumping. The thread is a daemon: a source that hangs never delays leaving."""
+        """Start pumping. The threads are daemons: a source that hangs never delays leaving."""
+        threading.Thread(target=self._pump_status, name="status", daemon=True).start()
         threading.Thread(target=self._pump, name="feed", daemon=True).start()
 
     def stop(self) -> None:
         """Ask the pump to end; does not wait for it."""
         self._stopping = True
         self._wake.set()
+        self._wake_status.set()
 
     def expect_run(self, suite: str) -> None:
         """Watch the unit of ``suite`` from now on until its run is seen, or has failed."""
-        with self._lock:
-            self._expected = _Expected(suite, self.clock(), _last_run_id(self._latest))
-            self._start_problem = ""
+        self._expected = _Expected(suite, self.clock(), _last_run_id(self._latest))
+        self._keep(starting=suite, start_problem="")
         self.hurry()
 
     def hurry(self) -> None:
         """Read everything again now."""
         self._tried_at = None
-        self._wake.set()
+        self._wake_status.set()
 
     def step(self) -> Snapshot:
-        """One turn of the pump: read what is due and build the next snapshot."""
+        """Read what is due and build the next snapshot, in the caller's thread."""
+        self.step_status()
+        return self.step_live()
+
+    def step_status(self) -> bool:
+        """Read the status if it is due; whether it was."""
         now = self.clock()
-        if self._status_is_due(now):
-            self._read_status(now)
-        live, live_at, live_problem = self._read_live()
-        with self._lock:
-            starting = "" if self._expected is None else self._expected.suite
-            start_problem = self._start_problem
-        self._latest = replace(
-            self._latest,
-            taken_at=now,
+        if not self._status_is_due(now):
+            return False
+        self._read_status(now)
+        return True
+
+    def step_live(self) -> Snapshot:
+        """Read the live figures and build the next snapshot."""
+        live, live_at, problem = self._read_live()
+        return self._keep(
+            taken_at=self.clock(),
             live=live,
             live_at=live_at,
-            live_problem=live_problem,
+            live_problem=problem,
             trend=tuple(self._trend),
-            starting=starting,
-            start_problem=start_problem,
         )
-        return self._latest
+
+    def _keep(self, **changes: Any) -> Snapshot:  # noqa: ANN401 - fields of a snapshot
+        with self._lock:
+            self._latest = replace(self._latest, **changes)
+            return self._latest
 
     def _pump(self) -> None:
         while not self._stopping:
             self._wake.clear()
-            self.post(self.step())
+            self.post(self.step_live())
             self._wake.wait(self.interval_seconds)
+
+    def _pump_status(self) -> None:
+        while not self._stopping:
+            self._wake_status.clear()
+            if self.step_status():
+                # Shown at once: somebody waits for the first one, and for what was asked for.
+                self._wake.set()
+            self._wake_status.wait(self.interval_seconds)
 
     def _status_is_due(self, now: float) -> bool:
         if self._tried_at is None or self._expected is not None:
@@ -189,18 +164,19 @@ class Feed:
             if status.running is not None:
                 results = self.sources.results(status.running.id)
                 suite = self._suite(status.running.suite)
+            mark = "" if status.history_problem else self.sources.mark()
         except Exception as error:
-            self._latest = replace(self._latest, status_problem=describe(error))
+            self._keep(status_problem=describe(error))
             return
-        self._latest = replace(
-            self._latest,
+        self._keep(
             status=status,
-            status_at=now,
+            status_at=self.clock(),
             status_problem="",
             run_results=results,
             run_suite=suite,
+            history_mark=mark,
         )
-        self._watch_start(now)
+        self._watch_start(self.clock())
 
     def _suite(self, name: str) -> Suite | None:
         try:
@@ -224,9 +200,9 @@ class Feed:
                 ):
                     return
                 problem = f"{unit.name} is {unit.active} ({unit.result or 'no result'})"
-        with self._lock:
-            self._expected = None
-            self._start_problem = problem
+        self._expected = None
+        told = f"{expected.suite} did not start: {problem}" if problem else ""
+        self._keep(starting="", start_problem=told)
 
     def _read_live(self) -> tuple[tuple[LiveDevice, ...], float | None, str]:
         live: list[LiveDevice] = []
@@ -279,13 +255,6 @@ class Feed:
             members = [self.sources.device_name(path) for path in volume.members]
             devices += [(member, member, True) for member in members if member != name]
         return devices
-
-
-def describe(error: Exception) -> str:
-    """Put an error into one line: its message and, if it has one, the hint."""
-    if isinstance(error, OperatorError):
-        return f"{error.message}; {error.hint}" if error.hint else error.message
-    return f"{type(error).__name__}: {error}"
 
 
 def _last_run_id(snapshot: Snapshot) -> int:

@@ -16,8 +16,12 @@ _NAME_CELLS = 16
 
 def help_text(bindings: Iterable[tuple[str, Binding, str]], glyphs: Glyphs) -> Content:
     """Write a line for each (key as shown, binding, why disabled or ``''``), and the legend."""
-    lines = []
-    for key, binding, why_not in bindings:
+    rows = list(bindings)
+    screens = [f"{key} {binding.description}" for key, binding, _ in rows if _is_screen(binding)]
+    lines = [Content("  ".join(screens))] if screens else []
+    for key, binding, why_not in rows:
+        if _is_screen(binding):
+            continue
         lines.append(
             Content.assemble(
                 (key.ljust(_KEY_CELLS), "bold" if not why_not else marks.MUTED),
@@ -30,6 +34,11 @@ def help_text(bindings: Iterable[tuple[str, Binding, str]], glyphs: Glyphs) -> C
             lines.append(Content.styled(note, marks.WARN))
     lines += [Content(""), *_legend(glyphs)]
     return Content("\n").join(lines)
+
+
+def _is_screen(binding: Binding) -> bool:
+    """Whether the key shows another screen: those are a line together."""
+    return binding.action.startswith("app.show(")
 
 
 def _legend(glyphs: Glyphs) -> list[Content]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual.message import Message
 
-from tui.feed import Snapshot
+from tui.snapshot import Snapshot
 
 
 class SnapshotReady(Message):
@@ -15,11 +17,9 @@ class SnapshotReady(Message):
         self.snapshot = snapshot
 
 
-class ActionDone(Message):
-    """systemd has been asked; ``problem`` is empty if it accepted."""
+class Delivered(Message):
+    """A call that is to be made in the application's thread."""
 
-    def __init__(self, suite: str, *, started: bool, problem: str) -> None:
+    def __init__(self, call: Callable[[], None]) -> None:
         super().__init__()
-        self.suite = suite
-        self.started = started
-        self.problem = problem
+        self.call = call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tui.feed import Snapshot
+from tui.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

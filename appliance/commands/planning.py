@@ -13,36 +13,22 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from appliance import paths, text
-from appliance.errors import (
-    EXIT_FAILED,
-    EXIT_OK,
-    EXIT_REFUSED,
-    EXIT_STALE,
-    EXIT_USAGE,
-    OperatorError,
-    Refused,
-    StalePlan,
-    UsageError,
-)
-from appliance.model import Decision, Inventory, Layout, Orders, Plan
-from appliance.storage.act.requests import Request, Store
-from appliance.system import services
+from appliance import text
+from appliance.asking import plans
+from appliance.asking.answers import raise_error, store
+from appliance.asking.plans import ApplyEnd, ApplyProgress, AskedApply, PlannedHere
+from appliance.errors import EXIT_OK, EXIT_REFUSED
+from appliance.model import Decision, Inventory, Plan
+from appliance.storage.act.requests import Request
 
 _POLL_SECONDS = 0.3
-_UNIT_POLL_SECONDS = 3.0
-# A unit that was asked for is 'inactive' until systemd gets to it; a slow machine takes a while.
-_UNIT_GRACE_SECONDS = 20.0
+# Before the first step each look asks systemd, too.
+_IDLE_POLL_SECONDS = 1.0
 INTERRUPTED = 130
-
-
-def store() -> Store:
-    """Root's plans, for everybody to read."""
-    return Store(paths.PLANS_DIR, paths.DIGESTS_DIR)
 
 
 # -------------------------------------------------------------------------------- plan
@@ -57,157 +43,58 @@ def plan(
     as_json: bool,
 ) -> int:
     """Print what would be done. Exit 3 if that is a refusal."""
-    layout, request = _request(layout_file, remove, erase)
-    if inventory_file is not None:
-        return _preview(layout, request, inventory_file, as_json=as_json)
-    if os.geteuid() == 0:
-        from appliance.commands import work
-
-        # Through JSON, as an operator reads it: one way to print a plan, not two.
-        document = json.loads(json.dumps(work.answer(request)))
-    elif services.systemd_is_running() and services.is_installed(services.PLAN_TEMPLATE):
-        document = _ask_root(request)
-    else:
-        return _preview(layout, request, None, as_json=as_json)
-    raise_error(document)
-    from appliance.storage.document import inventory_from_json
-
-    found = inventory_from_json(document["inventory"])
-    made = plan_from_json(document["plan"])
-    return _print(made, found, as_json=as_json, confirm=True)
-
-
-def _request(
-    layout_file: Path | None, remove: Sequence[str], erase: Sequence[str]
-) -> tuple[Layout, Request]:
-    """The layout that would hold, and what root is asked for. Raises what is wrong in it."""
-    from appliance.storage.layout import load_layout, parse_layout
-    from appliance.storage.layout_render import render_layout
-
-    # A layout that was named must exist; the appliance's own may be absent (built-in default).
-    layout = load_layout(layout_file or paths.LAYOUT_FILE, must_exist=layout_file is not None)
-    content = None
+    content = source = None
     if layout_file is not None:
-        content = layout_file.read_text(encoding="utf-8")
-    if leaving := set(remove) & set(layout.volume_names):
-        left = tuple(one for one in layout.volumes if one.name not in leaving)
-        content = render_layout(replace(layout, volumes=left))
-        layout = parse_layout(content, layout.source)
-    return layout, Request(content, tuple(dict.fromkeys(remove)), tuple(dict.fromkeys(erase)))
+        from appliance.storage.layout import load_layout
 
-
-def _preview(
-    layout: Layout, request: Request, inventory_file: Path | None, *, as_json: bool
-) -> int:
-    from appliance.storage import planner
-    from appliance.storage.act.chores import sha256_of
-
-    declare = "" if request.layout_text is None else sha256_of(request.layout_text)
-    orders = Orders(
-        request.remove, request.erase, grow=True, declare="" if inventory_file else declare
-    )
+        # A layout that was named must exist; the appliance's own may be absent.
+        load_layout(layout_file, must_exist=True)
+        content, source = layout_file.read_text(encoding="utf-8"), str(layout_file)
+    request = plans.make_request(content, remove=remove, erase=erase, source=source or "layout")
     if inventory_file is not None:
-        from appliance.storage.document import load_inventory
-
-        found = load_inventory(inventory_file, layout=layout)
-        why = "it was made for a document, not for this machine"
+        made = plans.plan_document(request, inventory_file)
     else:
-        from appliance.storage.devices import probe
-
-        found = probe(layout=layout)
-        why = "only root can read the disks, and its units are not installed here"
-    made = planner.plan(found, layout, waited=False, orders=orders)
-    code = _print(made, found, as_json=as_json, cannot=why)
-    if made.decision is Decision.WAIT and not as_json:
+        made = plans.ask_plan(request, as_root=_answer)
+    code = _print(made, made.plan, as_json=as_json)
+    if made.late is not None and not as_json:
         print("\n== what the boot unit does if no more disks come ==\n")
-        late = planner.plan(found, layout, waited=True, orders=orders)
-        _print(late, found, as_json=False, cannot=why)
+        _print(made, made.late, as_json=False)
     return code
 
 
-def _ask_root(request: Request) -> dict[str, Any]:
-    """Have the plan unit plan ``request``, and read what it left."""
-    from appliance.storage.act import requests
+def _answer(request: Request) -> Mapping[str, Any]:
+    from appliance.commands import work
 
-    asked_at = time.monotonic()
-    name = requests.leave(paths.SPOOL_DIR, request)
-    services.start_and_wait(services.PLAN_UNIT.format(request=name))
-    document = store().plan(name)
-    if document is None or document.get("at_monotonic_s", 0.0) < asked_at:
-        unit = services.PLAN_UNIT.format(request=name)
-        raise OperatorError("the plan unit left no plan", f"look at: journalctl -b -u {unit}")
-    return document
-
-
-def raise_error(document: Mapping[str, Any]) -> None:
-    """Raise the error that root left in its answer, if there is one, as its own kind."""
-    error = document.get("error")
-    if not isinstance(error, dict):
-        return
-    kinds = {EXIT_USAGE: UsageError, EXIT_REFUSED: Refused, EXIT_STALE: StalePlan}
-    kind = kinds.get(error.get("exit_code", EXIT_FAILED), OperatorError)
-    raise kind(str(error.get("message", "")), str(error.get("hint", "")))
-
-
-def plan_from_json(document: Mapping[str, Any]) -> Plan:
-    """A plan out of root's own document, as it was written there."""
-    from appliance.model import Destruction, Step, VolumePlan
-
-    return Plan(
-        decision=Decision(document["decision"]),
-        digest=document["digest"],
-        volumes=tuple(
-            VolumePlan(
-                **{
-                    **one,
-                    "decision": Decision(one["decision"]),
-                    "disks": tuple(one["disks"]),
-                }
-            )
-            for one in document["volumes"]
-        ),
-        steps=tuple(
-            Step(
-                **{
-                    **one,
-                    "argv": tuple(one["argv"]),
-                    "destroys": tuple(Destruction(**lost) for lost in one["destroys"]),
-                }
-            )
-            for one in document["steps"]
-        ),
-    )
+    return work.answer(request)
 
 
 # ------------------------------------------------------------------------------- words
 
 
-def _print(
-    made: Plan, found: Inventory, *, as_json: bool, confirm: bool = False, cannot: str = ""
-) -> int:
+def _print(made: PlannedHere, planned: Plan, *, as_json: bool) -> int:
     if as_json:
         from appliance.storage.document import plan_to_json
 
         document = {
-            **plan_to_json(made),
-            "disks": disk_reasons(made, found),
-            "confirmable": confirm and made.decision is not Decision.REFUSE,
+            **plan_to_json(planned),
+            "disks": disk_reasons(planned, made.inventory),
+            "confirmable": made.confirmable,
         }
         print(json.dumps(document, indent=2))
     else:
-        print(plan_text(made, found))
-        print(f"\n{_last_line(made, confirm=confirm, cannot=cannot)}")
-    return EXIT_REFUSED if made.decision is Decision.REFUSE else EXIT_OK
+        print(plan_text(planned, made.inventory))
+        print(f"\n{_last_line(made, planned)}")
+    return EXIT_REFUSED if planned.decision is Decision.REFUSE else EXIT_OK
 
 
-def _last_line(made: Plan, *, confirm: bool, cannot: str) -> str:
-    if made.decision is Decision.REFUSE:
+def _last_line(made: PlannedHere, planned: Plan) -> str:
+    if planned.decision is Decision.REFUSE:
         return "nothing can be confirmed: the plan is a refusal"
-    if not made.steps:
+    if not planned.steps:
         return "nothing to confirm"
-    if confirm:
-        return f"to do exactly this: stripewright apply --confirm {made.digest}"
-    return f"this plan cannot be confirmed: {cannot}"
+    if made.confirmable:
+        return f"to do exactly this: stripewright apply --confirm {planned.digest}"
+    return f"this plan cannot be confirmed: {made.why_not}"
 
 
 def disk_reasons(made: Plan, found: Inventory) -> list[dict[str, Any]]:
@@ -263,7 +150,7 @@ def apply(digest: str, *, as_json: bool) -> int:
     if os.geteuid() == 0:
         from appliance.commands import work
 
-        result = work.carry_out(digest, show=show)
+        result = work.carry_out(digest, show=lambda step: show(plans.progress_of(step)))
     else:
         result = _have_applied(digest, show)
     show.finish()
@@ -276,52 +163,27 @@ def apply(digest: str, *, as_json: bool) -> int:
 
 
 def _have_applied(digest: str, show: StepLine) -> dict[str, Any]:
-    unit = services.APPLY_UNIT.format(digest=digest)
-    asked_at = time.monotonic()
-    services.start_unit(unit)
+    asked = plans.start_apply(digest)
     try:
-        return _follow(digest, unit, asked_at, show)
+        return asdict(_follow(asked, show))
     except KeyboardInterrupt:
         show.finish()
         print(
-            f"not waiting any longer; {unit} goes on. How far it is: stripewright status",
+            f"not waiting any longer; {asked.unit} goes on. How far it is: stripewright status",
             file=sys.stderr,
         )
         raise SystemExit(INTERRUPTED) from None
 
 
-def _follow(digest: str, unit: str, asked_at: float, show: StepLine) -> dict[str, Any]:
+def _follow(asked: AskedApply, show: StepLine) -> ApplyEnd:
     """Show what the unit does until it has left its result."""
-    unit_looked_at = asked_at
     while True:
-        found = store().result(digest)
-        if found is not None and found.get("at_monotonic_s", 0.0) >= asked_at:
+        found = plans.poll_apply(asked)
+        if isinstance(found, ApplyEnd):
             return found
-        progress = _load(paths.APPLY_FILE)
-        if progress.get("digest") == digest and progress.get("at_monotonic_s", 0.0) >= asked_at:
-            show(progress)
-        now = time.monotonic()
-        if now - unit_looked_at >= _UNIT_POLL_SECONDS:
-            unit_looked_at = now
-            state = services.unit_state(unit)
-            late = now - asked_at > _UNIT_GRACE_SECONDS
-            if (
-                not state.busy
-                and (late or state.active == "failed")
-                and store().result(digest) in (None, found)
-            ):
-                raise OperatorError(
-                    f"{unit} ended without a result", f"look at: journalctl -b -u {unit}"
-                )
-        time.sleep(_POLL_SECONDS)
-
-
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        if found is not None:
+            show(found)
+        time.sleep(_IDLE_POLL_SECONDS if found is None else _POLL_SECONDS)
 
 
 class StepLine:
@@ -332,15 +194,14 @@ class StepLine:
         self._last = 0
         self._shown = False
 
-    def __call__(self, progress: Mapping[str, Any]) -> None:
-        step, steps = int(progress.get("step", 0)), int(progress.get("steps", 0))
-        line = f"step {step} of {steps}: {text.printable(str(progress.get('why', '')))}"
-        seconds = time.monotonic() - float(progress.get("at_monotonic_s", 0.0))
+    def __call__(self, progress: ApplyProgress) -> None:
+        line = f"step {progress.step} of {progress.steps}: {text.printable(progress.why)}"
+        seconds = time.monotonic() - progress.since_s
         if self._terminal:
             print(f"\r{line}, {seconds:.0f} s\x1b[K", end="", file=sys.stderr, flush=True)
             self._shown = True
-        elif step != self._last:
-            self._last = step
+        elif progress.step != self._last:
+            self._last = progress.step
             print(line, file=sys.stderr, flush=True)
 
     def finish(self) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance import files, paths
-from appliance.commands.planning import store
+from appliance.asking.answers import store
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_STALE, OperatorError, UsageError
 from appliance.model import Plan, Step
 from appliance.storage import executor

@@ -136,6 +136,18 @@ class DriftQueries(reading.Connection):
         (row,) = self._all(f"SELECT {', '.join(newest)} FROM epoch")  # noqa: S608
         return "/".join(str(value or 0) for value in row)
 
+    def change_mark(self) -> str:
+        """A text that changes whenever there is something new to show: a run that began, a result,
+        an epoch, an import, or anything about drift.
+        """
+        newest = ["(SELECT max(id) FROM run)", "(SELECT max(id) FROM result)"]
+        if self._version >= 3:
+            newest.append("(SELECT max(id) FROM imported)")
+        if self._version >= 4:
+            newest.append("(SELECT max(id) FROM drift_transition)")
+        (row,) = self._all(f"SELECT {', '.join(newest)}")  # noqa: S608 - no value is in it
+        return "/".join((self.drift_mark(), *(str(value or 0) for value in row)))
+
     def drift_checked_at(self) -> float | None:
         """When a check last wrote here, seconds since the epoch: within a day of the last one."""
         noted = self.drift_value(CHECKED_AT)

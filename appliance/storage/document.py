@@ -1,4 +1,4 @@
-"""Inventory and plan as JSON documents, and the inventory back again. Pure but for one file.
+"""Inventory and plan as JSON documents, and back again. Pure but for one file.
 
 The keys are a contract: scripts, the TUI and ``plan --inventory`` read them. Decoding is
 strict about types and names the field that is wrong; a key that is not known is left
@@ -18,7 +18,17 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from appliance.data import disk_count
 from appliance.errors import UsageError
-from appliance.model import Disk, Inventory, Layout, Machine, Plan
+from appliance.model import (
+    Decision,
+    Destruction,
+    Disk,
+    Inventory,
+    Layout,
+    Machine,
+    Plan,
+    Step,
+    VolumePlan,
+)
 from appliance.storage import identity
 from appliance.storage.layout import DEFAULT_LAYOUT
 
@@ -45,6 +55,30 @@ def inventory_to_json(inventory: Inventory) -> dict[str, Any]:
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """``{"decision", "digest", "volumes", "steps"}``: the object that would be executed."""
     return asdict(plan)
+
+
+def plan_from_json(document: Mapping[str, Any]) -> Plan:
+    """A plan out of root's own document, as :func:`plan_to_json` wrote it there."""
+    return Plan(
+        decision=Decision(document["decision"]),
+        digest=document["digest"],
+        volumes=tuple(
+            VolumePlan(
+                **{**one, "decision": Decision(one["decision"]), "disks": tuple(one["disks"])}
+            )
+            for one in document["volumes"]
+        ),
+        steps=tuple(
+            Step(
+                **{
+                    **one,
+                    "argv": tuple(one["argv"]),
+                    "destroys": tuple(Destruction(**lost) for lost in one["destroys"]),
+                }
+            )
+            for one in document["steps"]
+        ),
+    )
 
 
 def load_inventory(path: Path, layout: Layout = DEFAULT_LAYOUT) -> Inventory:

@@ -29,14 +29,16 @@ PLAN_UNIT = "stripewright-plan@{request}.service"
 APPLY_UNIT = "stripewright-apply@{digest}.service"
 INITIALISE_UNIT = "stripewright-initialise@{volume}.service"
 PLAN_TEMPLATE = "stripewright-plan@.service"
+APPLY_TEMPLATE = "stripewright-apply@.service"
 DRIFT_UNIT = "stripewright-drift.service"
 DRIFT_TIMER = "stripewright-drift.timer"
+CONFIRM_UNIT = "stripewright-confirm.service"
 # What has to listen, and what works now and then.
 PATH_UNITS = ("stripewright-confirm.path", "stripewright-schedule.path")
 DRIFT_WORK = (
     "stripewright-look.service",
     DRIFT_UNIT,
-    "stripewright-confirm.service",
+    CONFIRM_UNIT,
     "stripewright-schedule.service",
     BENCH_UNIT.format(suite="smoke"),
     BENCH_UNIT.format(suite="full"),

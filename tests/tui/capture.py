@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from tests.tui.fakes import REFUSED_STATUS, Stage, running_snapshot, screen_text, snapshot, stage
-from tui.feed import Snapshot
+from tui.snapshot import Snapshot
 
 PICTURES = Path("docs/images")
 TEXTS = Path("docs/screens")

@@ -23,9 +23,10 @@ from appliance.model import (
     Suite,
 )
 from appliance.status import Health, Status, VolumeStatus
-from tui.app import StripewrightApp, World
-from tui.feed import LiveDevice, Snapshot, TrendPoint
+from tui.app import StripewrightApp
+from tui.snapshot import LiveDevice, Snapshot, TrendPoint
 from tui.terminal import RICH_THEME, Policy
+from tui.world import World
 
 KIB, GIB = 1024, 1024**3
 DISK_BYTES = 3_750_000_000_000
@@ -251,6 +252,7 @@ def snapshot(status: Status | None = STATUS, **changes: object) -> Snapshot:
         live=live(),
         live_at=NOW,
         trend=trend(),
+        history_mark="41",
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -335,7 +337,9 @@ def stage(
     control: FakeControl | None = None,
     policy: Policy | None = None,
     unable: str = "",
+    **others: object,
 ) -> Stage:
+    """An application on ``first``; ``others`` are further fields of its :class:`World`."""
     feeds: list[FakeFeed] = []
     clock = [NOW]
 
@@ -353,7 +357,7 @@ def stage(
             clock=lambda: clock[0],
             wall=lambda: WALL + clock[0] - NOW,
             host="example",
-            in_background=lambda work: work(),
+            **{"in_background": lambda work: work(), **others},
         )
     )
     return Stage(app, the_control, feeds[0], clock)

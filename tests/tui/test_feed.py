@@ -6,7 +6,8 @@ from appliance.errors import OperatorError
 from appliance.model import Counters
 from appliance.system.services import UnitState
 from tests.tui.fakes import RESULTS, RUNNING, STATUS, SUITE, run_record
-from tui.feed import TREND_SECONDS, Feed
+from tui.feed import Feed
+from tui.snapshot import TREND_SECONDS
 
 
 @dataclass
@@ -16,6 +17,7 @@ class FakeSources:
     state: object = STATUS
     unit_state: object = UnitState("unit", "inactive", "dead", "success")
     gone: frozenset[str] = frozenset()
+    history_mark: object = "7/3"
     counter_problem: Exception | None = None
     ios: int = 0
     calls: list[str] = field(default_factory=list)
@@ -32,6 +34,9 @@ class FakeSources:
         if name != "smoke":
             raise OperatorError("no such suite", "")
         return SUITE
+
+    def mark(self):
+        return self._answer(self.history_mark)
 
     def unit(self, suite):
         self.calls.append("unit")
@@ -206,7 +211,10 @@ def test_unit_that_failed_before_its_run_is_told_at_once(bench):
     )
     shown = bench.after(1.0)
     assert shown.starting == ""
-    assert shown.start_problem == "stripewright-bench@smoke.service is failed (exit-code)"
+    assert (
+        shown.start_problem
+        == "smoke did not start: stripewright-bench@smoke.service is failed (exit-code)"
+    )
 
 
 def test_unit_that_never_starts_is_told_after_a_grace(bench):

@@ -105,7 +105,7 @@ async def test_start_that_failed_later_is_told_once():
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         for _ in range(3):
-            acted.give(snapshot(start_problem="unit is failed (exit-code)"))
+            acted.give(snapshot(start_problem="smoke did not start: unit is failed (exit-code)"))
             await settled(pilot)
         assert notices(acted.app) == ["smoke did not start: unit is failed (exit-code)"]
 
@@ -136,7 +136,7 @@ async def test_disabled_actions_say_why():
         await settled(pilot)
         assert notices(acted.app) == [
             "Cancel: no suite is running",
-            "Results: no suite has been run yet",
+            "Verdicts: no suite has been run yet",
         ]
         acted.give(running_snapshot())
         await settled(pilot)

@@ -1,8 +1,9 @@
-"""What the main screens share: first line, body, footer, and drawing from a view."""
+"""What the main screens share: first lines, body, footer, keys, and drawing from a view."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -10,8 +11,17 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer
 
+from tui.asking import Answer
+from tui.tabs import TABS
 from tui.widgets.panel import Panel, View
 from tui.widgets.topbar import topbar_lines
+
+if TYPE_CHECKING:
+    from tui.app import StripewrightApp
+
+T = TypeVar("T")
+# Lines of a main screen that are not its body: the two of the top bar, and the footer.
+FRAME_ROWS = 3
 
 
 def _key(key: str, action: str, name: str, tooltip: str, *, show: bool = True) -> Binding:
@@ -20,24 +30,36 @@ def _key(key: str, action: str, name: str, tooltip: str, *, show: bool = True) -
 
 
 class MainScreen(Screen[None]):
-    """A screen of the application; subclasses give :meth:`body` and :meth:`draw`."""
+    """A screen of the application; subclasses give :meth:`body` and :meth:`draw`.
+
+    Their bindings have an ``id`` and a ``tooltip``, from which help and palette are made.
+    """
 
     NAME: ClassVar[str]
-    # Here, not at the application, so that footer and help name them first.
+    # Here, not at the application, so that help names them first. The top bar shows the screens.
     BINDINGS: ClassVar[list[BindingType]] = [
-        _key("1", "show('overview')", "Overview", "health, live figures, last suite"),
-        _key("2", "show('disks')", "Disks", "every disk, and why it is used or not"),
-        _key("s", "start_suite", "Start smoke", "measure the volume; asks first"),
+        *(_key(tab.key, f"show('{tab.mode}')", tab.name, tab.about, show=False) for tab in TABS),
         _key("x", "cancel_run", "Cancel", "stop the suite that is running; asks first"),
-        _key("r", "results", "Results", "every verdict of the last suite in words"),
         _key("question_mark", "help", "Help", "the keys and marks of this screen"),
         _key("q", "quit", "Quit", "leave; what runs keeps running"),
         _key("u", "update", "Update", "read everything again now", show=False),
+        _key("escape", "back", "Back", "go to the overview", show=False),
     ]
 
     def __init__(self) -> None:
         super().__init__()
         self._view: View | None = None
+        self._mark = ""
+
+    @property
+    def main(self) -> StripewrightApp:
+        """The application, as what it is."""
+        return cast("StripewrightApp", self.app)
+
+    @property
+    def view(self) -> View | None:
+        """What was drawn last."""
+        return self._view
 
     def compose(self) -> ComposeResult:
         yield Panel(id="topbar")
@@ -48,12 +70,41 @@ class MainScreen(Screen[None]):
         raise NotImplementedError
 
     def draw(self, view: View, width: int) -> None:
-        """Show ``view``; ``width`` is the text width inside the margins."""
+        """Show ``view``; ``width`` is the text width inside the margins. Called once a second."""
         raise NotImplementedError
+
+    def history_changed(self) -> None:
+        """The history has something new, or this screen is shown for the first time."""
+
+    def why_not(self, action: str) -> str:  # noqa: ARG002
+        """Why ``action`` of this screen cannot be done now; empty if it can."""
+        return ""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        # None shows the key as disabled; the application then says why.
+        return None if self.why_not(action) else True
+
+    def ask(self, key: str, work: Callable[[], T], done: Callable[[Answer[T]], None]) -> None:
+        """Have ``work`` done beside the application; see :meth:`tui.asking.Asker.ask`.
+
+        ``key`` is this screen's own. An answer that comes when the screen has gone is dropped.
+        """
+        self.main.asker.ask(
+            f"{self.NAME}.{key}", work, lambda answer: done(answer) if self.is_mounted else None
+        )
+
+    def asking_seconds(self, key: str) -> float:
+        """For how long the open question of ``key`` has been asked; 0 if there is none."""
+        since = self.main.asker.waiting_since(f"{self.NAME}.{key}")
+        return 0.0 if since is None or self._view is None else max(0.0, self._view.now - since)
 
     def present(self, view: View) -> None:
         """Take ``view`` and draw it, if this screen has its size already."""
         self._view = view
+        mark = "" if view.snapshot is None else view.snapshot.history_mark
+        if mark and mark != self._mark and self.is_mounted:
+            self._mark = mark
+            self.history_changed()
         self.redraw()
 
     def redraw(self) -> None:

@@ -9,14 +9,20 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
-from tui.screens.base import MainScreen
+from appliance.bench.suite import load_suite
+from tui.charts.trend import trend_lines
+from tui.details import results_sheet
+from tui.permission import may_read_results, may_start
+from tui.screens.base import FRAME_ROWS, MainScreen
+from tui.screens.reading import ReadingScreen
 from tui.widgets.disks import disk_lines
 from tui.widgets.health import health_lines
 from tui.widgets.live import live_lines
-from tui.widgets.panel import Panel, View
+from tui.widgets.panel import Panel, View, clean
 from tui.widgets.suite import suite_lines, wanted_rows
-from tui.widgets.trend import trend_lines
 
+# What the first screen starts: short, and the one that the timer runs.
+_SUITE = "smoke"
 _TREND_LEAST, _TREND_MOST = 4, 20
 _LIVE_LEAST, _SUITE_LEAST = 6, 5
 
@@ -52,6 +58,20 @@ class OverviewScreen(MainScreen):
     NAME = "Overview"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
+            "s",
+            "start_suite",
+            "Start smoke",
+            tooltip="measure the volume; asks first",
+            id="overview.start",
+        ),
+        Binding(
+            "r",
+            "results",
+            "Verdicts",
+            tooltip="every verdict of the last suite in words",
+            id="overview.results",
+        ),
+        Binding(
             "t",
             "toggle_chart",
             "Chart",
@@ -72,8 +92,7 @@ class OverviewScreen(MainScreen):
     def draw(self, view: View, width: int) -> None:
         health = health_lines(view, width)
         devices = self._rows_of_devices(view)
-        # first line and footer are not ours
-        room = self.size.height - 2 - len(health)
+        room = self.size.height - FRAME_ROWS - len(health)
         rows = share(room, live=1 + devices, suite=wanted_rows(view))
         spare = room - rows.live - rows.trend - rows.suite
         # What is left over separates the parts, so that a high screen is not crowded.
@@ -91,6 +110,31 @@ class OverviewScreen(MainScreen):
         if snapshot is None or snapshot.status is None:
             return 0
         return len(snapshot.live) or len(snapshot.status.disks)
+
+    def why_not(self, action: str) -> str:
+        snapshot = self.main.snapshot
+        if action == "start_suite":
+            return may_start(snapshot, _SUITE, self.main.world.unable).reason
+        if action == "results":
+            return may_read_results(snapshot).reason
+        return ""
+
+    def action_start_suite(self) -> None:
+        volume = None if self.main.snapshot is None else self.main.snapshot.mounted_volume
+        if volume is not None:
+            self.main.suite_actions.start(load_suite(_SUITE), volume)
+
+    def action_results(self) -> None:
+        """Show the results of the last run, or of the one that runs as far as it has some."""
+        snapshot, glyphs = self.main.snapshot, self.main.glyphs
+        if snapshot is None or snapshot.status is None:
+            return
+        run, results = snapshot.status.last_run, snapshot.status.last_results
+        if snapshot.running is not None and snapshot.run_results:
+            run, results = snapshot.running, snapshot.run_results
+        if run is not None:
+            title = f"Results of {clean(run.suite)}, run {run.id}"
+            self.app.push_screen(ReadingScreen(title, results_sheet(run, results, glyphs)))
 
     def action_toggle_chart(self) -> None:
         self._operations = not self._operations

@@ -7,8 +7,8 @@ from textual.content import Content
 from appliance.model import Sample
 from appliance.text import bandwidth, count
 from tui import marks
-from tui.feed import LiveDevice
 from tui.marks import Glyphs
+from tui.snapshot import LiveDevice
 from tui.widgets.panel import Line, View, age, cell, clean, milliseconds
 
 _NAME_CELLS = 12

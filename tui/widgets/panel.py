@@ -11,8 +11,8 @@ from textual.widget import Widget
 
 from appliance.text import duration, latency, printable
 from tui import marks
-from tui.feed import Snapshot
 from tui.marks import Glyphs
+from tui.snapshot import Snapshot
 
 LIVE_IS_STALE_AFTER_SECONDS = 3.5
 STATUS_IS_STALE_AFTER_SECONDS = 15.0

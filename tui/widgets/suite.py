@@ -9,9 +9,9 @@ from appliance.model import Job, JobResult, RunRecord
 from appliance.status import Status
 from appliance.text import bandwidth, count, duration, size
 from tui import marks
-from tui.feed import Snapshot
 from tui.marks import Glyphs, Mark
 from tui.progress import Progress, progress
+from tui.snapshot import Snapshot
 from tui.widgets.panel import Line, View, cell, clean, nanoseconds, section
 
 _MARK_CELLS = 15

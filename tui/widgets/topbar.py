@@ -1,4 +1,4 @@
-"""The first line of every screen: which machine, which screen, how fresh."""
+"""The first two lines of every screen: which machine and how fresh; which screens there are."""
 
 from __future__ import annotations
 
@@ -6,28 +6,48 @@ from textual.content import Content
 
 from appliance.text import moment
 from tui import marks
+from tui.tabs import TABS, Tab
 from tui.widgets.panel import Line, View, age, cell, clean
+
+_GAP = "  "
 
 
 def topbar_lines(view: View, width: int, *, screen: str) -> list[Line]:
-    """Product and machine at the left; screen, clock (UTC) and freshness at the right."""
+    """Product, machine, clock (UTC) and freshness; below them the screens with what is on."""
     glyphs = view.glyphs
-    machine = (
-        None
-        if view.snapshot is None or view.snapshot.status is None
-        else (view.snapshot.status.machine)
-    )
+    status = None if view.snapshot is None else view.snapshot.status
+    machine = None if status is None else status.machine
     kind = "" if machine is None else clean(machine.machine_type)
     where = f" {glyphs.dot} ".join(part for part in (clean(view.host), kind) if part)
-    right = Content.assemble(
-        (screen, "bold"), "  ", (moment(view.wall)[11:], marks.MUTED), "  ", _freshness(view)
-    )
+    right = Content.assemble((moment(view.wall)[11:], marks.MUTED), _GAP, _freshness(view))
     room = max(0, width - len("stripewright") - right.cell_length - 3)
     return [
         Content.assemble(
-            ("stripewright", "bold"), "  ", (cell(where, room, glyphs), marks.MUTED), " ", right
-        )
+            ("stripewright", "bold"), _GAP, (cell(where, room, glyphs), marks.MUTED), " ", right
+        ),
+        Content(_GAP).join([_tab(tab, view, here=tab.name == screen) for tab in TABS]),
     ]
+
+
+def _tab(tab: Tab, view: View, *, here: bool) -> Content:
+    name_style = f"bold underline {marks.TITLE}" if here else ""
+    return Content.assemble(
+        (tab.key, marks.MUTED), " ", (tab.name, name_style), _flag(tab.mode, view)
+    )
+
+
+def _flag(mode: str, view: View) -> Content:
+    """A mark behind the name of a screen on which there is something to see."""
+    snapshot, glyphs = view.snapshot, view.glyphs
+    status = None if snapshot is None else snapshot.status
+    if snapshot is None or status is None:
+        return Content("")
+    if mode == "suites" and (snapshot.running is not None or snapshot.starting):
+        return Content.styled(f" {glyphs.pointer}", marks.BUSY)
+    if mode == "drift" and status.drift is not None and status.drift.severity is not None:
+        mark = marks.drift(status.drift, glyphs)
+        return Content.styled(f" {mark.glyph}", mark.style)
+    return Content("")
 
 
 def _freshness(view: View) -> Content:

@@ -255,6 +255,11 @@ class Store:
     def plan(self, name: str) -> dict[str, Any] | None:
         return _load(self.plans / f"{name}.json")
 
+    def recent(self) -> list[dict[str, Any]]:
+        """What came of the last requests, the latest first; also answers that are no plans."""
+        kept = sorted(self.plans.glob("*.json"), key=_changed_ns, reverse=True)
+        return [document for path in kept if (document := _load(path)) is not None]
+
     def keep_request(self, digest: str, request: Request) -> None:
         """Remember which request led to the plan with ``digest``."""
         _keep(self.digests, digest, {"request": encode(request).decode("ascii")})

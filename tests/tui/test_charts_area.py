@@ -1,7 +1,7 @@
 import pytest
 
+from tui.charts.area import area, columns, scale
 from tui.marks import ASCII, UNICODE
-from tui.widgets.chart import area, columns, scale
 
 
 def test_area_fills_from_below_with_eighths():

@@ -30,6 +30,10 @@ class MachineSources:
     def suite(self, name: str) -> Suite:
         return load_suite(name)
 
+    def mark(self) -> str:
+        with queries.open_readonly(self._db) as reader:
+            return reader.change_mark()
+
     def unit(self, suite: str) -> UnitState:
         return services.unit_state(BENCH_UNIT.format(suite=suite))
 

@@ -9,9 +9,9 @@ from textual.content import Content
 
 from appliance.text import bandwidth, count
 from tui import marks
-from tui.feed import TREND_SECONDS, TrendPoint
+from tui.charts.area import area, columns, scale
 from tui.marks import Glyphs
-from tui.widgets.chart import area, columns, scale
+from tui.snapshot import TREND_SECONDS, TrendPoint
 from tui.widgets.panel import Line, View, milliseconds, section
 
 _GAP = 2

@@ -1,0 +1,1 @@
+"""What the screens cost: waiting for them, processor time, bytes on the line, memory."""

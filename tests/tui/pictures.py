@@ -1,0 +1,31 @@
+"""Screens compared with pictures that somebody has looked at: the SVGs in ``pictures/``.
+
+``STRIPEWRIGHT_DRAW=1`` draws them anew; look at every one that has changed before it is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from tui.app import StripewrightApp
+
+_KEPT = Path(__file__).parent / "pictures"
+
+
+def assert_looks_as_kept(app: StripewrightApp, name: str) -> None:
+    """Compare what ``app`` shows with the kept picture ``name``."""
+    drawn = app.export_screenshot(title=name)
+    kept = _KEPT / f"{name}.svg"
+    if os.environ.get("STRIPEWRIGHT_DRAW"):
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(drawn, encoding="utf-8")
+        return
+    if kept.exists() and kept.read_text(encoding="utf-8") == drawn:
+        return
+    with tempfile.NamedTemporaryFile(
+        "w", prefix=f"{name}-", suffix=".svg", delete=False, encoding="utf-8"
+    ) as other:
+        other.write(drawn)
+    raise AssertionError(f"{name} does not look as {kept}: see {other.name}")

@@ -1,0 +1,296 @@
+"""A table with a cursor that stays on its row, and a filter: what all tables here are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.color import Color
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import DataTable, Input, Static
+
+from tui.marks import Glyphs
+from tui.widgets.panel import cell, clean
+
+# The table puts one cell at each side of a column.
+_PADDING = 2
+_LEAST_CELLS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``cells`` wide; the one that ``grows`` takes what the others leave."""
+
+    name: str
+    cells: int
+    right: bool = False
+    grows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``key`` is the row's identity; ``cells`` are (text, style), the style a theme variable or
+    empty; ``also`` is more text that the filter finds.
+    """
+
+    key: str
+    cells: tuple[tuple[str, str], ...]
+    also: str = ""
+
+    def matches(self, words: Sequence[str]) -> bool:
+        """Whether every one of ``words`` (lower case) is somewhere in the row."""
+        text = " ".join((*(text for text, _ in self.cells), self.also)).lower()
+        return all(word in text for word in words)
+
+
+class FilterTable(Vertical):
+    """Shows rows; ``/`` filters them by words, escape takes the filter away.
+
+    Texts are cleaned here. :class:`Moved` follows the cursor, :class:`Chosen` is enter.
+    """
+
+    DEFAULT_CSS = """
+    FilterTable { height: 1fr; }
+    FilterTable > DataTable { height: 1fr; }
+    FilterTable > #filter { height: 1; border: none; padding: 0 1; display: none; }
+    FilterTable > #nothing { height: auto; padding: 0 1; display: none; }
+    FilterTable.-filtering > #filter { display: block; }
+    """
+
+    class Moved(Message):
+        """The cursor is on another row, or on none (``row`` is ``None``)."""
+
+        def __init__(self, table: FilterTable, row: Row | None) -> None:
+            super().__init__()
+            self.table = table
+            self.row = row
+
+        @property
+        def control(self) -> FilterTable:
+            return self.table
+
+    class Chosen(Message):
+        """Enter on a row."""
+
+        def __init__(self, table: FilterTable, row: Row) -> None:
+            super().__init__()
+            self.table = table
+            self.row = row
+
+        @property
+        def control(self) -> FilterTable:
+            return self.table
+
+    class _Rows(DataTable[Text]):
+        BINDINGS: ClassVar[list[BindingType]] = [
+            Binding(
+                "enter", "select_cursor", "Detail", tooltip="all of this row", id="table.detail"
+            ),
+            Binding(
+                "slash",
+                "filter",
+                "Filter",
+                tooltip="show only rows with these words",
+                id="table.filter",
+            ),
+            Binding(
+                "escape",
+                "leave",
+                "Back",
+                tooltip="all rows again, or go back",
+                show=False,
+                id="table.back",
+            ),
+        ]
+
+        def action_filter(self) -> None:
+            table = self.parent
+            assert isinstance(table, FilterTable)  # noqa: S101 - how it is built
+            table.begin_filter()
+
+        async def action_leave(self) -> None:
+            table = self.parent
+            assert isinstance(table, FilterTable)  # noqa: S101 - how it is built
+            if not table.clear_filter():
+                await self.run_action("app.back")
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002  Textual's name
+        super().__init__(id=id)
+        self._columns: tuple[Column, ...] = ()
+        self._rows: tuple[Row, ...] = ()
+        self._shown: tuple[Row, ...] = ()
+        self._drawn: tuple[object, ...] = ()
+        self._words: tuple[str, ...] = ()
+        self._glyphs: Glyphs | None = None
+        self._width = 0
+        self._nothing = ""
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="nothing", markup=False)
+        yield self._Rows(id="rows", cursor_type="row")
+        yield Input(placeholder="words to look for; enter keeps, escape ends", id="filter")
+
+    @property
+    def rows(self) -> DataTable[Text]:
+        """The table itself, to be focused."""
+        return self.query_one("#rows", DataTable)
+
+    @property
+    def current(self) -> Row | None:
+        """The row under the cursor."""
+        at = self.rows.cursor_row
+        return self._shown[at] if 0 <= at < len(self._shown) else None
+
+    @property
+    def shown_count(self) -> int:
+        """How many rows the filter leaves."""
+        return len(self._shown)
+
+    def show(
+        self,
+        columns: Sequence[Column],
+        rows: Sequence[Row],
+        *,
+        width: int,
+        glyphs: Glyphs,
+        nothing: str = "",
+    ) -> None:
+        """Draw ``rows`` in ``width`` cells; ``nothing`` is said where there is none.
+
+        Draws again only what has changed, and keeps the cursor on its row.
+        """
+        self._columns, self._rows = tuple(columns), tuple(rows)
+        self._width, self._glyphs, self._nothing = width, glyphs, nothing
+        self._draw()
+
+    def move_to(self, key: str) -> None:
+        """Put the cursor on the row called ``key``, if it is shown."""
+        for at, row in enumerate(self._shown):
+            if row.key == key:
+                self.rows.move_cursor(row=at)
+
+    # -- the filter
+
+    def begin_filter(self) -> None:
+        """Show the line for the words and go there."""
+        self.add_class("-filtering")
+        self.query_one("#filter", Input).focus()
+
+    def clear_filter(self) -> bool:
+        """Show all rows again; whether there was a filter."""
+        if not self.has_class("-filtering"):
+            return False
+        self.query_one("#filter", Input).value = ""
+        self._words = ()
+        self.remove_class("-filtering")
+        self._draw()
+        self.rows.focus()
+        return True
+
+    @on(Input.Changed, "#filter")
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._words = tuple(event.value.lower().split())
+        self._draw()
+
+    @on(Input.Submitted, "#filter")
+    def _kept(self, event: Input.Submitted) -> None:
+        event.stop()
+        if self._words:
+            self.rows.focus()
+        else:
+            self.clear_filter()
+
+    def on_key(self, event: events.Key) -> None:
+        """Escape in the line of the words ends the filter."""
+        if event.key == "escape" and self.query_one("#filter", Input).has_focus:
+            event.stop()
+            self.clear_filter()
+
+    # -- drawing
+
+    def _draw(self) -> None:
+        glyphs = self._glyphs
+        if glyphs is None or not self.is_mounted:
+            return
+        shown = tuple(row for row in self._rows if row.matches(self._words))
+        drawn = (shown, self._columns, self._width, glyphs, self.app.theme, self._words)
+        if drawn == self._drawn:
+            return
+        columns_same = self._drawn[1:5] == drawn[1:5]
+        self._drawn = drawn
+        before = self.current
+        at = self.rows.cursor_row
+        columns = self._sized()
+        table = self.rows
+        with self.app.batch_update():
+            if columns_same:
+                table.clear()
+            else:
+                table.clear(columns=True)
+                for column in columns:
+                    name = cell(column.name, column.cells, glyphs, right=column.right)
+                    table.add_column(Text(name), width=column.cells)
+            self._shown = shown
+            for row in shown:
+                table.add_row(*self._texts(row, columns, glyphs))
+        if shown:
+            wanted = next(
+                (n for n, row in enumerate(shown) if before and row.key == before.key),
+                min(at, len(shown) - 1),
+            )
+            table.move_cursor(row=max(0, wanted))
+        nothing = self.query_one("#nothing", Static)
+        nothing.display = not shown
+        if not shown:
+            words = " ".join(self._words)
+            nothing.update(f"no row has: {clean(words)}" if words and self._rows else self._nothing)
+        self.post_message(self.Moved(self, self.current))
+
+    def _sized(self) -> list[Column]:
+        fixed = sum(one.cells for one in self._columns if not one.grows)
+        room = self._width - fixed - _PADDING * len(self._columns) + 2
+        return [
+            Column(one.name, max(one.cells, _LEAST_CELLS, room), one.right) if one.grows else one
+            for one in self._columns
+        ]
+
+    def _texts(self, row: Row, columns: Sequence[Column], glyphs: Glyphs) -> list[Text]:
+        return [
+            Text(
+                cell(clean(text), column.cells, glyphs, right=column.right),
+                style=self._style(style),
+                no_wrap=True,
+            )
+            for (text, style), column in zip(row.cells, columns, strict=True)
+        ]
+
+    def _style(self, variable: str) -> str:
+        """Make a Rich style of a theme variable: the table draws with Rich, not with Textual."""
+        variables = self.app.theme_variables
+        words = []
+        for word in variable.split():
+            value = variables.get(word[1:], "") if word.startswith("$") else word
+            if value.startswith("#") and len(value) == len("#rrggbbaa"):
+                # Rich knows no transparency.
+                colour = Color.parse(value)
+                value = Color.parse(variables["background"]).blend(colour, colour.a, 1.0).hex
+            words.append("dim" if value.startswith("auto") else value.removeprefix("ansi_"))
+        return " ".join(word for word in words if word)
+
+    @on(DataTable.RowHighlighted, "#rows")
+    def _moved(self, event: DataTable.RowHighlighted) -> None:
+        event.stop()
+        self.post_message(self.Moved(self, self.current))
+
+    @on(DataTable.RowSelected, "#rows")
+    def _chosen(self, event: DataTable.RowSelected) -> None:
+        event.stop()
+        if self.current is not None:
+            self.post_message(self.Chosen(self, self.current))
