@@ -5,6 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stripewright
 VENV := $(CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 PYTHON := $(VENV)/bin/python
 PEERS := $(CACHE)/venv-peers-$(shell sha256sum requirements/peers.txt | cut -c1-12)
+SCREENS_PEER := $(CACHE)/venv-screens-peer-$(shell sha256sum requirements/screens-peer.txt | cut -c1-12)
 SOURCES := appliance tui tests
 
 .PHONY: help run test check lint format unit drift peers fio browser lab soak bench image-tests image screens lock setup clean
@@ -54,8 +55,9 @@ soak: setup ## Kill every step everywhere, many random inventories, the catalogu
 	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
 	$(PYTHON) -m tests.fio.kills --moments 200 --json $(CACHE)/history-kills.json
 
-bench: setup ## Create, assemble, plan: seconds, beside a shell script; ten years of history: queries, import
-	$(PYTHON) -m tests.bench --json $(CACHE)/bench.json
+bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: seconds; what the screens cost, beside other programs' (over half an hour)
+	sh tests/rig/setup.sh bench
+	$(PYTHON) -m tests.bench --harlequin $(SCREENS_PEER)/bin/harlequin --json $(CACHE)/bench.json
 
 image-tests: $(VENV)/ready ## Boot the built image, again and again
 	$(PYTHON) -m pytest -q tests/image
@@ -77,6 +79,9 @@ lock: ## Pin the newest versions that pyproject.toml allows, with hashes
 	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
 	  -o requirements/peers.txt requirements/peers.in
+	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
+	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  -o requirements/screens-peer.txt requirements/screens-peer.in
 
 setup: ## Install what building and testing need
 	sh tests/rig/setup.sh
@@ -93,6 +98,12 @@ $(PEERS)/ready: requirements/peers.txt | $(VENV)/ready
 	rm -rf $(PEERS)
 	python3 -m venv $(PEERS)
 	$(PEERS)/bin/pip -q install --require-hashes -r requirements/peers.txt
+	touch $@
+
+$(SCREENS_PEER)/ready: requirements/screens-peer.txt | $(VENV)/ready
+	rm -rf $(SCREENS_PEER)
+	python3 -m venv $(SCREENS_PEER)
+	$(SCREENS_PEER)/bin/pip -q install --require-hashes -r requirements/screens-peer.txt
 	touch $@
 
 clean: ## Remove images, environments and caches (all are outside the tree)

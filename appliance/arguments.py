@@ -51,7 +51,9 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"stripewright {__version__}")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.set_defaults(does="tui", db=paths.HISTORY_DB)
+    parser.set_defaults(
+        does="tui", db=paths.HISTORY_DB, readonly=False, theme="", mouse=False
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
 
     def command(name: str, summary: str, *, json: bool = True) -> argparse.ArgumentParser:
@@ -114,7 +116,7 @@ def parser() -> argparse.ArgumentParser:
         _add_json,
     )
     _add_db(command("doctor", "is everything there that the appliance needs"))
-    _add_db(command("tui", "the screens (with --json: what they start from)"))
+    _add_tui(command("tui", "the screens (with --json: what they start from)"))
 
     # What units run. They are commands so that they can be run by hand, too.
     assemble = command(
@@ -175,7 +177,11 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
     actions = bench.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
     run = actions.add_parser("run", help="run a suite", description="Run a suite.")
     run.set_defaults(does="bench run")
-    run.add_argument("suite", metavar="SUITE", help="a suite's name, or a FILE.toml of your own")
+    run.add_argument(
+        "suite",
+        metavar="SUITE",
+        help="a suite's name, with :VOLUME for another than the first, or a FILE.toml of your own",
+    )
     where = run.add_mutually_exclusive_group()
     where.add_argument("--target", metavar="DIR", help="measure here (default: the mounted volume)")
     where.add_argument("--raw-read", metavar="DEVICE", help="only read this device")
@@ -238,6 +244,24 @@ def _add_db(parser: argparse.ArgumentParser) -> None:
         default=paths.HISTORY_DB,
         metavar="FILE",
         help=f"history database (default: {paths.HISTORY_DB})",
+    )
+
+
+def _add_tui(parser: argparse.ArgumentParser) -> None:
+    _add_db(parser)
+    parser.add_argument(
+        "--readonly", action="store_true", help="look only: nothing can be changed or started"
+    )
+    parser.add_argument(
+        "--theme",
+        choices=("dark", "light", "terminal"),
+        default="",
+        help="colours (default: dark; the terminal's own where it has 16, or NO_COLOR is set)",
+    )
+    parser.add_argument(
+        "--mouse",
+        action="store_true",
+        help="take the mouse; the terminal then selects text with shift held down",
     )
 
 

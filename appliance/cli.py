@@ -245,6 +245,7 @@ def _schedule_without_action(_: argparse.Namespace) -> int:
 
 
 def _schedule(arguments: argparse.Namespace) -> int:
+    from appliance.asking.schedules import When
     from appliance.commands import scheduling
 
     if arguments.does == "schedule-apply":
@@ -256,9 +257,7 @@ def _schedule(arguments: argparse.Namespace) -> int:
     return scheduling.change(
         arguments.suite,
         file=arguments.file,
-        when=scheduling.When(
-            arguments.every, arguments.at, arguments.jitter, state=arguments.state
-        ),
+        when=When(arguments.every, arguments.at, arguments.jitter, state=arguments.state),
         as_json=arguments.json,
     )
 
@@ -273,11 +272,16 @@ def _tui(arguments: argparse.Namespace) -> int:
     if arguments.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         # What can be told without a screen is told; scripts and pipes get here.
         return _status(arguments)
-    from tui.app import run
+    from tui.start import run
     from tui.terminal import TerminalUnusable
 
     try:
-        return run(arguments.db)
+        return run(
+            arguments.db,
+            readonly=arguments.readonly,
+            theme=arguments.theme,
+            mouse=arguments.mouse,
+        )
     except TerminalUnusable as error:
         complain(error.message, error.hint)
         return _status(arguments)

@@ -39,6 +39,20 @@ def replace_text(path: Path, text: str | Iterable[str], *, durable: bool = False
         sync_folder(path.parent)
 
 
+def create_text(path: Path, pieces: Iterable[str]) -> None:
+    """Write ``pieces`` to a new file. Raises :class:`OSError`: :class:`FileExistsError` where
+    something is already, whatever it is; if writing fails, the file is gone again.
+    """
+    with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
+        try:
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+
+
 def sync_folder(folder: Path) -> None:
     """Bring the names in ``folder`` to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -28,6 +28,8 @@ SPOOL_DIR = Path("/var/spool/stripewright")
 DRIFT_SPOOL_DIR = Path("/var/spool/stripewright-drift")
 # Of the drift check: when it last looked, and what it told without a history. In memory.
 DRIFT_RUN_DIR = Path("/run/stripewright-drift")
+# Of runs that measure now, a directory for each unit: the figures so far of the job. In memory.
+LIVE_DIR = Path("/run/stripewright-bench")
 # Its presence asks for repeated runs of what is suspect.
 CONFIRM_WANTED = Path("/var/lib/stripewright/confirm-wanted")
 # Kernel settings as they were before the layout's [tuning] changed them.

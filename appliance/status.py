@@ -12,8 +12,10 @@ import json
 import os
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from appliance.drift import summary as drift_summary
 from appliance.drift.summary import DriftSummary
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model import Disk, EpochRecord, JobResult, Machine, RunRecord, RunState
+from appliance.model import Disk, EpochRecord, Inventory, JobResult, Machine, RunRecord, RunState
 from appliance.storage import tuning
 from appliance.storage.act import initialise
 from appliance.storage.document import inventory_from_json
@@ -117,6 +119,8 @@ class Status:
     schedule_problem: str = ""
     # None where no history can be read.
     drift: DriftSummary | None = None
+    # All that the boot unit saw; None where it has left none.
+    inventory: Inventory | None = None
 
 
 def read_status(
@@ -125,12 +129,16 @@ def read_status(
     db: Path = paths.HISTORY_DB,
     mountinfo: Path = Path("/proc/self/mountinfo"),
     sys_block: Path = Path("/sys/class/block"),
+    next_run: Callable[[], float | None] | None = None,
 ) -> Status:
-    """Read the state of this machine without any privilege. Never raises for what is missing."""
-    state, state_problem = _read_state(state_file)
+    """Read the state of this machine without any privilege. Never raises for what is missing.
+
+    ``next_run`` answers instead of :func:`next_run_at`, which starts a program.
+    """
+    state, inventory, state_problem = _read_state(state_file)
     mounts = _mounts(mountinfo)
     volumes = tuple(_volume(entry, mounts, sys_block) for entry in (state or {}).get("volumes", []))
-    machine, disks = _inventory(state)
+    machine = None if inventory is None else inventory.machine
     health, summary, hint = _judge(
         state,
         state_problem,
@@ -156,31 +164,45 @@ def read_status(
         summary=summary,
         hint=hint,
         machine=machine,
-        disks=disks,
+        disks=() if inventory is None else inventory.disks,
         volumes=volumes,
         decided_at=(state or {}).get("at"),
         epoch=epoch,
         running=running,
         last_run=last,
         last_results=results,
-        next_run_at=_next_run(),
+        next_run_at=(next_run or next_run_at)(),
         history_problem=history_problem,
         tuning=tuning.load(paths.TUNING_FILE),
         schedule_problem=schedule_problem(),
         drift=drift,
+        inventory=inventory,
     )
 
 
-def _read_state(path: Path) -> tuple[dict[str, Any] | None, str]:
+def _read_state(path: Path) -> tuple[dict[str, Any] | None, Inventory | None, str]:
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
+        state, inventory = _decoded(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return None, "the boot unit has not run on this machine"
+        return None, None, "the boot unit has not run on this machine"
     except (OSError, ValueError) as error:
-        return None, f"{path} cannot be read: {error}"
+        return None, None, f"{path} cannot be read: {error}"
+    if state is None:
+        return None, None, f"{path} is not a state document"
+    return state, inventory, ""
+
+
+# A screen asks every second, and the boot unit hardly ever writes another one. Not changed by us.
+@lru_cache(maxsize=1)
+def _decoded(raw: str) -> tuple[dict[str, Any] | None, Inventory | None]:
+    """The state document, and the inventory in it."""
+    state = json.loads(raw)
     if not isinstance(state, dict):
-        return None, f"{path} is not a state document"
-    return state, ""
+        return None, None
+    with contextlib.suppress(OperatorError):
+        if "inventory" in state:
+            return state, inventory_from_json(state["inventory"])
+    return state, None
 
 
 def schedule_problem(path: Path = paths.SCHEDULE_STATE) -> str:
@@ -190,16 +212,6 @@ def schedule_problem(path: Path = paths.SCHEDULE_STATE) -> str:
         return "" if error is None else str(error["message"])
     except (OSError, ValueError, TypeError, LookupError):
         return ""
-
-
-def _inventory(state: dict[str, Any] | None) -> tuple[Machine | None, tuple[Disk, ...]]:
-    if state is None or "inventory" not in state:
-        return None, ()
-    try:
-        inventory = inventory_from_json(state["inventory"])
-    except OperatorError:
-        return None, ()
-    return inventory.machine, inventory.disks
 
 
 def _mounts(mountinfo: Path) -> dict[str, str]:
@@ -381,7 +393,8 @@ def _somebody_is_at_work(state: dict[str, Any] | None) -> bool:
     return Kernel().has_process((state or {}).get("pid"))
 
 
-def _next_run() -> float | None:
+def next_run_at() -> float | None:
+    """When the timer starts the short suite, seconds since the epoch; ``None`` if it never does."""
     if not services.systemd_is_running():
         return None
     try:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import ClassVar, Literal
+from functools import partial
+from typing import ClassVar, Literal, cast
 
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.command import CommandPalette
 from textual.dom import DOMNode
 from textual.markup import escape
 from textual.screen import Screen
 
-from appliance import paths
-from appliance.model import RunState
-from tui import marks
+from tui import marks, plain
 from tui.asking import Asker
 from tui.help import described, help_text
 from tui.messages import Delivered, SnapshotReady
@@ -26,12 +23,14 @@ from tui.screens.base import MainScreen
 from tui.snapshot import Snapshot
 from tui.suite_actions import SuiteActions
 from tui.tabs import TABS
-from tui.terminal import POOR_THEME, decide
-from tui.theme import CALM
+from tui.terminal import POOR_THEME, THEMES
+from tui.theme import THEMES as OURS
 from tui.widgets.panel import View, clean
 from tui.world import World
 
 _Severity = Literal["information", "warning", "error"]
+# Each snapshot is drawn when it comes; without one for so long the screens draw by themselves.
+_SILENT_INTERVALS = 1.5
 
 
 class StripewrightApp(App[int]):
@@ -48,33 +47,49 @@ class StripewrightApp(App[int]):
     def __init__(self, world: World) -> None:
         # Told at once, because Textual chooses here what NO_COLOR does to the colours.
         super().__init__(ansi_color=True if world.policy.theme == POOR_THEME else None)
+        # From here on the theme says it: it can be changed.
+        self.set_reactive(StripewrightApp.ansi_color, None)
         self.world = world
         self.snapshot: Snapshot | None = None
         self.glyphs = marks.ASCII if world.policy.ascii_only else marks.UNICODE
         self.asker = Asker(self._deliver, world.clock, world.in_background)
         self.suite_actions = SuiteActions(self)
         self.feed = world.feed(self._receive)
-        self._started = world.clock()
+        self._started = self._received = world.clock()
         self._allowed: tuple[tuple[str, bool], ...] = ()
         # Every repaint travels through SSH, so nothing moves for its own sake.
         self.animation_level = "none"
-        self.register_theme(CALM)
+        for theme in OURS:
+            self.register_theme(theme)
         self.theme = world.policy.theme
 
     def on_mount(self) -> None:
         self.set_class(self.world.policy.ascii_only, "-ascii")
         self.present()
-        self.set_interval(self.world.policy.interval_seconds, self.present)
+        self.set_interval(self.world.policy.interval_seconds, self._go_on)
         # Paint first, probe after.
         self.call_after_refresh(self.feed.start)
 
     def on_unmount(self) -> None:
         self.feed.stop()
 
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        plain.stand_still(event.widget)
+
+    def get_key_display(self, binding: Binding) -> str:
+        shown = super().get_key_display(binding)
+        return plain.key_text(shown) if self.world.policy.ascii_only else shown
+
     # -- from other threads
 
     def _receive(self, snapshot: Snapshot) -> None:
         self.post_message(SnapshotReady(snapshot))
+
+    def _go_on(self) -> None:
+        """Draw without a snapshot where none has come: clock and ages go on."""
+        silent = self.world.clock() - self._received
+        if silent > _SILENT_INTERVALS * self.world.policy.interval_seconds:
+            self.present()
 
     def _deliver(self, call: Callable[[], None]) -> None:
         self.post_message(Delivered(call))
@@ -84,6 +99,7 @@ class StripewrightApp(App[int]):
 
     def on_snapshot_ready(self, message: SnapshotReady) -> None:
         before, self.snapshot = self.snapshot, message.snapshot
+        self._received = self.world.clock()
         self._tell_changes(before, message.snapshot)
         self.present()
 
@@ -93,14 +109,21 @@ class StripewrightApp(App[int]):
         """Look at the last snapshot as of now."""
         world = self.world
         return View(
-            self.snapshot, world.clock(), world.wall(), self.glyphs, world.host, self._started
+            self.snapshot,
+            world.clock(),
+            world.wall(),
+            self.glyphs,
+            world.host,
+            self._started,
+            world.history,
         )
 
     def present(self) -> None:
         """Draw the present view on the main screen that is (or lies under what is) shown."""
         screen = self.main_screen
-        if screen is not None:
-            screen.present(self.view())
+        if screen is None:
+            return  # the application ends
+        screen.present(self.view())
         self.update_permissions()
 
     def update_permissions(self) -> None:
@@ -131,9 +154,15 @@ class StripewrightApp(App[int]):
         """Notify of what the operator waits for: a start that failed, a run that ended."""
         if after.start_problem and (before is None or before.start_problem != after.start_problem):
             self.tell(after.start_problem, "error")
+        from appliance.model import RunState
+
         was = None if before is None else before.running
         last = None if after.status is None else after.status.last_run
-        if was is None or after.running is not None or last is None or last.id != was.id:
+        # Its end is told also where the next one is on already.
+        now = after.running
+        if was is None or (now is not None and now.id == was.id):
+            return
+        if last is None or last.id != was.id:
             return
         results = () if after.status is None else after.status.last_results
         good = sum(result.valid for result in results)
@@ -157,6 +186,12 @@ class StripewrightApp(App[int]):
 
     def on_key(self, event: events.Key) -> None:
         """Say why not, when a key gets here: it has no binding, or a disabled one."""
+        line = self.focused
+        if line is not None and line.check_consume_key(event.key, event.character):
+            # Typed faster than the line came, as through SSH: it is its text, and no command.
+            line.post_message(events.Key(event.key, event.character))
+            event.prevent_default()
+            return
         entry = self.screen.active_bindings.get(event.key)
         if entry is not None and not entry.enabled:
             self._say_why_not(entry.node, entry.binding)
@@ -182,8 +217,10 @@ class StripewrightApp(App[int]):
         self.call_after_refresh(self.present)
 
     async def action_back(self) -> None:
-        """From a main screen to the first."""
-        if self.current_mode != self.DEFAULT_MODE:
+        """From a page to what is below it, and from a main screen to the first."""
+        if not isinstance(self.screen, MainScreen):
+            self.screen.dismiss()
+        elif self.current_mode != self.DEFAULT_MODE:
             self.action_show(self.DEFAULT_MODE)
 
     def action_update(self) -> None:
@@ -191,6 +228,16 @@ class StripewrightApp(App[int]):
         self.feed.hurry()
         if self.main_screen is not None:
             self.main_screen.history_changed()
+
+    def action_command_palette(self) -> None:
+        """Show every action, to be found by its words."""
+        if not CommandPalette.is_open(cast(App[object], self)):
+            self.push_screen(plain.palette())
+
+    def action_colours(self, name: str) -> None:
+        """Draw in other colours: ``name`` is one of :data:`tui.terminal.THEMES`."""
+        self.theme = THEMES[name]
+        self.call_after_refresh(self.present)
 
     def action_cancel_run(self) -> None:
         """Ask, and stop the suite that runs."""
@@ -212,14 +259,16 @@ class StripewrightApp(App[int]):
         self.push_screen(ReadingScreen(f"Keys on {name}", help_text(rows, self.glyphs)))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Fill the palette with every action of the bindings, and the choice of a theme."""
+        """Fill the palette with every action of the bindings, and the themes."""
         for entry in described(screen.active_bindings):
             binding, reason = entry.binding, self._reason(entry.node, entry.binding.action)
             about = f"not now: {reason}" if reason else binding.tooltip or ""
             yield SystemCommand(
                 binding.description, escape(about), self._palette_action(entry.node, binding)
             )
-        yield SystemCommand("Theme", "choose other colours", self.action_change_theme)
+        for name in THEMES:
+            about = "the colours of the terminal" if name == "terminal" else f"{name} colours"
+            yield SystemCommand(f"Theme: {name}", about, partial(self.action_colours, name))
 
     def _palette_action(self, node: DOMNode, binding: Binding) -> Callable[[], object]:
         async def run_it() -> None:
@@ -229,26 +278,3 @@ class StripewrightApp(App[int]):
                 await self.run_action(binding.action, node)
 
         return run_it
-
-
-def run(db: Path | None) -> int:
-    """Show the screens until the operator leaves; returns the exit code.
-
-    ``db`` is the history to read, by default this machine's. Raises
-    :class:`tui.terminal.TerminalUnusable` (before anything is drawn) where no screen can be.
-    """
-    from tui.feed import Feed
-    from tui.sources.machine import MachineControl, MachineSources, why_unable
-
-    policy = decide(os.environ)
-    history = db or paths.HISTORY_DB
-    world = World(
-        feed=lambda post: Feed(MachineSources(history), post, policy.interval_seconds),
-        control=MachineControl(),
-        policy=policy,
-        unable=why_unable(history),
-        host=socket.gethostname(),
-    )
-    app = StripewrightApp(world)
-    app.run()
-    return app.return_code or 0

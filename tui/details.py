@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.content import Content
 
-from appliance.bench.capability import percent_of_published
-from appliance.model import Disk, JobResult, RunRecord
-from appliance.status import Status, VolumeStatus
-from appliance.text import bandwidth, count, duration, moment, size
+from appliance.text import count, duration, moment, size
 from tui import marks
 from tui.marks import Glyphs, Mark
-from tui.widgets.panel import clean, nanoseconds
+from tui.widgets.panel import clean
+
+if TYPE_CHECKING:
+    from appliance.model import Disk, JobResult, RunRecord
+    from appliance.status import Status, VolumeStatus
 
 _LABEL_CELLS = 14
 
@@ -41,35 +44,89 @@ def disk_reason(disk: Disk, status: Status | None) -> str:
     """Why ``disk`` is used or not, in one sentence."""
     volume = member_of(disk, status)
     if volume is None:
+        waits = _waiting(disk, status)
+        if waits is not None:
+            return f"meant for volume {waits.name}, which is not up: {waits.reason}"
+        if disk.claimable and status is not None and status.volumes:
+            return f"could be used, but no volume takes it; {disk.reason}"
         return disk.reason or "the boot unit gave no reason"
     place = volume.members.index(disk.path) + 1 if disk.path in volume.members else 0
     which = f"member {place} of {len(volume.members)}" if place else "a member"
     return f"{which} of volume {volume.name}: {disk.reason or 'no reason recorded'}"
 
 
-def disk_sheet(disk: Disk, status: Status | None, glyphs: Glyphs) -> Content:
-    """All that the boot unit recorded about ``disk``."""
-    mark = disk_use(disk, status, glyphs)
+def disk_hint(disk: Disk, status: Status | None) -> str:
+    """What can be done so that ``disk`` is used; empty where it is, or nobody knows."""
+    if member_of(disk, status) is not None:
+        return ""
+    waits = _waiting(disk, status)
+    if waits is not None:
+        return waits.hint
+    if disk.claimable:
+        return "add it to a volume, or make one of it, on the Layout screen (key 3)"
+    return disk.hint
+
+
+def _waiting(disk: Disk, status: Status | None) -> VolumeStatus | None:
+    """The volume that was to have ``disk`` and is not there."""
+    for volume in () if status is None else status.volumes:
+        if not volume.is_up and disk.path in volume.members:
+            return volume
+    return None
+
+
+def disk_sheet(
+    disk: Disk, status: Status | None, glyphs: Glyphs, *, mark: Mark | None = None
+) -> Content:
+    """All that the boot unit recorded about ``disk``; ``mark`` stands for :func:`disk_use`."""
+    mark = mark or disk_use(disk, status, glyphs)
+    lines = [
+        Content.assemble((mark.text, f"bold {mark.style}"), "  ", clean(disk_reason(disk, status)))
+    ]
+    if hint := disk_hint(disk, status):
+        lines.append(_fact("next", clean(hint)))
+    lines.append(Content(""))
+    lines += disk_facts(disk)
+    if status is not None:
+        lines += [Content(""), _fact("as seen at", moment(status.decided_at))]
+    return Content("\n").join(lines)
+
+
+def disk_facts(disk: Disk) -> list[Content]:
+    """A line for each thing that is known of ``disk`` itself."""
+    return [_fact(label, clean(value)) for label, value in _facts(disk) if value]
+
+
+def _facts(disk: Disk) -> list[tuple[str, str]]:
     signatures = ", ".join(
         f"{signature.kind}"
         + (f" at {signature.offset_bytes:#x}" if signature.offset_bytes is not None else "")
         + (f" label {signature.label}" if signature.label else "")
         for signature in disk.signatures
     )
+    notes = disk.holder_notes or ("",) * len(disk.holders)
+    holders = [
+        f"{holder} ({note})" if note else holder
+        for holder, note in zip(disk.holders, notes, strict=False)
+    ]
+    # Of a member in a history hardly more is kept than its serial.
+    seen = disk.size_bytes > 0
     facts = [
         ("path", disk.path),
         ("id", disk.id),
         ("model", f"{disk.vendor} {disk.model}".strip()),
         ("serial", disk.serial),
-        ("size", f"{size(disk.size_bytes)} ({disk.size_bytes} bytes)"),
-        ("kind", disk.kind.value),
+        ("size", f"{size(disk.size_bytes)} ({disk.size_bytes} bytes)" if seen else ""),
+        ("kind", disk.kind.value if seen else ""),
         ("transport", disk.transport),
+        ("cloud name", disk.cloud_name),
         ("role", disk.role),
-        ("blank", {True: "yes", False: "no", None: "not read"}[disk.blank]),
-        ("signatures", signatures or "none"),
+        ("blank", {True: "yes", False: "no", None: "not read" if seen else ""}[disk.blank]),
+        ("signatures", signatures or ("none" if seen else "")),
         ("partitions", ", ".join(disk.partitions)),
-        ("holders", ", ".join(disk.holders)),
+        ("holders", ", ".join(holders)),
         ("mounted at", ", ".join(disk.mountpoints)),
+        ("claimed by", disk.claimed_by),
         ("swap", "yes" if disk.swap else ""),
         ("read only", "yes" if disk.read_only else ""),
         ("busy", "yes" if disk.busy else ""),
@@ -81,14 +138,11 @@ def disk_sheet(disk: Disk, status: Status | None, glyphs: Glyphs) -> Content:
             ("md member", f"{member.array_name} {member.level}, {slot} of {member.member_count}")
         )
         facts.append(("array uuid", member.array_uuid))
-    lines = [
-        Content.assemble((mark.text, f"bold {mark.style}"), "  ", clean(disk_reason(disk, status))),
-        Content(""),
-    ]
-    lines += [_fact(label, clean(value)) for label, value in facts if value]
-    if status is not None:
-        lines += [Content(""), _fact("as seen at", moment(status.decided_at))]
-    return Content("\n").join(lines)
+    if disk.lvm_member is not None:
+        facts.append(("LVM group", disk.lvm_member.group or "none: an orphan"))
+    if disk.mark is not None:
+        facts.append(("our mark", f"{disk.mark.state.value}, volume {disk.mark.volume}"))
+    return facts
 
 
 def results_sheet(run: RunRecord, results: tuple[JobResult, ...], glyphs: Glyphs) -> Content:
@@ -109,37 +163,28 @@ def results_sheet(run: RunRecord, results: tuple[JobResult, ...], glyphs: Glyphs
         lines.append(_fact("reason", clean(run.reason)))
     lines += [_fact("note", clean(note)) for note in run.notes]
     for result in results:
-        lines += [Content(""), *_result(result, glyphs)]
+        lines += [Content(""), *_result(result, run, glyphs)]
     return Content("\n").join(lines)
 
 
-def _result(result: JobResult, glyphs: Glyphs) -> list[Content]:
-    mark = marks.verdict(result, glyphs)
-    depth = f"QD {result.iodepth}" + (f" {glyphs.times} {result.jobs}" if result.jobs > 1 else "")
-    published = ""
-    share = percent_of_published(result)
-    if share:
-        # What is published for this block size: the lesser of IOPS and bandwidth.
-        published = f", {share:.0f} % of the published {count(100 * result.iops / share)} IOPS"
+def _result(result: JobResult, run: RunRecord, glyphs: Glyphs) -> list[Content]:
+    # Only when somebody wants to read results: the first screen does not need it.
+    from tui.widgets.results_item import figures, of_result, percentiles
+
+    item = of_result(result, run, glyphs)
     lines = [
         Content.assemble(
-            (mark.text, f"bold {mark.style}"),
+            (item.mark.text, f"bold {item.mark.style}"),
             "  ",
-            (clean(f"{result.job} {result.direction}"), "bold"),
-            (f"  {size(result.block_size_bytes)} {depth}", marks.MUTED),
-        ),
-        Content(
-            f"  {count(result.iops)} IOPS, {bandwidth(result.bandwidth_bytes)}, "
-            f"mean {nanoseconds(result.latency_mean_ns, glyphs)}{published}"
-        ),
+            (clean(item.name), "bold"),
+            (f"  {item.shape}", marks.MUTED),
+        )
     ]
-    tail = [
-        f"p{float(name):g} {nanoseconds(value, glyphs)}"
-        for name, value in sorted(result.percentiles_ns.items(), key=lambda pair: float(pair[0]))
-        if float(name) in {1.0, 50.0, 99.0, 99.9, 99.99}
-    ]
-    if tail:
-        lines.append(Content.styled("  " + ", ".join(tail), marks.MUTED))
+    corrected = "" if item.corrected is None else f"~{count(item.corrected)} IOPS is probably true"
+    for words in (figures(item, glyphs), corrected, item.published):
+        if words:
+            lines.append(Content(f"  {clean(words)}"))
+    lines.append(Content.styled(f"  {percentiles(item, glyphs)}", marks.MUTED))
     for finding in result.findings:
         style = {"block": marks.BAD, "warn": marks.WARN, "label": marks.BUSY}[finding.severity]
         lines.append(

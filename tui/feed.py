@@ -14,18 +14,24 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from appliance.bench.sampler import rates
 from appliance.errors import OperatorError
-from appliance.model import Counters, JobResult, Suite
-from appliance.status import Status
-from appliance.system.services import UnitState
 from tui.asking import describe
 from tui.snapshot import TREND_SECONDS, LiveDevice, Snapshot, TrendPoint
+from tui.tracks import Second, second_of
+
+if TYPE_CHECKING:
+    from appliance.asking.plans import ApplyProgress
+    from appliance.bench.live_file import LiveJob
+    from appliance.model import Counters, JobResult, Suite
+    from appliance.status import Status
+    from appliance.system.services import UnitState
 
 _STATUS_EVERY_SECONDS = 5.0
 _STATUS_EVERY_SECONDS_IN_RUN = 2.0
+# Of an interval: how long the first rates are taken over.
+_FIRST_SHARE = 0.3
 # A unit that was started without waiting is 'inactive' until systemd gets to its job.
 _START_GRACE_SECONDS = 5.0
 
@@ -43,7 +49,15 @@ class Sources(Protocol):
         """A text that changes whenever the history has something new."""
         ...
 
-    def unit(self, suite: str) -> UnitState: ...
+    def unit(self, suite: str, volume: str) -> UnitState: ...
+
+    def live_jobs(self) -> tuple[LiveJob, ...]:
+        """The figures so far of what is being measured; cheap, and does not block."""
+        ...
+
+    def applying(self) -> ApplyProgress | None:
+        """The plan that is carried out right now; cheap, and does not block."""
+        ...
 
     def device_name(self, path: str) -> str:
         """Kernel name of the device behind ``path``."""
@@ -59,6 +73,7 @@ class _Expected:
     """A suite that was asked to start and has not been seen running yet."""
 
     suite: str
+    volume: str
     asked_at: float
     runs_before: int
 
@@ -73,7 +88,11 @@ class Feed:
     clock: Callable[[], float] = time.monotonic
     _latest: Snapshot = field(default_factory=lambda: Snapshot(taken_at=0.0))
     _before: dict[str, tuple[float, Counters]] = field(default_factory=dict)
-    _trend: deque[TrendPoint] = field(default_factory=lambda: deque(maxlen=TREND_SECONDS))
+    _trends: dict[str, deque[TrendPoint]] = field(default_factory=dict)
+    _seconds: deque[Second] = field(default_factory=lambda: deque(maxlen=TREND_SECONDS))
+    # What _devices() found, and for which status.
+    _followed: list[tuple[str, str, bool]] = field(default_factory=list)
+    _followed_of: Status | None = None
     _tried_at: float | None = None
     _expected: _Expected | None = None
     _stopping: bool = False
@@ -93,10 +112,13 @@ class Feed:
         self._wake.set()
         self._wake_status.set()
 
-    def expect_run(self, suite: str) -> None:
-        """Watch the unit of ``suite`` from now on until its run is seen, or has failed."""
-        self._expected = _Expected(suite, self.clock(), _last_run_id(self._latest))
-        self._keep(starting=suite, start_problem="")
+    def expect_run(self, suite: str, volume: str) -> None:
+        """Watch the unit of ``suite`` from now on until its run is seen, or has failed.
+
+        ``volume`` is empty where none was named.
+        """
+        self._expected = _Expected(suite, volume, self.clock(), _last_run_id(self._latest))
+        self._keep(starting=suite, starting_volume=volume, start_problem="")
         self.hurry()
 
     def hurry(self) -> None:
@@ -120,13 +142,25 @@ class Feed:
     def step_live(self) -> Snapshot:
         """Read the live figures and build the next snapshot."""
         live, live_at, problem = self._read_live()
+        applying = self.sources.applying()
+        if applying is None and self._latest.applying is not None:
+            # It has ended: the volumes are not what they were.
+            self.hurry()
         return self._keep(
             taken_at=self.clock(),
+            applying=applying,
             live=live,
             live_at=live_at,
             live_problem=problem,
-            trend=tuple(self._trend),
+            **self._trend_fields(),
+            seconds=tuple(self._seconds),
+            # Nobody writes such figures while nothing runs.
+            live_jobs=() if self._latest.running is None else self.sources.live_jobs(),
         )
+
+    def _trend_fields(self) -> dict[str, Any]:
+        first, *others = [(name, tuple(kept)) for name, kept in self._trends.items()] or [("", ())]
+        return {"trend": first[1], "other_trends": tuple(others)}
 
     def _keep(self, **changes: Any) -> Snapshot:  # noqa: ANN401 - fields of a snapshot
         with self._lock:
@@ -136,8 +170,11 @@ class Feed:
     def _pump(self) -> None:
         while not self._stopping:
             self._wake.clear()
-            self.post(self.step_live())
-            self._wake.wait(self.interval_seconds)
+            before, snapshot = self._latest, self.step_live()
+            self.post(snapshot)
+            # Rates need two readings, and somebody waits for the first figure.
+            is_first = bool(snapshot.live) and not before.live
+            self._wake.wait(self.interval_seconds * (_FIRST_SHARE if is_first else 1.0))
 
     def _pump_status(self) -> None:
         while not self._stopping:
@@ -191,7 +228,7 @@ class Feed:
         problem = ""
         if self._latest.running is None and _last_run_id(self._latest) <= expected.runs_before:
             try:
-                unit = self.sources.unit(expected.suite)
+                unit = self.sources.unit(expected.suite, expected.volume)
             except Exception as error:
                 problem = describe(error)
             else:
@@ -202,9 +239,12 @@ class Feed:
                 problem = f"{unit.name} is {unit.active} ({unit.result or 'no result'})"
         self._expected = None
         told = f"{expected.suite} did not start: {problem}" if problem else ""
-        self._keep(starting="", start_problem=told)
+        self._keep(starting="", starting_volume="", start_problem=told)
 
     def _read_live(self) -> tuple[tuple[LiveDevice, ...], float | None, str]:
+        # In the pump's thread, after the first paint.
+        from appliance.bench.sampler import rates
+
         live: list[LiveDevice] = []
         counters: dict[str, tuple[float, Counters]] = {}
         # Now, not when the turn began: the status before this may have taken seconds, and
@@ -230,24 +270,39 @@ class Feed:
             self._before = {}
             return self._latest.live, self._latest.live_at, describe(error)
         self._before = counters
-        first = live[0].sample if live else None
-        if first is not None:
-            self._trend.append(
-                TrendPoint(
-                    now,
-                    first.read_bytes_per_s,
-                    first.write_bytes_per_s,
-                    first.read_iops,
-                    first.write_iops,
-                    first.await_ms,
-                )
-            )
+        if any(one.sample is not None for one in live):
+            self._seconds.append(second_of(live, now, self._seconds[-1] if self._seconds else None))
+        self._note_trends(live, now)
         return tuple(live), now, ""
+
+    def _note_trends(self, live: list[LiveDevice], now: float) -> None:
+        """Keep what each volume does; of one that has gone, nothing is kept."""
+        volumes = {device.label: device.sample for device in live if not device.member}
+        self._trends = {name: self._trends.get(name, _no_trend()) for name in volumes}
+        for name, sample in volumes.items():
+            if sample is not None:
+                self._trends[name].append(
+                    TrendPoint(
+                        now,
+                        sample.read_bytes_per_s,
+                        sample.write_bytes_per_s,
+                        sample.read_iops,
+                        sample.write_iops,
+                        sample.await_ms,
+                    )
+                )
 
     def _devices(self) -> list[tuple[str, str, bool]]:
         """Label, kernel name and whether it is a member, for all mounted volumes."""
+        status = self._latest.status
+        # Following the links of 64 members takes longer than reading their counters.
+        if status is not self._followed_of:
+            self._followed, self._followed_of = self._follow(status), status
+        return self._followed
+
+    def _follow(self, status: Status | None) -> list[tuple[str, str, bool]]:
         devices: list[tuple[str, str, bool]] = []
-        for volume in () if self._latest.status is None else self._latest.status.volumes:
+        for volume in () if status is None else status.volumes:
             if not volume.is_up or not volume.device:
                 continue
             name = self.sources.device_name(volume.device)
@@ -255,6 +310,10 @@ class Feed:
             members = [self.sources.device_name(path) for path in volume.members]
             devices += [(member, member, True) for member in members if member != name]
         return devices
+
+
+def _no_trend() -> deque[TrendPoint]:
+    return deque(maxlen=TREND_SECONDS)
 
 
 def _last_run_id(snapshot: Snapshot) -> int:

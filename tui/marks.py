@@ -7,11 +7,14 @@ Styles are names of theme variables; text is put together as
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from appliance.drift.summary import DriftSummary
-from appliance.model import DriftSeverity, JobResult, RunState, Severity
-from appliance.status import Health
 from appliance.text import printable
+
+if TYPE_CHECKING:
+    from appliance.drift.summary import DriftSummary
+    from appliance.model import JobResult, Judged, RunState
+    from appliance.status import Health
 
 GOOD = "$text-success"
 WARN = "$text-warning"
@@ -68,6 +71,8 @@ class Mark:
 
 def health(value: Health, glyphs: Glyphs) -> Mark:
     """Mark of the machine's health."""
+    from appliance.status import Health
+
     return {
         Health.OK: Mark(glyphs.good, "HEALTHY", GOOD),
         Health.DEGRADED: Mark(glyphs.warn, "DEGRADED", WARN),
@@ -78,8 +83,15 @@ def health(value: Health, glyphs: Glyphs) -> Mark:
     }[value]
 
 
+def history(glyphs: Glyphs) -> Mark:
+    """Mark of what is not a machine but a history: nothing of it is live."""
+    return Mark(glyphs.label, "HISTORY", BUSY)
+
+
 def drift(summary: DriftSummary, glyphs: Glyphs) -> Mark:
     """Mark of all findings of drift together; its word is that of the gravest."""
+    from appliance.model import DriftSeverity
+
     if summary.severity is DriftSeverity.CRITICAL:
         return Mark(glyphs.bad, "critical", BAD)
     if summary.severity is DriftSeverity.WARNING:
@@ -93,8 +105,10 @@ def drift(summary: DriftSummary, glyphs: Glyphs) -> Mark:
     return Mark(glyphs.good, "none", GOOD)
 
 
-def verdict(result: JobResult, glyphs: Glyphs) -> Mark:
+def verdict(result: JobResult | Judged, glyphs: Glyphs) -> Mark:
     """Mark of one result: its gravest findings by code, or ``valid``."""
+    from appliance.model import Severity
+
     for severity, glyph, style in (
         (Severity.BLOCK, glyphs.bad, BAD),
         (Severity.WARN, glyphs.warn, WARN),
@@ -110,6 +124,8 @@ def verdict(result: JobResult, glyphs: Glyphs) -> Mark:
 
 def run_state(state: RunState, glyphs: Glyphs) -> Mark:
     """Mark of a run as a whole."""
+    from appliance.model import RunState
+
     return {
         RunState.RUNNING: Mark(glyphs.pointer, "running", BUSY),
         RunState.COMPLETE: Mark(glyphs.good, "complete", GOOD),

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tui.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from appliance.model import Suite
+    from appliance.status import VolumeStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +35,26 @@ def may_start(snapshot: Snapshot | None, suite: str, unable: str) -> Permission:
         return Permission(
             f"suite {snapshot.running.suite} is already running; two at once would spoil both"
         )
+    if snapshot.applying is not None:
+        return Permission("a plan is just being carried out on the disks")
     if snapshot.mounted_volume is None:
         return Permission(f"no volume is mounted, so {suite} has nothing to measure")
+    return Permission()
+
+
+def may_measure(suite: Suite, volume: VolumeStatus) -> Permission:
+    """Whether ``suite`` can measure ``volume``: it is there, and has room for the files."""
+    from appliance.errors import Refused
+    from tui.suite_facts import file_bytes
+
+    if not volume.mounted:
+        if not volume.mount:
+            return Permission("it has no filesystem; raw devices are measured from the shell only")
+        return Permission(volume.problem or f"it is not mounted at {volume.mount}")
+    try:
+        file_bytes(suite, volume)
+    except Refused as refusal:
+        return Permission(refusal.message)
     return Permission()
 
 

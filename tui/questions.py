@@ -5,37 +5,45 @@ from __future__ import annotations
 from textual.content import Content
 
 from appliance.model import RunRecord, Suite
-from appliance.paths import BENCH_DIR_NAME
 from appliance.status import VolumeStatus
 from appliance.text import duration, size
 from tui import marks
 from tui.marks import Glyphs
 from tui.progress import suite_seconds
+from tui.suite_facts import written_words
 from tui.widgets.panel import clean, wrapped
 from tui.widgets.suite import describe_job
 
 _LABEL_CELLS = 10
-# What fits into the question on a terminal of 80 columns.
+# What fits into the question on a terminal of 80 columns, and of 24 lines.
 _TEXT_CELLS = 72
+_MOST_JOBS = 6
 
 
 def start_question(suite: Suite, volume: VolumeStatus, glyphs: Glyphs) -> Content:
     """Say what ``suite`` does, where it writes and how long it takes."""
-    folder = f"{clean(volume.mount).rstrip('/')}/{BENCH_DIR_NAME}"
-    free = "" if volume.free_bytes is None else f"; {size(volume.free_bytes)} are free"
+    passes = f" in {suite.passes} passes" if suite.passes > 1 else ""
+    jobs = f"{len(suite.jobs)} job{'s' * (len(suite.jobs) > 1)}"
     facts = [
-        ("measures", f"{len(suite.jobs)} jobs, {duration(suite_seconds(suite))} in all"),
-        ("before", "writes its files in full, so that there is something to read"),
-        ("writes", f"only its own files in {folder}"),
-        ("leaves", f"everything else on the volume as it is{free}"),
-        ("effect", "other work on these disks gets slower, and spoils the figures"),
+        (
+            "measures",
+            f"{jobs}{passes}, {duration(suite_seconds(suite))} in all, after its files are written",
+        ),
+        ("writes", clean(written_words(suite, volume))),
     ]
+    if volume.free_bytes is not None:
+        facts.append(("free", f"{size(volume.free_bytes)} on {clean(volume.name)} now"))
+    facts.append(("effect", "other work on these disks gets slower, and spoils the figures"))
     lines = [line for label, text in facts for line in _fact(label, text)]
     lines.append(Content(""))
+    hidden = len(suite.jobs) - _MOST_JOBS
+    shown = suite.jobs if hidden <= 0 else suite.jobs[: _MOST_JOBS - 1]
     lines += [
         Content.assemble(f"  {clean(job.name):18}", (describe_job(job, glyphs), marks.MUTED))
-        for job in suite.jobs
+        for job in shown
     ]
+    if hidden > 0:
+        lines.append(Content.styled(f"  {glyphs.ellipsis} {hidden + 1} more jobs", marks.MUTED))
     return Content("\n").join(lines)
 
 
@@ -45,6 +53,7 @@ def cancel_question(run: RunRecord | None, suite: str) -> Content:
         return Content(f"{clean(suite)} was asked to start and has not reported yet.")
     facts = [
         ("stops", f"{clean(run.suite)}, now in {clean(run.phase)}"),
+        ("measures", clean(run.target)),
         ("keeps", "the results of the jobs that are finished"),
         ("loses", "the job that is being measured; the run is marked as aborted"),
     ]

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from appliance.model import JobResult, RunRecord, Sample, Suite
-from appliance.status import Status, VolumeStatus
+if TYPE_CHECKING:
+    # What only types need is not loaded before the first paint, here and in what draws it.
+    from appliance.asking.plans import ApplyProgress
+    from appliance.bench.live_file import LiveJob
+    from appliance.model import JobResult, RunRecord, Sample, Suite
+    from appliance.status import Status, VolumeStatus
+    from tui.tracks import Second
 
 # So far back the live figures go.
 TREND_SECONDS = 300
@@ -23,7 +29,7 @@ class LiveDevice:
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """Rates of the first volume at one moment of the feed's clock."""
+    """Rates of a volume at one moment of the feed's clock."""
 
     at: float
     read_bytes_per_s: float
@@ -44,20 +50,44 @@ class Snapshot:
     live: tuple[LiveDevice, ...] = ()
     live_at: float | None = None
     live_problem: str = ""
+    # Of the first volume, and of each other one by its name.
     trend: tuple[TrendPoint, ...] = ()
+    other_trends: tuple[tuple[str, tuple[TrendPoint, ...]], ...] = ()
+    # What every device did in each of the last seconds, as far back as the trend.
+    seconds: tuple[Second, ...] = ()
+    # The figures so far of the jobs that are being measured, not judged by anybody.
+    live_jobs: tuple[LiveJob, ...] = ()
     run_results: tuple[JobResult, ...] = ()
     run_suite: Suite | None = None
+    # The suite that was asked to start, and its volume where one was named.
     starting: str = ""
+    starting_volume: str = ""
     start_problem: str = ""
+    # The plan that is carried out right now, by whomever.
+    applying: ApplyProgress | None = None
     # Changes whenever the history has something new; empty until it was read.
     history_mark: str = ""
+
+    @property
+    def live_volumes(self) -> list[str]:
+        """The names of the volumes that have live figures."""
+        return [device.label for device in self.live if not device.member]
+
+    def trend_of(self, volume: str) -> tuple[TrendPoint, ...]:
+        """The last minutes of ``volume``."""
+        return dict(self.other_trends).get(volume, self.trend)
 
     @property
     def running(self) -> RunRecord | None:
         return None if self.status is None else self.status.running
 
     @property
-    def mounted_volume(self) -> VolumeStatus | None:
-        """The volume that a suite would write to: the first that is mounted."""
+    def mounted_volumes(self) -> tuple[VolumeStatus, ...]:
+        """The volumes that a suite can measure."""
         volumes = () if self.status is None else self.status.volumes
-        return next((volume for volume in volumes if volume.mounted), None)
+        return tuple(volume for volume in volumes if volume.mounted)
+
+    @property
+    def mounted_volume(self) -> VolumeStatus | None:
+        """The volume that a suite measures if none is named: the first that is mounted."""
+        return next(iter(self.mounted_volumes), None)

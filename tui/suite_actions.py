@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from appliance.model import Suite
-from appliance.status import VolumeStatus
 from tui.asking import Answer
-from tui.permission import may_start
-from tui.questions import cancel_question, start_question
-from tui.screens.confirm import ConfirmScreen
+from tui.permission import may_measure, may_start
 from tui.widgets.panel import clean
 
 if TYPE_CHECKING:
+    from appliance.model import Suite
+    from appliance.status import VolumeStatus
     from tui.app import StripewrightApp
 
 
@@ -22,9 +20,38 @@ class SuiteActions:
     def __init__(self, app: StripewrightApp) -> None:
         self._app = app
 
-    def start(self, suite: Suite, volume: VolumeStatus) -> None:
-        """Ask whether ``suite`` shall measure ``volume``, and start it."""
+    def start(self, suite: Suite, volume: VolumeStatus | None = None) -> None:
+        """Ask whether ``suite`` shall measure ``volume``, and start it.
+
+        Without a volume, and if there are several, which of them is asked first.
+        """
+        app, snapshot = self._app, self._app.snapshot
+        if snapshot is None or snapshot.status is None:
+            return
+        volumes = snapshot.status.volumes
+        if volume is None and len(volumes) > 1:
+            from tui.screens.suites_volume import VolumeScreen
+
+            def chosen(name: str | None) -> None:
+                found = next((one for one in volumes if one.name == name), None)
+                if found is not None:
+                    self._question(suite, found)
+
+            app.push_screen(VolumeScreen(suite, volumes), chosen)
+            return
+        volume = volume or snapshot.mounted_volume
+        if volume is not None:
+            self._question(suite, volume)
+
+    def _question(self, suite: Suite, volume: VolumeStatus) -> None:
+        from tui.questions import start_question
+        from tui.screens.confirm import ConfirmScreen
+
         app = self._app
+        refusal = may_measure(suite, volume)
+        if not refusal.allowed:
+            app.tell(f"not started: {refusal.reason}", "warning")
+            return
 
         def answered(confirmed: bool | None) -> None:
             if not confirmed:
@@ -34,13 +61,18 @@ class SuiteActions:
             if not permission.allowed:
                 app.tell(f"not started: {permission.reason}", "error")
                 return
-            app.asker.ask("start", lambda: app.world.control.start(suite.name), started)
+            named = self._named(volume)
+            app.asker.ask(
+                "start",
+                lambda: app.world.control.start(suite.name, named),
+                lambda answer: started(answer, named),
+            )
 
-        def started(answer: Answer[None]) -> None:
+        def started(answer: Answer[None], named: str) -> None:
             if answer.problem:
                 app.tell(answer.problem, "error")
             else:
-                app.feed.expect_run(suite.name)
+                app.feed.expect_run(suite.name, named)
 
         app.push_screen(
             ConfirmScreen(
@@ -52,17 +84,36 @@ class SuiteActions:
             answered,
         )
 
+    def _named(self, volume: VolumeStatus) -> str:
+        """How the unit names ``volume``: not at all where there is but one, as the timers do, so
+        that it is the same unit as theirs.
+        """
+        snapshot = self._app.snapshot
+        volumes = () if snapshot is None or snapshot.status is None else snapshot.status.volumes
+        return "" if [one.name for one in volumes] == [volume.name] else volume.name
+
     def cancel(self) -> None:
         """Ask whether the suite that runs, or is just starting, shall be stopped."""
+        from tui.questions import cancel_question
+        from tui.screens.confirm import ConfirmScreen
+
         app, snapshot = self._app, self._app.snapshot
         if snapshot is None:
             return
         run = snapshot.running
         suite = snapshot.starting if run is None else run.suite
+        volume = snapshot.starting_volume if run is None else ""
+        pid = 0 if run is None else run.pid
 
         def answered(confirmed: bool | None) -> None:
-            if confirmed:
-                app.asker.ask("stop", lambda: app.world.control.stop(suite), stopped)
+            if not confirmed:
+                return
+            now = None if app.snapshot is None else app.snapshot.running
+            if run is not None and (now is None or now.id != run.id):
+                # What was asked about is over, and another run is not to be stopped for it.
+                app.tell(f"{suite} has ended meanwhile", "warning")
+                return
+            app.asker.ask("stop", lambda: app.world.control.stop(suite, volume, pid), stopped)
 
         def stopped(answer: Answer[None]) -> None:
             if answer.problem:

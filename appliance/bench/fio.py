@@ -9,7 +9,7 @@ fio job of its own over its own files or part of a device, merged into one repor
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -225,7 +225,12 @@ def parse_report(text: str) -> FioReport:
     fio prints notes and warnings ahead of its JSON, into the same file. Raises
     :class:`FioOutputError` if there is no report, or only a part of one.
     """
-    document = _find_document(text)
+    for document, _, _ in _documents(text):
+        return _report(document)
+    raise FioOutputError("it is broken or cut off" if "{" in text else "it holds no JSON")
+
+
+def _report(document: dict[str, Any]) -> FioReport:
     jobs = _get(document, "jobs", list)
     if len(jobs) != 1 or not isinstance(jobs[0], dict):
         raise FioOutputError(f"{len(jobs)} job groups where one was asked for")
@@ -241,23 +246,47 @@ def parse_report(text: str) -> FioReport:
     )
 
 
-def _find_document(text: str) -> dict[str, Any]:
+def interim_reports(text: str) -> tuple[tuple[FioReport, ...], int]:
+    """The whole reports in what a running fio has printed so far, and where the last one ends.
+
+    What it is asked for on the way (SIGUSR1) has the form of the report at its end; all figures
+    are from the beginning of the job. Raises :class:`FioOutputError` as :func:`parse_report`.
+    """
+    found = tuple(_documents(text))
+    return tuple(_report(one) for one, _, _ in found), found[-1][2] if found else 0
+
+
+def without_interim(text: str) -> str:
+    """``text`` without the reports before its last one.
+
+    Raises :class:`FioOutputError` if something begins behind that and is cut off: then it is not
+    the one at the end of the job.
+    """
+    found = tuple(_documents(text))
+    if not found:
+        return text
+    (_, first, _), (_, last, end) = found[0], found[-1]
+    if "\n{" in text[end:]:
+        raise FioOutputError("the report at the end is cut off")
+    return text[:first] + text[last:]
+
+
+def _documents(text: str) -> Iterator[tuple[dict[str, Any], int, int]]:
+    """Each whole report in ``text`` with where it begins and ends."""
     decoder = json.JSONDecoder()
-    start, reason = text.find("{"), "it holds no JSON"
+    start = text.find("{")
     while start >= 0:
         try:
             found, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError) as error:
-            reason = f"its JSON is broken or cut off ({error})"
+        except (ValueError, RecursionError):
             end = start + 1
         else:
             if isinstance(found, dict) and "jobs" in found:
-                return found
-        # Only a brace at the beginning of a line can open the report; anything else would
+                yield found, start, end
+        # Only a brace at the beginning of a line can open a report; anything else would
         # try every brace of a long broken text.
         start = text.find("\n{", end)
         start = start + 1 if start >= 0 else -1
-    raise FioOutputError(reason)
 
 
 def _direction(report: dict[str, Any]) -> DirectionReport:

@@ -26,6 +26,7 @@ from appliance.model import RunState, Suite
 from appliance.system.machine import read_machine
 
 default_target = environment.default_target
+target_on = environment.target_on
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from appliance import paths, text
+from appliance.asking import findings
+from appliance.asking.findings import ConfirmEnd
 from appliance.commands.running import ProgressBar
 from appliance.drift.acceptance import Acceptance
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK
 from appliance.model import Confirmation, Fact, Verdict
+from appliance.system import services
 
+_POLL_SECONDS = 1.0
+_INTERRUPTED = 130
 _VERDICTS = {
     Verdict.CONFIRMED: "▲ confirmed",
     Verdict.NOT_REPEATED: "● not repeated",
-    Verdict.MACHINE: "▲ confirmed, and it is the machine",
+    Verdict.MACHINE: "▲ confirmed, and the machine changed too",
     Verdict.UNCLEAR: "◆ unclear",
 }
 
@@ -24,9 +31,12 @@ _VERDICTS = {
 def confirm(db: Path, *, as_json: bool) -> int:
     """Repeat the suspects of ``db`` and print what came of it.
 
-    0 also where they have to wait (foreign load, another run): a later check asks again. 1 if
-    the runs were stopped, or one failed.
+    Where another user owns the history its unit does it. 0 also where they have to wait (foreign
+    load, another run): a later check asks again. 1 if the runs were stopped, or one failed.
     """
+    if findings.has_a_unit_for(db) and not findings.is_ours_to_write(db):
+        end = _have_confirmed(db)
+        return _tell(end.made, end.waits, failed=end.failed, as_json=as_json)
     from appliance.drift import check, judging, repeating
 
     if db.absolute() == paths.HISTORY_DB:
@@ -37,23 +47,48 @@ def confirm(db: Path, *, as_json: bool) -> int:
     if found.made:
         show.finish()
         check.keep_performance(db, judging.facts_of(db, now=time.time()))
+    return _tell(found.made, found.waits, failed=found.stopped or found.failed, as_json=as_json)
+
+
+def _have_confirmed(db: Path) -> ConfirmEnd:
+    asked = findings.confirm_now(db)
+    print(f"{services.CONFIRM_UNIT} makes the runs, as its own user", file=sys.stderr)
+    try:
+        while (end := findings.poll_confirm(asked)) is None:
+            time.sleep(_POLL_SECONDS)
+    except KeyboardInterrupt:
+        print(
+            f"not waiting any longer; {services.CONFIRM_UNIT} goes on."
+            " What came of it: stripewright drift list",
+            file=sys.stderr,
+        )
+        raise SystemExit(_INTERRUPTED) from None
+    return end
+
+
+def _tell(
+    made: Sequence[Confirmation],
+    waits: Sequence[tuple[Fact, str]],
+    *,
+    failed: bool,
+    as_json: bool,
+) -> int:
     if as_json:
         document = {
-            "confirmations": [_to_json(one) for one in found.made],
+            "confirmations": [_to_json(one) for one in made],
             "waiting": [
-                {"code": fact.code, "subject": fact.subject, "why": why}
-                for fact, why in found.waits
+                {"code": fact.code, "subject": fact.subject, "why": why} for fact, why in waits
             ],
         }
         print(json.dumps(document, indent=2))
     else:
-        for one in found.made:
+        for one in made:
             _print(f"{one.code} {one.subject}: {_VERDICTS[one.verdict]}: {one.words}")
-        for fact, why in found.waits:
+        for fact, why in waits:
             _print(f"{fact.code} {fact.subject} waits: {why}")
-        if not found.made and not found.waits:
+        if not made and not waits:
             print("nothing is suspect")
-    return EXIT_FAILED if found.stopped or found.failed else EXIT_OK
+    return EXIT_FAILED if failed else EXIT_OK
 
 
 def accept(db: Path, *, as_json: bool) -> int:

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import pwd
-import time
 from pathlib import Path
 
-from appliance import paths, text
-from appliance.drift import lifecycle, spool
+from appliance import text
+from appliance.asking import findings
+from appliance.drift import lifecycle
 from appliance.drift.codes import CODES
 from appliance.drift.document import finding_to_json, next_step
-from appliance.drift.spool import Action, Word
-from appliance.errors import EXIT_DRIFT, EXIT_OK, OperatorError
+from appliance.drift.spool import Action
+from appliance.errors import EXIT_DRIFT, EXIT_OK
 from appliance.history import drift_exports, queries
-from appliance.model.drift import (
-    Area,
-    DriftSeverity,
-    DriftState,
-    FindingRecord,
-    Transition,
-    by_gravity,
-)
-from appliance.system import services
+from appliance.model.drift import Area, DriftSeverity, DriftState, FindingRecord, by_gravity
 
-# A check waits for whoever writes the history.
-_PATIENCE_SECONDS = 30.0
-_POLL_SECONDS = 1.0
 _MARKS = {
     DriftSeverity.CRITICAL: "✗ CRITICAL",
     DriftSeverity.WARNING: "▲ WARNING",
@@ -138,21 +125,8 @@ def show(db: Path, finding_id: int, *, as_json: bool) -> int:
 
 def say(db: Path, finding_id: int, action: Action, *, note: str, as_json: bool) -> int:
     """Acknowledge or approve a finding, as whoever is logged in."""
-    note = text.printable(" ".join(note.split()))
-    with queries.open_readonly(db) as reader:
-        record = reader.drift_finding(finding_id)
-    who = _user()
-    # Said here and not by a unit's journal: what can't be done is known before anybody is asked.
-    if action is Action.APPROVE:
-        from appliance.drift.words import baseline_of
-
-        wanted: Transition | None = lifecycle.approve(record, who=who, note=note)
-        baseline_of(record)
-    else:
-        wanted = lifecycle.acknowledge(record, who=who, note=note)
-    if wanted is not None:
-        word = Word(finding_id, action, note, who)
-        record = _write(db, word) if _is_ours_to_write(db) else _ask(db, word)
+    said = findings.approve if action is Action.APPROVE else findings.acknowledge
+    record = said(db, finding_id, note)
     if as_json:
         print(json.dumps(finding_to_json(record), indent=2))
     elif action is Action.APPROVE:
@@ -163,61 +137,6 @@ def say(db: Path, finding_id: int, action: Action, *, note: str, as_json: bool) 
     else:
         _print_lines(f"finding {record.id} is acknowledged by {record.acknowledged_by}")
     return EXIT_OK
-
-
-def _is_ours_to_write(db: Path) -> bool:
-    """Root writes nothing where another user owns the directory: that user does."""
-    return os.access(db, os.W_OK) and (os.geteuid() != 0 or db.parent.stat().st_uid == 0)
-
-
-def _write(db: Path, word: Word) -> FindingRecord:
-    from appliance.drift import words
-    from appliance.history.store import History
-
-    with History.open_writable(db) as history:
-        return words.say(history, word, now=time.time())
-
-
-def _ask(db: Path, word: Word) -> FindingRecord:
-    """Have the drift check, which owns the history, write it."""
-    if db.absolute() != paths.HISTORY_DB or not services.is_installed(services.DRIFT_UNIT):
-        raise OperatorError(
-            f"history {db} cannot be written by you, and no unit is here that could",
-            "do it as the user that owns the file",
-        )
-    spool.leave(paths.DRIFT_SPOOL_DIR, word)
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        # One that was at work already may have read the spool before the word was in it.
-        services.start_and_wait(services.DRIFT_UNIT)
-        with queries.open_readonly(db) as reader:
-            record = reader.drift_finding(word.finding_id)
-        if record.state is DriftState.CLOSED or _is_said(record, word):
-            return record
-        if time.monotonic() > deadline:
-            raise OperatorError(
-                f"finding {word.finding_id} is not {_DONE[word.action]} yet",
-                f"look at: journalctl -b -u {services.DRIFT_UNIT}",
-            )
-        time.sleep(_POLL_SECONDS)
-
-
-def _is_said(record: FindingRecord, word: Word) -> bool:
-    return (
-        word.action is Action.ACKNOWLEDGE
-        and record.state is DriftState.ACKNOWLEDGED
-        and record.note == word.note
-    )
-
-
-_DONE = {Action.ACKNOWLEDGE: "acknowledged", Action.APPROVE: "approved"}
-
-
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid {os.getuid()}"
 
 
 def _order(record: FindingRecord) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the command line names to be measured: at the most one of the first three."""
+    """What the command line names to be measured: at the most one of the first four."""
 
+    volume: str = ""
     target: str | None = None
     raw_read: str | None = None
     raw_write: str | None = None
@@ -42,14 +43,16 @@ def run(
 ) -> int:
     """Run a suite to its end, showing progress on stderr, and print its results.
 
+    ``suite_name`` may say on which mounted volume: ``smoke:data``, as the units' names do.
     ``progress`` is ``json`` for a JSON object a line and second, else a bar on a terminal.
     """
     from appliance.bench import runner
     from appliance.bench.suitefile import find_suite
     from appliance.history import queries
 
+    suite_name, volume = _suite_and_volume(suite_name)
     suite = find_suite(suite_name)
-    target = _target(asked)
+    target = _target(replace(asked, volume=volume))
     show = ProgressLines() if progress == "json" else ProgressBar()
     run_id = runner.run_suite(
         suite,
@@ -74,10 +77,25 @@ def run(
     return EXIT_OF_STATE[record.state]
 
 
+def _suite_and_volume(text: str) -> tuple[str, str]:
+    """``smoke:data`` in its two halves. A file of a suite may have any name, and no volume."""
+    if text.endswith(".toml") or ":" not in text:
+        return text, ""
+    suite, _, volume = text.partition(":")
+    if not volume:
+        raise UsageError(f"no volume is named in {text!r}", f"leave the colon out: {suite}")
+    return suite, volume
+
+
 def _target(asked: Asked) -> Target:
     from appliance.bench import runner
     from appliance.bench.running import place
 
+    if asked.volume and any((asked.target, asked.raw_read, asked.raw_write)):
+        raise UsageError(
+            f"volume {asked.volume!r} and another target do not go together",
+            "name the volume behind the suite, or the target, and not both",
+        )
     if (asked.raw_write is None) != (asked.serial is None):
         raise UsageError(
             "--raw-write DEVICE and --serial SERIAL belong together",
@@ -92,7 +110,11 @@ def _target(asked: Asked) -> Target:
         return runner.Target(asked.raw_write, place.RAW_WRITE, serial=asked.serial)
     if asked.raw_read is not None:
         return runner.Target(asked.raw_read, place.RAW_READ)
-    directory = runner.default_target() if asked.target is None else asked.target
+    directory: Path | str
+    if asked.volume:
+        directory = runner.target_on(asked.volume)
+    else:
+        directory = runner.default_target() if asked.target is None else asked.target
     return runner.Target(directory, members=asked.members)
 
 

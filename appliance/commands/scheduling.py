@@ -1,8 +1,7 @@
 """``schedule``: when suites run and drift is looked for; shown, asked for, brought into effect.
 
-An operator leaves a whole schedule in the spool and starts the unit that is named by its hash,
-as with plans (:mod:`appliance.storage.act.requests`). Root decodes it strictly, installs it and
-sets the timers; what was in effect stays where it cannot.
+What an operator asks for (:mod:`appliance.asking.schedules`) root decodes strictly, installs, and
+sets the timers by it; what was in effect stays where it cannot.
 """
 
 from __future__ import annotations
@@ -19,9 +18,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from appliance import files, paths, schedule, text
+from appliance.asking import schedules
+from appliance.asking.answers import store
+from appliance.asking.schedules import When
 from appliance.bench.suite import suite_names
 from appliance.errors import EXIT_OK, OperatorError, UsageError
-from appliance.schedule import Schedule
 from appliance.schedule_file import decoded, read_schedule, read_text
 from appliance.storage.act import requests
 from appliance.system import journal, services
@@ -56,55 +57,26 @@ _PLACES = Places()
 
 def show(*, as_json: bool, places: Places = _PLACES) -> int:
     """Print what runs when, and what was said of the file when it was last brought into effect."""
-    from appliance.status import schedule_problem
-
-    declared = read_schedule(places.file)
-    problem = schedule_problem(places.state)
+    found = schedules.schedule_now(file=places.file, state=places.state)
     if as_json:
         document = {
             "schedule": [
-                {"what": what, "when": when, "from": source}
-                for what, when, source in schedule.describe(declared)
+                {"what": row.what, "when": row.when, "from": row.source} for row in found.rows
             ],
             "file": str(places.file) if places.file.exists() else None,
-            "next": _next_times(declared),
-            "problem": problem or None,
+            "next": dict(found.next_at),
+            "problem": found.problem or None,
         }
         print(json.dumps(document, indent=2))
         return EXIT_OK
-    print(text.table([("WHAT", "WHEN", "FROM"), *schedule.describe(declared)]))
-    for timer, at in _next_times(declared).items():
+    rows = [(row.what, row.when, row.source) for row in found.rows]
+    print(text.table([("WHAT", "WHEN", "FROM"), *rows]))
+    for timer, at in found.next_at.items():
         if at is not None:
             print(f"next {timer.removesuffix('.timer')}: {text.moment(at)}")
-    if problem:
-        print(f"not in effect: {text.printable(problem)}")
+    if found.problem:
+        print(f"not in effect: {text.printable(found.problem)}")
     return EXIT_OK
-
-
-def _next_times(declared: Schedule) -> dict[str, float | None]:
-    if not services.systemd_is_running() or not services.is_installed(services.SCHEDULE_TEMPLATE):
-        return {}
-    return {timer: services.next_elapse(timer) for timer in schedule.timers(declared)}
-
-
-@dataclass(frozen=True, slots=True)
-class When:
-    """What was asked for one suite, as it was typed; empty where nothing was.
-
-    ``state`` is ``off``, or ``default``: the image's own times hold again.
-    """
-
-    every: str = ""
-    at: str = ""
-    jitter: str = ""
-    state: str = ""
-
-    def lines(self) -> dict[str, str]:
-        """The suite's table in a schedule.toml. What is not allowed there is refused later."""
-        values = {"every": self.every, "at": self.at, "jitter": self.jitter}
-        # JSON's strings are TOML's, as far as this goes.
-        lines = {key: json.dumps(value) for key, value in values.items() if value}
-        return {**lines, "enabled": "false"} if self.state == "off" else lines
 
 
 def change(
@@ -126,35 +98,14 @@ def change(
             "schedule set: nothing to change", "give --every, --at, --jitter, --off or --default"
         )
     present = read_text(places.file) if places.file.exists() else ""
-    return _set(schedule.with_suite(present, suite, lines), as_json=as_json, places=places)
+    return _set(schedules.with_times(present, suite, when), as_json=as_json, places=places)
 
 
 def _set(wanted: str, *, as_json: bool, places: Places) -> int:
-    # Checked here, too, so that a slip of the pen is told at once and with the file's own name.
-    schedule.parse_schedule(wanted, "schedule", suite_names())
-    if not services.is_installed(services.SCHEDULE_TEMPLATE):
-        raise OperatorError(
-            "there is nothing to be scheduled here: the appliance's units are not installed",
-            "on the appliance every operator can set the schedule",
-        )
-    if os.geteuid() == 0:
-        _install(wanted, places)
-    else:
-        _ask_root(wanted, places.spool)
+    schedules.ask_schedule(
+        wanted, spool=places.spool, as_root=lambda checked: _install(checked, places)
+    )
     return show(as_json=as_json, places=places)
-
-
-def _ask_root(wanted: str, spool: Path) -> None:
-    from appliance.commands.planning import raise_error, store
-
-    asked_at = time.monotonic()
-    name = requests.leave_bytes(spool, wanted.encode())
-    unit = services.SCHEDULE_UNIT.format(request=name)
-    services.start_and_wait(unit)
-    document = store().plan(name)
-    if document is None or document.get("at_monotonic_s", 0.0) < asked_at:
-        raise OperatorError("the unit left no answer", f"look at: journalctl -b -u {unit}")
-    raise_error(document)
 
 
 # -------------------------------------------------------------------------------------- root
@@ -162,8 +113,6 @@ def _ask_root(wanted: str, spool: Path) -> None:
 
 def schedule_request(name: str, places: Places = _PLACES) -> int:
     """What the unit of a request runs: install the schedule of that name, leave what came of it."""
-    from appliance.commands.planning import store
-
     _need_root()
     error: OperatorError | None = None
     try:

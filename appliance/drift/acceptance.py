@@ -152,7 +152,7 @@ def _below_fact(
         next_step=f"see PERF-MEMBER of {slow[0]}"
         if slow
         else "run it again on the idle machine: stripewright drift accept; then stop and start "
-        "the machine to get other disks",
+        "the machine before data is put on these disks: that gives other ones, and empty ones",
     )
 
 

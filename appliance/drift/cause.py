@@ -240,7 +240,7 @@ def _events(around: Around) -> Cause | None:
     more = len(around.happenings) - len(texts)
     return Cause(
         "event",
-        "shortly before: " + "; ".join(texts) + (f"; and {more} more" if more else ""),
+        "between the runs: " + "; ".join(texts) + (f"; and {more} more" if more else ""),
     )
 
 

@@ -144,7 +144,8 @@ def _keep(
     """Write what has changed, then tell it; the findings as they are now."""
     from appliance.history.store import History
 
-    with History.open_writable(db) as history:
+    # A look moves nobody's copy of a history, be it damaged.
+    with History.open_writable(db, may_set_aside=seen.is_own) as history:
         kept = history.drift.step(decide, now=now, boot_id=seen.boot_id, is_check=True)
         if seen.surroundings:
             history.drift.keep_surroundings(seen.boot_id, seen.surroundings, now=now)

@@ -59,9 +59,9 @@ def verdict(
     control: Sequence[float] = (),
     dead_band: float = DEAD_BAND,
 ) -> Outcome:
-    """Whether ``repeats`` are at the changed level or at the normal one.
+    """Whether ``repeats`` are at the changed level or at the one before it.
 
-    ``normal`` is the baseline's median, ``changed`` the values since the change, ``repeats``
+    ``normal`` is the level before the change, ``changed`` the values since it, ``repeats``
     the valid repeated values (one that is not valid is left out, and then missing), all in one
     unit. ``control`` are the values of the control job beside them, ``control_before`` earlier
     ones of this epoch.
@@ -80,7 +80,7 @@ def verdict(
     beyond = sum(1 for value in repeats if sign * (value - border) > 0)
     figures = (
         f"{beyond} of {len(repeats)} repeats are nearer to the changed level ({effect:+.1%}) than "
-        f"to the normal one, their median is {seen:+.1%} from it"
+        f"to the one before it, and their median is {seen:+.1%} from that"
     )
     control_effect = _control_effect(control_before, control)
     known = {
@@ -92,7 +92,7 @@ def verdict(
             return Outcome(
                 Verdict.MACHINE,
                 f"{figures}; a job that touches no disk has changed by {control_effect:+.1%}, "
-                "too: it is the machine's processors and not its disks",
+                "too: the machine's processors are slower, and that may be all there is",
                 **known,
             )
         return Outcome(Verdict.CONFIRMED, f"{figures}; {_of_control(control_effect)}", **known)
@@ -242,7 +242,7 @@ def _control_effect(before: Sequence[float], now: Sequence[float]) -> float | No
 
 def _same_share(control: float, seen: float, dead_band: float) -> bool:
     """A little slower is ordinary: the control job has no disk to wait for, and shows all that
-    the processors do.
+    the processors' speed does. It never idles: how long they take to wake up is not in it.
     """
     return (
         control * seen > 0
@@ -254,4 +254,6 @@ def _same_share(control: float, seen: float, dead_band: float) -> bool:
 def _of_control(effect: float | None) -> str:
     if effect is None:
         return "the control job has no earlier values to be compared with"
-    return f"a job that touches no disk is at {effect:+.1%}, so that it is not the processors"
+    return (
+        f"a job that touches no disk is at {effect:+.1%}, so that it is not the processors' speed"
+    )

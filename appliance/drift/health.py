@@ -21,6 +21,7 @@ _CRITICAL_WARNING = (
     "its persistent memory region is read-only or unreliable",
 )
 _TEMPERATURE = 2
+_REPLACE = "copy what matters off the volume and replace the disk"
 
 
 def judge(seen: Observation, before: Mapping[str, str]) -> list[Fact]:
@@ -54,6 +55,7 @@ def _of_disk(
                 expected="critical_warning 0x00",
                 observed=f"critical_warning 0x{health.warning:02x}",
                 severity=DriftSeverity.WARNING if hot else DriftSeverity.CRITICAL,
+                remedy="see to the cooling" if hot else _REPLACE,
             )
         )
     if health.used_percent >= 100:
@@ -112,6 +114,7 @@ def _fact(
     observed: str,
     identity: str = "",
     severity: DriftSeverity = DriftSeverity.WARNING,
+    remedy: str = _REPLACE,
 ) -> Fact:
     return fact(
         "DISK-HEALTH",
@@ -120,8 +123,7 @@ def _fact(
         expected=expected,
         observed=observed,
         identity=identity or observed,
-        next_step="copy what matters off the volume and replace the disk;"
-        f" its own words, as root: nvme smart-log {member.path}",
+        next_step=f"{remedy}; its own words, as root: nvme smart-log {member.path}",
         volume=volume.name,
         member=member.name,
         severity=severity,

@@ -19,6 +19,7 @@ from appliance import text
 from appliance.bench.validity.figures import percentile_ns
 from appliance.drift import cause, confirmation, context, silence, symptoms
 from appliance.drift.context import Evidence, Known
+from appliance.drift.detection.baseline import DEAD_BAND
 from appliance.drift.series import Standing, Survey
 from appliance.model import (
     Detail,
@@ -92,6 +93,7 @@ def _changed(
     others = _together(one, change, surveys)
     code = "PERF-SLOWER" if slower else "PERF-FASTER"
     level = one.level
+    in_all = level / normal.median - 1
     evidence: Evidence = {
         **context.of_series(span, one.key),
         "baseline_iops": round(normal.median, 1),
@@ -101,7 +103,7 @@ def _changed(
         "before_iops": round(change.before, 1),
         "level_iops": round(level, 1),
         "effect_percent": round(100 * change.effect, 1),
-        "against_baseline_percent": round(100 * (level / normal.median - 1), 1),
+        "against_baseline_percent": round(100 * in_all, 1),
         "change_run": began.run_id,
         "change_at": text.moment(began.started_at),
         "alarm_run": alarm.run_id,
@@ -114,6 +116,8 @@ def _changed(
     }
     if change.provisional:
         evidence["provisional"] = 1
+    # Of several losses each has its own share, and the level is that of all of them.
+    more = f", {in_all:+.1%} in all" if abs(in_all - change.effect) > DEAD_BAND else ""
     provisional = ", provisional: few slots are known yet" if change.provisional else ""
     return Fact(
         code=code,
@@ -121,7 +125,7 @@ def _changed(
         identity=f"run {alarm.run_id}",
         summary=f"{one.key}: {change.effect:+.1%} since {text.moment(began.started_at)} "
         f"(run {began.run_id}), now {text.count(level)} IOPS; normal is "
-        f"{text.count(normal.median)}{provisional}",
+        f"{text.count(normal.median)}{more}{provisional}",
         severity=context.severity(evidence) if slower else DriftSeverity.NOTICE,
         expected=f"{text.count(normal.low)} to {text.count(normal.high)} IOPS",
         observed=f"{text.count(level)} IOPS",

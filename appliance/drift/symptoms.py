@@ -104,8 +104,8 @@ def _member_fact(
             **young,
         },
         next_step="see whether the disk warns, too (stripewright drift list); on a cloud machine "
-        "stop and start it to get another disk; to measure each member alone, as root: "
-        "stripewright bench run smoke --members",
+        "save the data, then stop and start it: that gives other disks, and empty ones; to "
+        "measure each member alone, as root: stripewright bench run smoke --members",
         state=DriftState.SUSPECT,
     )
 

@@ -145,7 +145,7 @@ class DriftQueries(reading.Connection):
             newest.append("(SELECT max(id) FROM imported)")
         if self._version >= 4:
             newest.append("(SELECT max(id) FROM drift_transition)")
-        (row,) = self._all(f"SELECT {', '.join(newest)}")  # noqa: S608 - no value is in it
+        (row,) = self._all(f"SELECT {', '.join(newest)}")
         return "/".join((self.drift_mark(), *(str(value or 0) for value in row)))
 
     def drift_checked_at(self) -> float | None:

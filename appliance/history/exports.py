@@ -19,6 +19,7 @@ from appliance.bench.document import figures, result_to_json, run_to_json
 from appliance.bench.figures import minutes
 from appliance.history import drift_exports
 from appliance.history import format as file_format
+from appliance.history.imports import ImportRecord
 from appliance.history.openmetrics import Gauge, Labels, render
 from appliance.history.queries import Reader
 from appliance.model import Evidence, JobResult, Judged, RunRecord
@@ -192,16 +193,11 @@ def json_text(reader: Reader) -> Iterator[str]:
     )
     yield '],\n"runs": ['
     yield from _listed(
-        json.dumps(_run_document(reader, run)) for run in reversed(reader.runs(_EVERY_RUN))
+        json.dumps(run_document(reader, run)) for run in reversed(reader.runs(_EVERY_RUN))
     )
     yield '],\n"imports": ['
     yield from _listed(
-        json.dumps(
-            {
-                **dataclasses.asdict(record),
-                "results": [dataclasses.asdict(one) for one in reader.import_reports(record.id)],
-            }
-        )
+        json.dumps(import_document(reader, record))
         for record in reversed(reader.imports())
         if record.reports
     )
@@ -222,7 +218,8 @@ def _listed(pieces: Iterator[str]) -> Iterator[str]:
         yield f"{',' if index else ''}\n{piece}"
 
 
-def _run_document(reader: Reader, run: RunRecord) -> dict[str, object]:
+def run_document(reader: Reader, run: RunRecord) -> dict[str, object]:
+    """A run with all that is known of it but fio's own reports."""
     points = reader.series(run.id)
     return {
         **run_to_json(run),
@@ -236,6 +233,15 @@ def _run_document(reader: Reader, run: RunRecord) -> dict[str, object]:
         ],
         "rates": [dataclasses.asdict(point) for point in points],
         "minutes": [minutes.to_json(minute) for minute in minutes.sums(points)],
+    }
+
+
+def import_document(reader: Reader, record: ImportRecord) -> dict[str, object]:
+    """An imported file with its reports."""
+    found = reader.import_reports(record.id)
+    return {
+        **dataclasses.asdict(record),
+        "results": [dataclasses.asdict(one) for one in found],
     }
 
 

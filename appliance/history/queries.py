@@ -6,13 +6,13 @@ How it is read is in :mod:`appliance.history.reading`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from appliance.errors import OperatorError
-from appliance.history import drift_queries, imports, liveness, reading, rows, series
+from appliance.history import drift_queries, imports, liveness, log_queries, reading, rows, series
 from appliance.history import format as file_format
 from appliance.model import (
     CONFIRM_SUITE,
@@ -30,8 +30,6 @@ APPLIANCE = "appliance"
 # SQLite's integers; a larger number is in no row.
 _MAX_ID = (1 << 63) - 1
 _SAMPLE = tuple(field.name for field in dataclasses.fields(Sample))
-# Of tables that only grow: a reader keeps a writer waiting for as long as it reads.
-_ROWS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def open_readonly(path: Path) -> Reader:
     return reader
 
 
-class Reader(drift_queries.DriftQueries):
+class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
     """What can be asked of the history."""
 
     def current_epoch(self, subject: str = APPLIANCE) -> EpochRecord | None:
@@ -189,16 +187,6 @@ class Reader(drift_queries.DriftQueries):
         found = self._all("SELECT * FROM epoch ORDER BY id")
         with self._understood():
             return tuple(rows.to_epoch(row) for row in found)
-
-    def log(self, table: str) -> Iterator[dict[str, Any]]:
-        """The rows of ``event`` or ``audit_step`` as they are, oldest first, some at a time."""
-        last = 0
-        while found := self._all(
-            f"SELECT * FROM {table} WHERE id > ? ORDER BY id LIMIT {_ROWS_AT_ONCE}",  # noqa: S608
-            last,
-        ):
-            yield from (dict(row) for row in found)
-            last = found[-1]["id"]
 
     def run_counts(self) -> tuple[RunCount, ...]:
         """How many runs of each suite are in each state, and the moment of the latest."""

@@ -206,7 +206,7 @@ class Slots(queries.Reader):
                 slots = series.setdefault(key, [])
             if slots and slots[-1].run_id == run_id:
                 passes.setdefault((key, run_id), [slots[-1][2:]]).append((iops, valid))
-                slots[-1] = _of_passes(slots[-1], passes[key, run_id])
+                slots[-1] = of_passes(slots[-1], passes[key, run_id])
             else:
                 slots.append(Slot(run_id, started_at, iops, valid == 1))
         return {key: tuple(slots) for key, slots in sorted(series.items())}
@@ -238,7 +238,7 @@ class Slots(queries.Reader):
         )
 
 
-def _of_passes(slot: Slot, values: Sequence[tuple[float, int]]) -> Slot:
+def of_passes(slot: Slot, values: Sequence[tuple[float, int]]) -> Slot:
     """One value of a run's passes: the median of those that are valid."""
     good = [iops for iops, valid in values if valid]
     # Half of the passes is not what a whole run is.

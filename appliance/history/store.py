@@ -55,17 +55,21 @@ class History:
         self.reaped: tuple[RunRecord, ...] = ()
 
     @classmethod
-    def open_writable(cls, path: Path) -> History:
+    def open_writable(cls, path: Path, *, may_set_aside: bool = True) -> History:
         """Open or make ``path``, check it, migrate it, and reap dead runs.
 
         A damaged file of ours is renamed to ``NAME.damaged-TIME`` and a new one begun: what
-        can still be read from it stays. :class:`UsageError` for a file that is something
-        else, which is left alone; :class:`OperatorError` for everything else.
+        can still be read from it stays. Not so without ``may_set_aside``, for whoever has only a
+        word to say of what is in it: then that is an :class:`OperatorError`.
+        :class:`UsageError` for a file that is something else, which is left alone;
+        :class:`OperatorError` for everything else.
         """
         set_aside = None
         try:
             connection = opening.open_checked(path)
         except opening.DamagedError as damage:
+            if not may_set_aside:
+                raise file_format.damaged(path, damage) from damage
             set_aside = opening.set_aside(path)
             journal.event(
                 journal.Event.HISTORY_DAMAGED,

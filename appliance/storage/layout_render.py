@@ -129,14 +129,15 @@ def _inline(rows: Sequence[tuple[str, str]]) -> str:
     return f"{{ {', '.join(f'{key} = {value}' for key, value in rows)} }}"
 
 
-def _amount(size_bytes: int) -> str:
+def amount(size_bytes: int) -> str:
+    """A size as layout.toml has it: the largest unit without a fraction, ``256KiB``."""
     unit, factor = next(one for one in _SIZE_UNITS if size_bytes % one[1] == 0)
     return f"{size_bytes // factor}{unit}"
 
 
 def _size(size_bytes: int) -> str:
-    return _text(_amount(size_bytes))
+    return _text(amount(size_bytes))
 
 
 def _rate(bytes_per_second: int) -> str:
-    return _text(f"{_amount(bytes_per_second)}/s")
+    return _text(f"{amount(bytes_per_second)}/s")

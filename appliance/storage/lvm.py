@@ -33,7 +33,8 @@ _CONFIG = (
 )
 # The first extent begins here. LVM would align it to a reported optimal I/O size by
 # itself; the metadata must reach over the place of our mark.
-_DATA_ALIGNMENT = "1024k"
+_DATA_ALIGNMENT_BYTES = 1024 * 1024
+_DATA_ALIGNMENT = f"{_DATA_ALIGNMENT_BYTES // 1024}k"
 
 _COLUMNS = {
     "vg": "vg_name,vg_uuid,vg_tags,vg_extent_size,vg_free,pv_count",
@@ -143,6 +144,14 @@ def create_volume_argv(
         volume.name,
         group_name(volume.name),
     )
+
+
+def capacity_bytes(volume: Volume, disks: Sequence[int]) -> int:
+    """The size of a new logical volume over disks of these sizes: whole extents behind LVM's own
+    area, as many of each disk as the smallest has.
+    """
+    extents = [max(0, size - _DATA_ALIGNMENT_BYTES) // volume.lvm_extent_bytes for size in disks]
+    return min(extents) * len(extents) * volume.lvm_extent_bytes
 
 
 def _stripes(volume: Volume, count: int) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ SUPERBLOCK_SIZE_BYTES = 4096
 
 _MAGIC = 0xA92B4EFC
 _SECTOR_BYTES = 512
+_MIB = 1024 * 1024
 # From here on a role is no slot: spare, faulty and journal are the three highest.
 _ROLE_MAX = 0xFF00
 _ROLE_SPARE = 0xFFFF
@@ -142,6 +143,37 @@ def can_resize(layout: str) -> bool:
     the middle of each member.
     """
     return not layout.startswith("far=")
+
+
+# ------------------------------------------------------------------------- what it will have
+
+
+def data_offset_bytes(device_bytes: int, chunk_bytes: int) -> int:
+    """Where mdadm lets the data begin on a new member: superblock, bitmap and room to reshape.
+
+    As mdadm's ``validate_geometry1`` and ``choose_bm_space`` count (super1.c): room of 128 MiB,
+    halved until it is a thousandth of the disk, but two chunks at least; all in whole MiB.
+    """
+    device, room = device_bytes // _SECTOR_BYTES, 128 * _MIB // _SECTOR_BYTES
+    while room << 10 > device and room // 2 >= 2 * chunk_bytes // _SECTOR_BYTES:
+        room //= 2
+    bitmap = 256 if device - 128 >= 200 * 2**21 else 128 if device - 8 > 8 * 2**21 else 8
+    return -(-(24 + bitmap + room) * _SECTOR_BYTES // _MIB) * _MIB
+
+
+def capacity_bytes(volume: Volume, areas: Sequence[int]) -> int:
+    """The size of an array over members that have so many bytes for data, as the kernel counts.
+
+    RAID0 uses all of each member in whole chunks (``raid0_size``), RAID10 as much as the smallest
+    has, with two copies of each chunk (``raid10_size``).
+    """
+    chunk = volume.chunk_bytes
+    chunks = [max(0, area) // chunk for area in areas]
+    if volume.stripe != "md-raid10":
+        return sum(chunks) * chunk
+    if volume.raid10_layout == "near2":
+        return min(chunks) * len(chunks) // 2 * chunk
+    return min(chunks) // 2 * len(chunks) * chunk
 
 
 # ------------------------------------------------------------------------- what was found

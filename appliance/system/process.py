@@ -9,10 +9,12 @@ error in unit tests by way of :data:`subprocess.Popen`.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
 from appliance.errors import CommandFailed, ProgramMissing
@@ -115,6 +117,22 @@ def stop(process: subprocess.Popen[bytes], *, grace_seconds: float = 5.0) -> int
             except subprocess.TimeoutExpired:
                 continue
     return process.wait()
+
+
+def tell(process: subprocess.Popen[bytes], signum: signal.Signals) -> bool:
+    """Send ``signum`` to a program of :func:`start` that has a handler for it; whether it has.
+
+    Without one it would be ended, and a program has none until it has come to that.
+    """
+    try:
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    found = re.search(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    if found is None or not int(found[1], 16) >> (signum - 1) & 1:
+        return False
+    process.send_signal(signum)
+    return True
 
 
 def find_program(name: str) -> str | None:

@@ -65,6 +65,11 @@ class UnitState:
         return self.queued or self.active in {"active", "activating", "reloading", "deactivating"}
 
 
+def bench_unit(suite: str, volume: str = "") -> str:
+    """The unit that runs ``suite`` on the mounted volume ``volume``, or on the first one."""
+    return BENCH_UNIT.format(suite=f"{suite}:{volume}" if volume else suite)
+
+
 def systemd_is_running() -> bool:
     """Whether systemd is the service manager here (``sd_booted(3)``)."""
     return Path("/run/systemd/system").is_dir()
@@ -86,6 +91,20 @@ def unit_state(name: str) -> UnitState:
         # A number while there is a job; the line is missing, or has a zero, otherwise.
         queued=shown.get("Job", "") not in {"", "0"},
     )
+
+
+def unit_of_process(pid: int, proc: Path = Path("/proc")) -> str:
+    """The service that process ``pid`` runs in, by its control group (cgroups(7)); empty for
+    none, as in a login shell, and for a process that has gone.
+    """
+    try:
+        groups = (proc / str(pid) / "cgroup").read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    # Line "0::PATH" is the one hierarchy of version 2, which systemd keeps its units in.
+    path = next((line[3:] for line in groups if line.startswith("0::")), "")
+    name = path.rpartition("/")[2]
+    return name if name.endswith(".service") else ""
 
 
 def next_elapse(timer: str) -> float | None:

@@ -1,4 +1,4 @@
-"""``python3 -m tests.bench [--pairs N] [--json FILE]``: ``make bench``."""
+"""``python3 -m tests.bench --harlequin PROGRAM [--pairs N] [--json FILE]``: ``make bench``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from tests.bench import history, overhead, planning
+from tests.bench.screens import __main__ as screens
 from tests.lab import uml
 from tests.rig.build import build
 
@@ -18,6 +19,7 @@ _LEAST_PAIRS = 7
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=_LEAST_PAIRS)
+    parser.add_argument("--harlequin", type=Path, required=True, help="what screens are set beside")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.pairs < _LEAST_PAIRS:
@@ -35,6 +37,7 @@ def main() -> int:
     cost = overhead.measure(arguments.pairs)
     with tempfile.TemporaryDirectory(prefix="stripewright-bench-") as folder:
         kept = history.measure_history(Path(folder))
+        shown = screens.measure(arguments.harlequin, db=Path(folder) / "history.db")
     print("path       script s   ours s    ratio   pairs   (medians; User Mode Linux, 4 disks)")
     for what, one in paths.items():
         medians = one["median_seconds"]
@@ -48,8 +51,15 @@ def main() -> int:
     for line in overhead.lines(cost):
         print(line)
     print(history.table(kept))
+    print(screens.table(shown))
     if arguments.json:
-        found = {"paths": paths, "planning": planned, "overhead": cost, "history": kept}
+        found = {
+            "paths": paths,
+            "planning": planned,
+            "overhead": cost,
+            "history": kept,
+            "screens": shown,
+        }
         arguments.json.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 

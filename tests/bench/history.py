@@ -48,7 +48,7 @@ def measure_history(folder: Path) -> dict[str, object]:
     """Make the database in ``folder`` and measure; milliseconds are medians of seven."""
     db = folder / "history.db"
     began = time.perf_counter()
-    _fill(db)
+    fill(db)
     made_seconds = time.perf_counter() - began
     size_bytes = db.stat().st_size
     newest = _RUNS
@@ -127,7 +127,7 @@ def _jobs() -> tuple[Job, ...]:
     return load_suite("smoke").jobs[:_SERIES]
 
 
-def _fill(db: Path) -> None:
+def fill(db: Path) -> None:
     """Rows as the writer makes them, in large transactions and without its waits."""
     chance = random.Random(11)  # noqa: S311
     with History.open_writable(db) as history:

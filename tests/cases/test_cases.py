@@ -12,6 +12,7 @@ disks may still come.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from appliance.model import Decision, Orders, VolumePlan
 from appliance.storage.document import load_inventory
 from appliance.storage.layout import load_layout
 from appliance.storage.planner import plan
+from appliance.storage.preview import preview
 
 CASES = sorted(found.parent for found in Path(__file__).parent.glob("*/inventory.json"))
 # LVM is told the same settings in each call (appliance.storage.lvm); they say nothing here.
@@ -48,6 +50,27 @@ def test_case(folder: Path) -> None:
     if "destroys" in expected:
         gone = [f"{one.serial}: {one.holds}" for step in made.steps for one in step.destroys]
         assert gone == expected["destroys"]
+
+
+@pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
+def test_the_preview_decides_as_the_plan_does(folder: Path) -> None:
+    layout = load_layout(folder / "layout.toml")
+    found = load_inventory(folder / "inventory.json", layout=layout)
+    asked = orders(json.loads((folder / "expected.json").read_text()).get("orders", {}))
+    # No order of the form; and disks of which a document says nothing but what they are.
+    if asked.erase or folder.name == "contract-keys-only":
+        return
+    left = tuple(one for one in layout.volumes if one.name not in asked.remove)
+    as_planned = plan(
+        found,
+        replace(layout, volumes=left),
+        waited=True,
+        orders=Orders(remove=asked.remove, grow=True),
+    )
+    shown = preview(layout, found, asked.remove).volumes
+    assert [(one.name, one.decision, tuple(d.path for d in one.disks)) for one in shown] == [
+        (one.name, one.decision, one.disks) for one in as_planned.volumes
+    ]
 
 
 def orders(row: dict[str, Any]) -> Orders:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from appliance.bench.live_file import decode
 from tests.rig.build import TREE
 from tests.rig.drives import EBS_MODEL, GIB, Carrier, Drive, blank_drives
 from tests.rig.qemu import Guest, Machine
@@ -142,6 +143,27 @@ def test_the_default_becomes_two_volumes(session: Session) -> None:
 
 def test_planning_again_finds_nothing_to_do(session: Session) -> None:
     session.has_nothing_to_do()
+
+
+def test_a_suite_runs_on_the_volume_that_is_named(session: Session) -> None:
+    """What it tells meanwhile is for everybody to read, in a directory that is gone with it."""
+    name = "stripewright-bench@smoke:logs"
+    session.operator.sh(f"systemctl --no-ask-password start {name}.service")
+    told = session.operator.sh(
+        "for second in $(seq 400); do"
+        f" cat /run/stripewright-bench/{name}/live.json 2>/dev/null && exit 0; sleep 1; done;"
+        f" systemctl status {name}.service; exit 1",
+        timeout_seconds=500,
+    )
+    (job,) = decode(told)
+    assert job.suite == "smoke"
+    assert job.percentiles_ns["99.000000"] > 0
+    session.operator.sh(f"systemctl --no-ask-password stop {name}.service")
+    (run, *_) = json.loads(session.operator.run(["stripewright", "results", "--json"]).stdout)[
+        "runs"
+    ]
+    assert (run["target"], run["state"]) == ("/mnt/logs/.stripewright-bench", "aborted")
+    assert session.operator.sh("ls /run/stripewright-bench") == ""
 
 
 def test_an_enlarged_ebs_volume_grows(session: Session) -> None:

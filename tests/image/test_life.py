@@ -148,6 +148,7 @@ def test_reboot_assembles_the_same_array_in_the_same_epoch(life: Life) -> None:
         ["systemd-run", "--no-ask-password", "--unit=stripewright-initialise@x", "id"],
         ["systemd-run", "--no-ask-password", "--unit=stripewright-drift", "id"],
         ["systemd-run", "--no-ask-password", "--unit=stripewright-acceptance", "id"],
+        ["systemd-run", "--no-ask-password", "--unit=stripewright-confirm", "id"],
         ["systemd-run", "--no-ask-password", f"--unit=stripewright-schedule@{DIGEST}", "id"],
         ["systemctl", "--no-ask-password", "start", "stripewright-look.service"],
         ["systemctl", "--no-ask-password", "stop", "stripewright-drift.timer"],

@@ -128,19 +128,7 @@ class Carrier:
             "echo loop > $c/ports/1/addr_trtype",
         ]
         for number, drive in enumerate(self.drives):
-            subsystem = f"$c/subsystems/ec2-{number}"
-            lines += [
-                f"mkdir {subsystem}",
-                f"echo 1 > {subsystem}/attr_allow_any_host",
-                f"printf %s {_quoted(drive.model)} > {subsystem}/attr_model",
-                f"printf %s {_quoted(drive.serial)} > {subsystem}/attr_serial",
-                f"mkdir {subsystem}/namespaces/1",
-                f"printf %s /run/{CARRIER_LABEL}/{_file_name(number)}"
-                f" > {subsystem}/namespaces/1/device_path",
-                f"echo 1 > {subsystem}/namespaces/1/enable",
-                f"ln -s {subsystem} $c/ports/1/subsystems/",
-                f"nvme connect -t loop -n ec2-{number}",
-            ]
+            lines += _attached(number, drive.model, drive.serial)
         return "\n".join(lines) + "\n"
 
     @staticmethod
@@ -149,7 +137,7 @@ class Carrier:
         return "\n".join(
             [
                 "set -eu",
-                f"truncate -s {size_bytes} /run/{CARRIER_LABEL}/{_file_name(number)}",
+                f"truncate -s {size_bytes} {_place(number)}",
                 "n=/sys/kernel/config/nvmet/subsystems/" + f"ec2-{number}/namespaces/1",
                 "echo 1 > $n/revalidate_size",
                 "",
@@ -159,28 +147,34 @@ class Carrier:
     @staticmethod
     def swap_script(number: int, serial: str) -> str:
         """Takes drive ``number`` away while the guest runs; a blank one comes in its place."""
-        subsystem = f"/sys/kernel/config/nvmet/subsystems/ec2-{number}"
-        link = f"/sys/kernel/config/nvmet/ports/1/subsystems/ec2-{number}"
-        file = f"/run/{CARRIER_LABEL}/{_file_name(number)}"
+        subsystem = f"$c/subsystems/ec2-{number}"
         return "\n".join(
             [
                 "set -eu",
+                "c=/sys/kernel/config/nvmet",
                 f"nvme disconnect -n ec2-{number}",
-                f"rm {link}",
+                f"rm $c/ports/1/subsystems/ec2-{number}",
                 f"echo 0 > {subsystem}/namespaces/1/enable",
-                f"size=$(stat -c %s {file})",
-                f"rm {file}",
-                f"truncate -s $size {file}",
+                f"size=$(stat -c %s {_place(number)})",
+                f"rm {_place(number)}",
+                f"truncate -s $size {_place(number)}",
                 f"rmdir {subsystem}/namespaces/1 {subsystem}",
-                f"mkdir {subsystem}",
-                f"echo 1 > {subsystem}/attr_allow_any_host",
-                f"printf %s {_quoted(MODEL)} > {subsystem}/attr_model",
-                f"printf %s {_quoted(serial)} > {subsystem}/attr_serial",
-                f"mkdir {subsystem}/namespaces/1",
-                f"printf %s {file} > {subsystem}/namespaces/1/device_path",
-                f"echo 1 > {subsystem}/namespaces/1/enable",
-                f"ln -s {subsystem} {link}",
-                f"nvme connect -t loop -n ec2-{number}",
+                *_attached(number, MODEL, serial),
+                "udevadm settle",
+                "",
+            ]
+        )
+
+    @staticmethod
+    def add_script(number: int, serial: str, size_bytes: int, label: str) -> str:
+        """Puts one more drive in while the guest runs, with an ext4 of somebody's on it."""
+        return "\n".join(
+            [
+                "set -eu",
+                "c=/sys/kernel/config/nvmet",
+                f"truncate -s {size_bytes} {_place(number)}",
+                f"mkfs.ext4 -q -F -L {_quoted(label)} {_place(number)}",
+                *_attached(number, MODEL, serial),
                 "udevadm settle",
                 "",
             ]
@@ -211,6 +205,27 @@ def file_sha256(path: Path) -> str:
 
 def _file_name(number: int) -> str:
     return f"drive{number}.img"
+
+
+def _place(number: int) -> str:
+    """Where the guest has the file of a drive."""
+    return f"/run/{CARRIER_LABEL}/{_file_name(number)}"
+
+
+def _attached(number: int, model: str, serial: str) -> list[str]:
+    """Shell lines that make the file of drive ``number`` an NVMe drive; ``$c`` is nvmet's place."""
+    subsystem = f"$c/subsystems/ec2-{number}"
+    return [
+        f"mkdir {subsystem}",
+        f"echo 1 > {subsystem}/attr_allow_any_host",
+        f"printf %s {_quoted(model)} > {subsystem}/attr_model",
+        f"printf %s {_quoted(serial)} > {subsystem}/attr_serial",
+        f"mkdir {subsystem}/namespaces/1",
+        f"printf %s {_place(number)} > {subsystem}/namespaces/1/device_path",
+        f"echo 1 > {subsystem}/namespaces/1/enable",
+        f"ln -s {subsystem} $c/ports/1/subsystems/",
+        f"nvme connect -t loop -n ec2-{number}",
+    ]
 
 
 def _quoted(text: str) -> str:

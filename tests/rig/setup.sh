@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what building, running and testing need, on Debian and Ubuntu as root or with
-# sudo; elsewhere says exactly what is missing. Does nothing where all is there.
+# sudo; elsewhere says exactly what is missing. Does nothing where all is there. `setup.sh bench`
+# installs what measuring needs beside that.
 set -eu
 
 # One line for each need: the package, then the program or file that proves it is there.
@@ -33,6 +34,16 @@ ca-certificates  /etc/ssl/certs/ca-certificates.crt
 [ "$(id -u)" = 0 ] || needs="$needs
 uidmap newuidmap
 "
+
+offline=
+if [ "${1:-}" = bench ]; then
+    needs="$needs
+btop btop
+openssh-server sshd
+"
+    # Who measures asked for the program and not for a way in: systemctl in its scripts starts none.
+    offline=SYSTEMD_OFFLINE=1
+fi
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -74,7 +85,12 @@ fi
 echo "[setup] installing: $list" >&2
 $as_root apt-get -qq update
 # shellcheck disable=SC2086 # a list of package names
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends $list >&2
+$as_root env DEBIAN_FRONTEND=noninteractive $offline apt-get -qq -y install --no-install-recommends $list >&2
+
+# Nor does the next boot.
+case " $list " in
+*" openssh-server "*) $as_root systemctl -q disable ssh.service ssh.socket 2>/dev/null || true ;;
+esac
 
 list=$(missing)
 if [ -n "$list" ]; then

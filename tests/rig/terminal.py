@@ -43,6 +43,10 @@ class Terminal:
         """Press keys, by tmux's names (``2``, ``Enter``, ``Right``)."""
         self._tmux("send-keys", *names)
 
+    def write(self, text: str) -> None:
+        """Type ``text``, letter by letter."""
+        self._tmux("send-keys", "-l", text)
+
     def text(self) -> str:
         """What the terminal shows now, as text."""
         return self._tmux("capture-pane", "-p")

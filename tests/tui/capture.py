@@ -1,61 +1,151 @@
-"""Writes the pictures and text captures of the documentation, from example data.
+"""Writes what the documentation shows of the screens, from example data: ``make screens``.
 
-Run by hand from the top of the repository: ``python -m tests.tui.capture``.
+Text of every screen at 80×24 into docs/screens, some pictures into docs/images, and captures
+and keys into docs/tui.md. ``tests/tui/test_captures.py`` fails when they are not what this
+gives now.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.tui.fakes import REFUSED_STATUS, Stage, running_snapshot, screen_text, snapshot, stage
-from tui.snapshot import Snapshot
+from textual.binding import Binding
 
-PICTURES = Path("docs/images")
-TEXTS = Path("docs/screens")
-SCENES: dict[str, tuple[Snapshot, tuple[str, ...]]] = {
-    "overview": (snapshot(), ()),
-    "running": (running_snapshot(), ()),
-    "refused": (snapshot(REFUSED_STATUS, live=(), trend=()), ()),
-    "disks": (snapshot(), ("2", "down", "down")),
-    "disk-detail": (snapshot(), ("2", *["down"] * 5, "enter")),
-    "start": (snapshot(), ("s",)),
-    "cancel": (running_snapshot(), ("x",)),
-    "results": (snapshot(), ("r",)),
-    "help": (snapshot(), ("question_mark",)),
-}
+from tests.tui.fakes import Stage, screen_text
+from tests.tui.scenes import WALKS, Step, Walk
+from tui.app import StripewrightApp
+from tui.help import described
+from tui.screens.base import MainScreen
+
+TOP = Path(__file__).resolve().parents[2]
+GUIDE = TOP / "docs" / "tui.md"
+TEXTS = TOP / "docs" / "screens"
+PICTURES = TOP / "docs" / "images"
+SIZE = (80, 24)
+# Name of the picture, and of what is drawn; all of them larger than the text.
+PICTURE_SIZE = (110, 32)
+DRAWN = {"overview": "running", "layout": "layout-plan", "results": "results-trend"}
+_PART = re.compile(
+    r"(?P<begin><!-- (?P<what>capture|keys) (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)",
+    re.DOTALL,
+)
+# Keys that work on every main screen are told once.
+_EVERYWHERE = frozenset(
+    binding.id for binding in MainScreen.BINDINGS if isinstance(binding, Binding)
+)
 
 
-async def shown(scene: str, size: tuple[int, int]) -> tuple[str, str]:
-    """Text and SVG of ``scene`` on a terminal of ``size``."""
-    first, keys = SCENES[scene]
-    acted: Stage = stage(first)
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One scene: its text, its picture if that was asked for, and the keys that work there."""
+
+    text: str
+    picture: str
+    keys: str
+
+
+def key_rows(app: StripewrightApp, *, everywhere: bool) -> str:
+    """The bindings of the present screen as the rows of a table."""
+    rows = ["| key | name | what it does |", "|---|---|---|"]
+    for entry in described(app.screen.active_bindings):
+        binding = entry.binding
+        if (binding.id in _EVERYWHERE or binding.id is None) is not everywhere:
+            continue
+        key = app.get_key_display(binding)
+        rows.append(f"| `{key}` | {binding.description} | {binding.tooltip} |")
+    return "\n".join(rows)
+
+
+async def walked(
+    walk: Walk, size: tuple[int, int] = SIZE, *, pictures: bool = False
+) -> dict[str, Kept]:
+    """Everything that ``walk`` names, on a terminal of ``size``."""
+    acted, kept = walk.make(), {}
+    # What is said of the present directory is the same wherever this runs.
+    with contextlib.chdir("/"):
+        await _walk(acted, walk.steps, kept, size, pictures=pictures)
+    return kept
+
+
+async def _walk(
+    acted: Stage,
+    steps: Sequence[Step],
+    kept: dict[str, Kept],
+    size: tuple[int, int],
+    *,
+    pictures: bool,
+) -> None:
     async with acted.app.run_test(size=size) as pilot:
         await pilot.pause()
-        await pilot.pause()
-        if keys:
-            await pilot.press(*keys)
-        await pilot.pause()
-        title = f"stripewright: {scene} (example data)"
-        return screen_text(acted.app), acted.app.export_screenshot(title=title)
+        for step in steps:
+            for key in step.keys.split():
+                await pilot.press(key)
+                await pilot.pause()
+            for happen in step.happens:
+                happen(acted)
+                await pilot.pause()
+            await pilot.pause()
+            await pilot.pause()
+            if step.name:
+                title = f"stripewright: {step.name} (example data)"
+                kept[step.name] = Kept(
+                    screen_text(acted.app) + "\n",
+                    _quiet(acted.app.export_screenshot(title=title)) if pictures else "",
+                    key_rows(acted.app, everywhere=step.name == "overview"),
+                )
+
+
+def _quiet(picture: str) -> str:
+    """Without the web fonts that Textual names: a picture in the documentation loads nothing."""
+    picture = re.sub(r"@font-face\s*\{.*?\}", "", picture, flags=re.DOTALL)
+    return picture.replace("font-family: Fira Code", "font-family: ui-monospace")
+
+
+def drawn(name: str) -> str:
+    """The picture called ``name``, as SVG."""
+    scene = DRAWN[name]
+    walk = next(one for one in WALKS if any(step.name == scene for step in one.steps))
+    return asyncio.run(walked(walk, PICTURE_SIZE, pictures=True))[scene].picture
+
+
+def filled(guide: str, kept: Mapping[str, Kept]) -> str:
+    """``guide`` with its captures and tables of keys as they are in ``kept``, where they are."""
+
+    def fill(part: re.Match[str]) -> str:
+        scene = kept.get(part["name"])
+        if scene is None:
+            return part[0]
+        text = scene.keys if part["what"] == "keys" else f"```\n{scene.text.rstrip()}\n```"
+        return f"{part['begin']}{text}\n{part['end']}"
+
+    return _PART.sub(fill, guide)
+
+
+def asked_for(guide: str) -> frozenset[str]:
+    """The scenes that ``guide`` shows."""
+    return frozenset(part["name"] for part in _PART.finditer(guide))
 
 
 def main() -> None:
-    """Write every scene at 80x24 as text, and the overview as a picture."""
+    """Write everything."""
+    os.environ.pop("NO_COLOR", None)
     TEXTS.mkdir(parents=True, exist_ok=True)
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for scene in SCENES:
-        text, _ = asyncio.run(shown(scene, (80, 24)))
-        (TEXTS / f"{scene}.txt").write_text(text + "\n", encoding="utf-8")
-    _, picture = asyncio.run(shown("running", (110, 32)))
-    # Without the web fonts that Textual names: a picture in the documentation loads nothing.
-    picture = re.sub(r"@font-face\s*\{.*?\}", "", picture, flags=re.DOTALL)
-    picture = picture.replace("font-family: Fira Code", "font-family: ui-monospace")
-    (PICTURES / "overview.svg").write_text(picture, encoding="utf-8")
+    kept: dict[str, Kept] = {}
+    for walk in WALKS:
+        kept |= asyncio.run(walked(walk))
+    for name, scene in kept.items():
+        (TEXTS / f"{name}.txt").write_text(scene.text, encoding="utf-8")
+    for name in DRAWN:
+        (PICTURES / f"{name}.svg").write_text(drawn(name), encoding="utf-8")
+    GUIDE.write_text(filled(GUIDE.read_text(encoding="utf-8"), kept), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    os.environ.pop("NO_COLOR", None)
     main()

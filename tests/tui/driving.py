@@ -1,6 +1,7 @@
 """What the tests of the screens share: two sizes, and waiting until something is shown."""
 
 import pytest
+from textual import events
 
 SIZES = [(80, 24), (140, 45)]
 both_sizes = pytest.mark.parametrize("size", SIZES, ids=["80x24", "140x45"])
@@ -21,3 +22,28 @@ async def until(pilot, condition):
             return
         await pilot.pause()
     raise AssertionError("this did not happen")
+
+
+async def keys(pilot, *names):
+    """Press keys one after the other; half the waiting of ``pilot.press``."""
+    for name in names:
+        before = pilot.app.screen
+        pilot.app.simulate_key(name)
+        await pilot.pause()
+        if pilot.app.screen is not before:
+            # Another screen has to be laid out before it is drawn.
+            await pilot.pause()
+
+
+async def typed(pilot, text):
+    """Type ``text`` into what has the focus."""
+    for letter in text:
+        pilot.app.post_message(events.Key(letter, letter))
+    await pilot.pause()
+
+
+async def resized(pilot, width, height):
+    """Resize the terminal; Textual waits for a 120th of a second, in which more may come."""
+    await pilot.resize_terminal(width, height)
+    pilot.app._check_resize()
+    await pilot.pause()

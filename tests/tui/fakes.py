@@ -23,6 +23,9 @@ from appliance.model import (
     Suite,
 )
 from appliance.status import Health, Status, VolumeStatus
+from tests.tui.fake_drift import FakeDrift
+from tests.tui.fake_log import FakeLog
+from tests.tui.fake_results import FakeResults
 from tui.app import StripewrightApp
 from tui.snapshot import LiveDevice, Snapshot, TrendPoint
 from tui.terminal import RICH_THEME, Policy
@@ -295,8 +298,8 @@ class FakeFeed:
     def hurry(self) -> None:
         self.calls.append("hurry")
 
-    def expect_run(self, suite: str) -> None:
-        self.calls.append(f"expect {suite}")
+    def expect_run(self, suite: str, volume: str) -> None:
+        self.calls.append(f"expect {suite} {volume}".strip())
 
 
 @dataclass
@@ -306,11 +309,11 @@ class FakeControl:
     problem: OperatorError | None = None
     calls: list[str] = field(default_factory=list)
 
-    def start(self, suite: str) -> None:
-        self._ask(f"start {suite}")
+    def start(self, suite: str, volume: str) -> None:
+        self._ask(f"start {suite} {volume}".strip())
 
-    def stop(self, suite: str) -> None:
-        self._ask(f"stop {suite}")
+    def stop(self, suite: str, volume: str, pid: int) -> None:
+        self._ask(f"stop {pid or suite} {volume}".strip())
 
     def _ask(self, call: str) -> None:
         self.calls.append(call)
@@ -340,6 +343,11 @@ def stage(
     **others: object,
 ) -> Stage:
     """An application on ``first``; ``others`` are further fields of its :class:`World`."""
+    # It uses the machine that is made up here.
+    from tests.tui.fake_layout import FakeLayouts
+    from tests.tui.fake_overview import FakeOverview
+    from tests.tui.fake_suites import FakeSuites
+
     feeds: list[FakeFeed] = []
     clock = [NOW]
 
@@ -357,7 +365,16 @@ def stage(
             clock=lambda: clock[0],
             wall=lambda: WALL + clock[0] - NOW,
             host="example",
-            **{"in_background": lambda work: work(), **others},
+            **{
+                "in_background": lambda work: work(),
+                "overview": FakeOverview(),
+                "drift": FakeDrift(),
+                "log": FakeLog(),
+                "results": FakeResults(),
+                "layouts": FakeLayouts(),
+                "suites": FakeSuites(),
+                **others,
+            },
         )
     )
     return Stage(app, the_control, feeds[0], clock)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from textual.command import CommandPalette
 
-from tests.tui.driving import both_sizes, notices, settled
+from tests.tui.driving import both_sizes, notices, resized, settled
 from tests.tui.fakes import (
     REFUSED_STATUS,
     STATUS,
@@ -31,7 +31,7 @@ async def test_overview_answers_in_one_look(size):
         "1.60 GiB/s",
         "nvme4n1",
         "READ, last 5 min",
-        "█",
+        "⣿",
         "4 of 5 valid",
         "✗ COVERAGE",
         "▲ DEPTH",
@@ -238,11 +238,11 @@ async def test_a_resize_is_followed():
     acted = stage(snapshot())
     async with acted.app.run_test(size=(140, 45)) as pilot:
         await settled(pilot)
-        await pilot.resize_terminal(80, 24)
+        await resized(pilot, 80, 24)
         await settled(pilot)
         text = screen_text(acted.app)
         assert "AWAIT, last" not in text
         assert "rand-write-4k" in text
-        await pilot.resize_terminal(30, 8)
+        await resized(pilot, 30, 8)
         await settled(pilot)
         assert "HEALTHY" in screen_text(acted.app)

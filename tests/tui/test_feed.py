@@ -8,6 +8,7 @@ from appliance.system.services import UnitState
 from tests.tui.fakes import RESULTS, RUNNING, STATUS, SUITE, run_record
 from tui.feed import Feed
 from tui.snapshot import TREND_SECONDS
+from tui.tracks import Figure, points
 
 
 @dataclass
@@ -20,6 +21,8 @@ class FakeSources:
     history_mark: object = "7/3"
     counter_problem: Exception | None = None
     ios: int = 0
+    progress: object = None
+    told: tuple[object, ...] = ()
     calls: list[str] = field(default_factory=list)
 
     def status(self):
@@ -38,9 +41,16 @@ class FakeSources:
     def mark(self):
         return self._answer(self.history_mark)
 
-    def unit(self, suite):
-        self.calls.append("unit")
+    def unit(self, suite, volume):
+        self.calls.append(f"unit {suite} {volume}".strip())
         return self._answer(self.unit_state)
+
+    def applying(self):
+        return self.progress
+
+    def live_jobs(self):
+        self.calls.append("live jobs")
+        return self.told
 
     def device_name(self, path):
         return "md127" if "md" in path else path.removeprefix("/dev/")
@@ -184,9 +194,41 @@ def test_a_run_brings_its_suite_and_its_results_so_far(bench):
     assert bench.after(2.0).run_suite is None
 
 
+def test_the_figures_so_far_are_read_every_second_of_a_run_and_never_else(bench):
+    bench.sources.told = ("figures",)
+    assert bench.feed.step().live_jobs == ()
+    assert "live jobs" not in bench.sources.calls
+    bench.sources.state = replace(STATUS, running=RUNNING)
+    assert bench.after(6.0).live_jobs == ("figures",)
+    bench.sources.told = ("later",)
+    assert bench.after(1.0).live_jobs == ("later",)
+
+
+def test_every_device_is_kept_for_as_long_as_the_trend(bench):
+    bench.feed.step()
+    for _ in range(TREND_SECONDS + 5):
+        shown = bench.after(1.0, ios=500)
+    assert len(shown.seconds) == TREND_SECONDS
+    devices = shown.seconds[-1].devices
+    assert [one.label for one in devices] == ["scratch", *(f"nvme{n}n1" for n in range(1, 5))]
+    assert devices is shown.seconds[0].devices
+    assert points(shown.seconds[-1:], devices[3], Figure.IOPS) == [(shown.taken_at, 500.0)]
+
+
+def test_the_unit_of_the_named_volume_is_watched(bench):
+    bench.feed.step()
+    bench.feed.expect_run("smoke", "data")
+    bench.sources.unit_state = UnitState("unit", "activating", "start", "success")
+    shown = bench.after(1.0)
+    assert (shown.starting, shown.starting_volume) == ("smoke", "data")
+    assert bench.sources.calls[-1] == "unit smoke data"
+    bench.sources.state = replace(STATUS, running=RUNNING)
+    assert bench.after(1.0).starting_volume == ""
+
+
 def test_expected_run_is_watched_until_it_shows(bench):
     bench.feed.step()
-    bench.feed.expect_run("smoke")
+    bench.feed.expect_run("smoke", "")
     bench.sources.unit_state = UnitState("unit", "activating", "start", "success")
     assert bench.after(1.0).starting == "smoke"
     assert bench.after(1.0).starting == "smoke"
@@ -197,7 +239,7 @@ def test_expected_run_is_watched_until_it_shows(bench):
 
 def test_expected_run_that_was_short_is_no_problem(bench):
     bench.feed.step()
-    bench.feed.expect_run("smoke")
+    bench.feed.expect_run("smoke", "")
     bench.sources.state = replace(STATUS, last_run=run_record(id=99))
     shown = bench.after(1.0)
     assert (shown.starting, shown.start_problem) == ("", "")
@@ -205,7 +247,7 @@ def test_expected_run_that_was_short_is_no_problem(bench):
 
 def test_unit_that_failed_before_its_run_is_told_at_once(bench):
     bench.feed.step()
-    bench.feed.expect_run("smoke")
+    bench.feed.expect_run("smoke", "")
     bench.sources.unit_state = UnitState(
         "stripewright-bench@smoke.service", "failed", "", "exit-code"
     )
@@ -219,7 +261,7 @@ def test_unit_that_failed_before_its_run_is_told_at_once(bench):
 
 def test_unit_that_never_starts_is_told_after_a_grace(bench):
     bench.feed.step()
-    bench.feed.expect_run("smoke")
+    bench.feed.expect_run("smoke", "")
     assert bench.after(1.0).starting == "smoke"
     assert "inactive" in bench.after(10.0).start_problem
 
@@ -234,3 +276,64 @@ def test_the_pump_posts_and_stops(bench):
     bench.feed.post = post
     bench.feed._pump()
     assert len(posted) == 1
+
+
+def test_the_plan_that_is_carried_out_is_in_every_snapshot_and_its_end_reads_all_again(bench):
+    bench.feed.step()
+    bench.sources.progress = "step 1"
+    assert bench.after(1).applying == "step 1"
+    bench.sources.progress = "step 2"
+    assert bench.after(1).applying == "step 2"
+    bench.sources.calls.clear()
+    bench.sources.progress = None
+    assert bench.after(1).applying is None
+    bench.after(0.5)
+    assert "status" in bench.sources.calls
+
+
+class Waits:
+    """Stands for what the pump waits on; after ``turns`` the feed is told to stop."""
+
+    def __init__(self, feed, turns):
+        self.feed, self.turns, self.seconds = feed, turns, []
+
+    def clear(self):
+        pass
+
+    def set(self):
+        pass
+
+    def wait(self, seconds):
+        self.seconds.append(seconds)
+        if len(self.seconds) == self.turns:
+            self.feed.stop()
+
+
+@pytest.mark.parametrize("gone", [frozenset(), frozenset({"md127", "nvme1n1", "nvme2n1"})])
+def test_first_rates_come_soon_and_later_ones_once_an_interval(gone):
+    sources = FakeSources(gone=gone)
+    feed = Feed(sources, lambda snapshot: None)
+    feed._wake = waits = Waits(feed, 4)
+    feed._pump()
+    assert waits.seconds == [1.0] * 4  # nothing to read before the first status
+    feed._stopping = False
+    feed.step_status()
+    feed._wake = waits = Waits(feed, 4)
+    feed._pump()
+    assert waits.seconds == [0.3, 1.0, 1.0, 1.0]
+
+
+def test_links_of_devices_are_followed_once_a_status():
+    followed = []
+    sources = FakeSources()
+    sources.device_name = lambda path: followed.append(path) or path.removeprefix("/dev/")
+    feed = Feed(sources, lambda snapshot: None)
+    feed.step_status()
+    for _ in range(3):
+        feed.step_live()
+    assert len(followed) == 5  # the volume and its four members
+    sources.state = replace(STATUS)
+    feed.hurry()
+    feed.step_status()
+    feed.step_live()
+    assert len(followed) == 10

@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tui.fakes import SUITE, WALL, run_record
-from tui.progress import progress, suite_seconds
+from appliance.bench.running.schedule import schedule
+from tests.tui.fakes import SUITE, WALL, result, run_record
+from tui.progress import StepState, plan_of, progress, steps, suite_seconds
 
 
 def running(**changes):
@@ -56,3 +57,50 @@ def test_passes_and_members_that_wait_count_as_jobs_do_on_average():
 def test_suite_seconds_is_the_measuring_time():
     assert suite_seconds(SUITE) == 150
     assert suite_seconds(replace(SUITE, passes=3)) == 450
+
+
+def test_the_order_of_shuffled_passes_is_the_runner_s_own():
+    suite = replace(SUITE, passes=3)
+    run = running(id=42, job_count=15)
+    planned = plan_of(run, suite)
+    assert planned == schedule(SUITE.jobs, passes=3, seed=42)
+    assert planned != plan_of(replace(run, id=43), suite)
+    # What is left is that of the jobs that come, not the mean of all.
+    uneven = replace(suite, jobs=(replace(SUITE.jobs[0], runtime_seconds=100), *SUITE.jobs[1:]))
+    order = plan_of(run, uneven)
+    last = replace(run, job_index=14, phase=order[13].job.name, phase_started_at=WALL - 30)
+    assert progress(last, uneven, WALL).seconds_left == order[14].job.runtime_seconds
+
+
+def test_members_beside_the_stripe_and_raw_devices_are_in_the_plan():
+    run = running(members=("nvme1n1", "nvme2n1"), job_count=11)
+    assert [one.member for one in plan_of(run, SUITE)][:4] == ["", "nvme1n1", "nvme2n1", ""]
+    raw = running(target_kind="raw-read", job_count=3)
+    assert [one.job.name for one in plan_of(raw, SUITE)] == [job.name for job in SUITE.jobs[:3]]
+
+
+def test_a_plan_that_does_not_fit_the_run_is_not_made_up():
+    assert plan_of(running(job_count=4), SUITE) == ()
+    assert plan_of(running(), None) == ()
+
+
+def test_steps_are_done_measured_or_waiting_by_their_pass_and_member():
+    suite = replace(SUITE, passes=3)
+    run = running(id=42, job_count=15)
+    planned = plan_of(run, suite)
+    now = planned[6]
+    run = replace(run, job_index=7, phase=now.job.name)
+    done = [replace(result(one.job, 1, 1), pass_index=one.pass_index) for one in planned[:6]]
+    made = steps(run, suite, done)
+    states = [step.state for step in made]
+    assert states == [StepState.DONE] * 6 + [StepState.MEASURING] + [StepState.WAITING] * 8
+    assert all(len(step.results) == 1 for step in made[:6])
+    # Its result has come, and the row of the run has not gone on yet.
+    done.append(replace(result(now.job, 1, 1), pass_index=now.pass_index))
+    assert steps(run, suite, done)[6].state is StepState.DONE
+
+
+def test_results_that_are_in_no_plan_are_not_lost():
+    stranger = result(SUITE.jobs[0], 1, 1)
+    (step,) = steps(running(), None, [stranger])
+    assert (step.job.name, step.results) == ("seq-read-1m", (stranger,))

@@ -5,7 +5,7 @@ from textual.app import App
 
 from tests.tui.driving import settled
 from tui import marks
-from tui.theme import CALM
+from tui.theme import DARK
 from tui.widgets.panel import Panel
 from tui.widgets.table import Column, FilterTable, Row
 
@@ -24,8 +24,8 @@ class Little(App):
 
     def __init__(self):
         super().__init__()
-        self.register_theme(CALM)
-        self.theme = CALM.name
+        self.register_theme(DARK)
+        self.theme = DARK.name
         self.moved = []
         self.chosen = []
 
@@ -127,7 +127,7 @@ async def test_a_filter_that_finds_nothing_says_so_and_goes_when_it_is_empty():
         assert app.table.rows.has_focus
 
 
-@pytest.mark.parametrize("theme", [CALM.name, "ansi-dark", "textual-light"])
+@pytest.mark.parametrize("theme", [DARK.name, "ansi-dark", "textual-light"])
 async def test_every_style_of_ours_is_one_that_the_table_can_draw(theme):
     app = Little()
     async with app.run_test(size=(60, 12)) as pilot:

@@ -1,6 +1,6 @@
 import pytest
 
-from tui.terminal import POOR_THEME, RICH_THEME, TerminalUnusable, decide
+from tui.terminal import POOR_THEME, RICH_THEME, THEMES, TerminalUnusable, decide
 
 
 @pytest.mark.parametrize("environ", [{}, {"TERM": "dumb"}, {"TERM": "unknown"}, {"TERM": ""}])
@@ -17,21 +17,38 @@ def test_poor_terminals_get_ascii_and_their_own_colours(term):
     assert policy.theme == POOR_THEME
 
 
-@pytest.mark.parametrize("term", ["xterm", "xterm-256color", "tmux-256color", "screen", "foot"])
+@pytest.mark.parametrize(
+    "term", ["xterm-256color", "tmux-256color", "screen-256color", "xterm-kitty"]
+)
 def test_usual_terminals_get_everything(term):
     policy = decide({"TERM": term, "LANG": "en_US.UTF-8"})
     assert not policy.ascii_only
     assert policy.theme == RICH_THEME
 
 
+@pytest.mark.parametrize("term", ["xterm", "screen", "tmux", "rxvt", "xterm-16color", "foot"])
+def test_terminals_of_16_colours_keep_their_own(term):
+    policy = decide({"TERM": term, "LANG": "en_US.UTF-8"})
+    assert not policy.ascii_only
+    assert policy.theme == POOR_THEME
+    assert decide({"TERM": term, "COLORTERM": "truecolor"}).theme == RICH_THEME
+
+
+@pytest.mark.parametrize(("asked", "theme"), THEMES.items())
+def test_a_theme_that_is_asked_for_is_shown_on_every_terminal(asked, theme):
+    for environ in ({"TERM": "xterm-256color"}, {"TERM": "linux"}, {"TERM": "x", "NO_COLOR": "1"}):
+        assert decide(environ, theme=asked).theme == theme
+    assert decide({"TERM": "linux"}, theme=asked).ascii_only
+
+
 def test_no_color_takes_the_colour_but_not_the_glyphs():
-    policy = decide({"TERM": "xterm", "NO_COLOR": "1"})
+    policy = decide({"TERM": "xterm-256color", "NO_COLOR": "1"})
     assert policy.theme == POOR_THEME
     assert not policy.ascii_only
 
 
 def test_empty_no_color_means_nothing():
-    assert decide({"TERM": "xterm", "NO_COLOR": ""}).theme == RICH_THEME
+    assert decide({"TERM": "xterm-256color", "NO_COLOR": ""}).theme == RICH_THEME
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from appliance.bench.progress import Progress, progress_json, progress_line
 from appliance.bench.result import to_result
 from appliance.bench.running import environment
 from appliance.bench.running.target import Devices
-from appliance.errors import OperatorError
+from appliance.errors import OperatorError, UsageError
 from appliance.model import Counters, DiskKind, Job, RunRecord, RunState, Sample
 from tests.unit.formats import RESULT_KEYS
 
@@ -242,6 +242,24 @@ def test_the_default_target_is_in_the_first_mounted_volume(tmp_path):
         {"name": "b", "outcome": "mounted", "mount": "/mnt/b", "epoch_id": 4},
     )
     assert str(environment.default_target(file)) == "/mnt/b/.stripewright-bench"
+
+
+def test_a_target_is_on_the_volume_that_is_named(tmp_path):
+    file = state(
+        tmp_path,
+        {"name": "a", "outcome": "mounted", "mount": "/mnt/a"},
+        {"name": "b", "outcome": "mounted", "mount": "/mnt/b"},
+        {"name": "c", "outcome": "refused", "mount": "/mnt/c"},
+        {"name": "d", "outcome": "mounted", "mount": None},
+    )
+    assert str(environment.target_on("b", file)) == "/mnt/b/.stripewright-bench"
+    for name in ("c", "d", "e", "", "B", "/mnt/b"):
+        with pytest.raises(UsageError, match="no volume called") as caught:
+            environment.target_on(name, file)
+        assert caught.value.hint.startswith("mounted: a, b;")
+    with pytest.raises(UsageError) as caught:
+        environment.target_on("a", tmp_path / "none")
+    assert caught.value.hint.startswith("mounted: none;")
 
 
 @pytest.mark.parametrize(

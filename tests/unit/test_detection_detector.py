@@ -148,6 +148,21 @@ def test_what_may_be_a_change_is_not_learned_meanwhile():
     assert change.baseline.median == pytest.approx(100, abs=0.4)
 
 
+@pytest.mark.parametrize(("a_slot", "settling"), [(0.5, [True] * 5), (0.0, [False] * 5)])
+def test_a_level_that_still_moves_after_twelve_slots_is_no_baseline(a_slot, settling):
+    found = []
+    for seed in range(5):
+        detector = Detector()
+        before = series((60, 100.0), seed=seed)
+        after = series((13, 80.0), sigma=0.003, seed=seed + 100)
+        for slot, value in before:
+            detector.add(slot, value)
+        for slot, value in after:
+            detector.add(60 + slot, value + a_slot * slot)
+        found.append(detector.settling)
+    assert found == settling
+
+
 def test_few_slots_after_a_change_have_the_long_tail_of_those_before_it():
     points = [
         (slot, value - 8 * (slot % 10 == 5 and slot < 100))

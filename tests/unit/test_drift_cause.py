@@ -115,7 +115,7 @@ def test_other_load_and_what_happened_before():
     assert kinds(None, foreign) == ["foreign"]
     happenings = [Happening(1.0, "TUNING_SET", f"set {number}") for number in range(5)]
     (found,) = cause.causes(around(happenings=happenings), slower=False)
-    assert found.words == "shortly before: set 0; set 1; set 2; and 2 more"
+    assert found.words == "between the runs: set 0; set 1; set 2; and 2 more"
 
 
 def test_the_most_certain_comes_first():

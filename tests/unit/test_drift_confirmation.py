@@ -93,6 +93,15 @@ def test_what_a_rule_sees_again():
     assert confirmation.of_rule([True] * 5, "the mode").words == "the mode in 5 of 5 repeats"
 
 
+def test_two_of_five_that_show_it_decide_nothing():
+    assert confirmation.of_rule([True] * 2 + [False] * 3, "it").verdict is Verdict.UNCLEAR
+
+
+def test_a_control_job_within_the_dead_band_is_no_cause():
+    found = verdict([98] * 5, changed=(98,), control_before=[100.0] * 3, control=[99.0] * 3)
+    assert found.verdict is Verdict.CONFIRMED
+
+
 # ---------------------------------------------------------------------- who is repeated now
 
 

@@ -79,9 +79,22 @@ def test_the_stripes_of_a_logical_volume() -> None:
         assert found.next_step.startswith("stripewright plan; as root: lvs ")
 
 
+def test_a_volume_of_its_name_in_another_group_is_not_its_own() -> None:
+    ours = group(("id1", "id2"))
+    theirs = replace(group(("id9",)), name="theirs")
+    root = Seen(0.0, (theirs, ours))
+    known = {"stripewright-data": "", "theirs": ""}
+    observation = seen_on(LVM, (disk(1), disk(2)), groups_then=(ours,), seen=root)
+    assert layout.judge(replace(observation, built_then=None, built_now=known)) == ()
+
+
 def test_a_logical_volume_without_a_disk_or_not_active() -> None:
     facts = layout.judge(seen_on(LVM, (disk(1),)))
     assert only(facts, "MEMBER-MISSING").member == "S2"
+    # Its segments say "missing" by then, which is the same again.
+    then, now = (group(("id1", "id2")),), (group(("id1", "missing")),)
+    facts = layout.judge(seen_on(LVM, (disk(1),), groups_then=then, seen=Seen(0.0, now)))
+    only(facts, "MEMBER-MISSING")
     assert only(layout.judge(seen_on(LVM, (disk(1), disk(2)), mapped=())), "ARRAY-MISSING")
 
 
@@ -91,6 +104,10 @@ def test_the_geometry_of_ext4_is_roots_to_see() -> None:
         seen_on(LVM, (disk(1), disk(2)), seen=Seen(0.0, (), filesystems=filesystems))
     )
     assert "sunit 64 KiB" in only(facts, "FS-GEOMETRY").observed
+    # Of an ext4 whose UUID nobody wrote down none is another one.
+    root = Seen(0.0, (), filesystems={"data": FilesystemNow("ext4", "u", 262144, 524288)})
+    unknown = replace(LVM, filesystem_uuid="")
+    assert layout.judge(seen_on(unknown, (disk(1), disk(2)), seen=root)) == ()
 
 
 def test_a_group_that_root_sees_and_nobody_declared() -> None:
@@ -121,6 +138,21 @@ def test_a_drive_behind_a_controller() -> None:
     assert found.member == "D1"
     assert "virtual drive OfLn; D1 is Failed" in found.observed
     assert found.next_step.startswith("stripewright plan; as root: storcli64 ")
+
+
+def test_drives_of_another_controller_and_a_bad_one_in_an_optimal_virtual_drive() -> None:
+    virtual = VirtualDrive(0, 1, "sw-hard", "raid0", 262144, 2**30, "Optl", "", ("252:0", "252:1"))
+    good = tuple(HardwareDrive(0, f"252:{at}", "m", f"D{at}", 2**30, "Onln") for at in (0, 1))
+    theirs = HardwareDrive(1, "252:0", "m", "E0", 2**30, "Failed")
+    root = Seen(0.0, (), (*good, theirs), (virtual,))
+    assert layout.judge(seen_on(HARD, (disk(1),), seen=root)) == ()
+    one = replace(root, hardware_drives=(replace(good[0], state="Rbld"), good[1]))
+    found = only(layout.judge(seen_on(HARD, (disk(1),), seen=one)), "HWRAID-STATE")
+    assert (found.observed, found.member) == ("virtual drive Optl; D0 is Rbld", "D0")
+    both = replace(root, hardware_drives=tuple(replace(drive, state="Failed") for drive in good))
+    # None of them is the one that it is about.
+    found = only(layout.judge(seen_on(HARD, (disk(1),), seen=both)), "HWRAID-STATE")
+    assert found.member == ""
 
 
 def test_the_one_disk_of_a_plain_volume() -> None:

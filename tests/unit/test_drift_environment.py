@@ -183,6 +183,8 @@ def test_a_disk_that_warns(
     assert (found.member, found.severity) == ("AWS2", severity)
     assert words in found.summary
     assert found.observed == f"critical_warning 0x{bits:02x}"
+    # Heat alone wears no disk out.
+    assert ("cooling" in found.next_step, "replace" in found.next_step) == (bits == 2, bits != 2)
 
 
 def test_a_disk_that_is_worn_out(machine: Machine) -> None:

@@ -90,6 +90,11 @@ def test_half_a_percent_is_the_least():
     assert latency.second_mode(baseline, slots(3, seed=5, tail=0.0005, mode=0.002)) is None
 
 
+def test_the_share_that_is_the_least_to_the_i_o():
+    assert latency.has_mode({10: 9950, 100: 50}, 10, 0.0)
+    assert not latency.has_mode({10: 9951, 100: 49}, 10, 0.0)
+
+
 def test_a_mode_that_the_baseline_had_already_is_none():
     assert latency.second_mode(slots(12, mode=0.01), slots(3, seed=6, mode=0.012)) is None
     assert latency.second_mode(slots(12, mode=0.01), slots(3, seed=6, mode=0.06)) is not None
@@ -103,6 +108,7 @@ def test_a_median_that_moved_is_a_matter_of_the_series():
 def test_too_few_ios_say_nothing():
     assert latency.second_mode(slots(12), slots(3, seed=8, ios=1500, mode=0.02)) is None
     assert latency.second_mode([], slots(3, mode=0.02)) is None
+    assert latency.second_mode(slots(1), slots(3, mode=0.02)) is None
     assert latency.second_mode([{}] * 12, [{}] * 3) is None
 
 
@@ -140,6 +146,10 @@ def test_percentiles_alone_say_when_a_histogram_is_worth_reading():
         now = slots(3, seed=seed, mode=0.006 + 0.0005 * seed)
         if latency.second_mode(slots(12), now) is not None:
             assert latency.may_have_mode(early, [printed(bins) for bins in now])
+    # Near the cut, too, which is half as long again as the 99th percentile of before.
+    before = [{"99.000000": 100_000, "99.900000": 200_000}] * 12
+    assert latency.may_have_mode(before, [{"99.500000": 125_000}] * 2)
+    assert not latency.may_have_mode(before, [{"99.500000": 115_000}] * 3)
     assert not latency.may_have_mode([], early[:3])
     assert not latency.may_have_mode(early, [])
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from appliance.drift import looking
+from appliance.drift import layout, looking
 from appliance.model import (
     DriftSeverity,
 )
@@ -328,3 +329,61 @@ def test_an_array_of_somebody_elses_that_was_there(machine: Machine) -> None:
 def test_a_group_that_nobody_declared(machine: Machine) -> None:
     machine.fake.mapped("dm-0", ["nvme0n1"], dm=("LVM-" + "a" * 64, "their--vg-lv"))
     assert only(machine.layout_facts(), "ARRAY-APPEARED").subject == "their-vg"
+
+
+def test_the_volumes_own_array_is_the_one_with_its_uuid(machine: Machine) -> None:
+    seen = machine.look()
+    (array,), (volume,) = seen.arrays, seen.volumes
+    # One that somebody gave its name, and its own, whose name was taken away.
+    named = replace(array, kernel_name="md5", number="9:5", uuid=OTHER_UUID, slots=())
+    ours = replace(array, name="elsewhere:0")
+    seen = replace(seen, built_then={}, built_now={}, arrays=(named, ours))
+    assert layout.judge(seen) == ()
+    # Where no UUID was written down, one that has none is not the volume's for that.
+    bare = replace(named, uuid="", name="")
+    seen = replace(seen, arrays=(bare, array), volumes=(replace(volume, uuid=""),))
+    assert array.uuid in only(layout.judge(seen), "ARRAY-MISSING").observed
+
+
+def test_an_array_whose_uuid_cannot_be_read_was_not_made_anew(machine: Machine) -> None:
+    seen = machine.look()
+    (array,) = seen.arrays
+    assert layout.judge(replace(seen, arrays=(replace(array, uuid=""),))) == ()
+    other_form = array.uuid.upper().replace(":", "-")
+    assert layout.judge(replace(seen, arrays=(replace(array, uuid=other_form),))) == ()
+
+
+def test_an_array_of_its_name_on_other_disks_is_looked_at(machine: Machine) -> None:
+    seen = machine.look()
+    (array,) = seen.arrays
+    slots = tuple(
+        replace(one, disk=replace(one.disk, id=f"x{one.slot}", serial=f"X{one.slot}"))
+        for one in array.slots
+        if one.disk is not None
+    )
+    theirs = replace(array, uuid=OTHER_UUID, slots=slots)
+    facts = layout.judge(replace(seen, arrays=(theirs,), built_then={}, built_now={}))
+    assert {"MEMBER-SWAPPED"} == {one.code for one in facts if one.code.startswith("M")}
+
+
+def test_a_disk_that_left_an_array_made_again_of_the_others(machine: Machine) -> None:
+    machine.pull("nvme1n1")
+    seen = machine.look()
+    (array,) = seen.arrays
+    # What was in slot 1 is in slot 0 now.
+    rest = tuple(
+        replace(one, slot=one.slot - 1) for one in array.slots if one.kernel_name != "nvme1n1"
+    )
+    fewer = replace(array, uuid=OTHER_UUID, slots=rest, slot_count=3, state="clean", degraded=0)
+    facts = layout.judge(replace(seen, arrays=(fewer,), built_then={}, built_now={}))
+    assert ("MEMBER-MISSING", "AWS1") in {(one.code, one.member) for one in facts}
+
+
+def test_an_array_that_counts_its_loss_has_noticed_it(machine: Machine) -> None:
+    machine.pull("nvme1n1")
+    seen = machine.look()
+    for state, degraded, noticed in (("clean", 0, False), ("clean", 1, True), ("broken", 0, True)):
+        array = replace(seen.arrays[0], state=state, degraded=degraded)
+        facts = layout.judge(replace(seen, arrays=(array,)))
+        (gone,) = (one for one in facts if one.code == "MEMBER-MISSING")
+        assert ("has not noticed yet" in gone.summary) is not noticed

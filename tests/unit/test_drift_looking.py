@@ -13,7 +13,7 @@ from appliance.drift import layout, looking
 from appliance.drift.observation import Answer
 from appliance.storage.probe import blockdev, surroundings
 from appliance.system import bounded, process
-from tests.unit.drift_machine import BOOT, Machine, booted, codes, no_process
+from tests.unit.drift_machine import BOOT, ROOT_MOUNT, Machine, booted, codes, no_process
 
 
 @pytest.fixture
@@ -134,6 +134,74 @@ def test_what_did_not_answer_to_root(machine: Machine) -> None:
         ("DISK-HEALTH", "scratch"),
         ("FS-GEOMETRY", "scratch"),
     }
+
+
+def test_a_group_that_root_did_not_see_is_not_judged(machine: Machine) -> None:
+    state = machine.state()
+    state["volumes"][0] |= {"stripe": "lvm-stripe", "level": "lvm-stripe"}
+    machine.write(state)
+    assert ("LVM-SEGMENTS", "scratch") in machine.look().blind
+
+
+def test_an_array_that_is_at_work_on_itself(machine: Machine) -> None:
+    machine.put("md127/md/raid_disks", "5 (4)")
+    machine.put("md127/md/chunk_size", "524288 (262144)")
+    machine.put("md127/md/sync_action", "reshape")
+    machine.put("md127/md/sync_completed", "0 / 0")
+    (array,) = machine.look().arrays
+    assert (array.slot_count, array.chunk_bytes, array.sync) == (5, 524288, "reshape")
+    machine.put("md127/md/sync_completed", "512 / 2048")
+    assert machine.look().arrays[0].sync == "reshape 25 %"
+    machine.put("md127/md/sync_action", "frozen")
+    assert machine.look().arrays[0].sync == ""
+
+
+def test_a_spare_has_no_slot(machine: Machine) -> None:
+    machine.put("md127/md/dev-nvme4n1/slot", "none")
+    assert [one.slot for one in machine.look().arrays[0].slots] == [0, 1, 2]
+
+
+def test_what_is_not_mounted_is_not_asked(machine: Machine) -> None:
+    assert set(machine.look().answers) == {"/mnt/scratch"}
+    machine.mounts(ROOT_MOUNT)
+    assert machine.look().answers == {}, "an automount would be set off"
+
+
+def test_a_pipe_in_place_of_a_file_of_root_holds_nobody_up(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe, real, flags = machine.root / "seen.json", os.open, []
+
+    def opened(path: Path, how: int) -> int:
+        flags.append(how & os.O_NONBLOCK)
+        return real(path, how | os.O_NONBLOCK)
+
+    pipe.unlink()
+    os.mkfifo(pipe)
+    monkeypatch.setattr(os, "open", opened)
+    assert looking._json(pipe) is None
+    assert flags == [os.O_NONBLOCK], "without it the pipe's writer is waited for"
+
+
+def test_a_file_without_end_is_none(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looking, "_MAX_FILE_BYTES", (machine.root / "seen.json").stat().st_size)
+    (machine.root / "seen.json").open("a").write(" ")
+    assert looking._json(machine.root / "seen.json") is None
+
+
+def test_a_file_that_is_nested_too_deep_is_none(machine: Machine) -> None:
+    (machine.root / "seen.json").write_text("[" * 200_000)
+    assert "root has not looked" in machine.look().notes[0]
+
+
+def test_disks_without_a_serial_are_not_all_the_same_member(machine: Machine) -> None:
+    state = machine.state()
+    state["volumes"][0]["members"][0]["serial"] = ""
+    machine.write(state)
+    before = machine.look().surroundings_now
+    machine.local_disk("nvme9n1", "259:90", "")
+    machine.put("nvme9n1/queue/scheduler", "none [bfq]")
+    assert machine.look().surroundings_now == before
 
 
 def test_a_device_that_goes_while_it_is_looked_at(

@@ -41,9 +41,23 @@ def test_others_that_have_a_queue_as_well_make_it_a_small_difference():
     assert found.confidence == "medium"
 
 
+def test_what_an_io_takes_without_a_queue_is_that_of_the_others():
+    found = outlier(0.35, 0.35, 3.0, names=MEMBERS[:3], qd1=(0.1, 0.2, 2.0))[0]
+    assert found.confidence == "low"
+    assert "0.35 ms, and 0.15 ms without any" in found.why
+
+
+def test_what_large_ios_take_without_a_queue_is_another_matter():
+    large = dataclasses.replace(result(QD1, awaits_ms=(0.1,) * 4), block_size_bytes=2**20)
+    deep = result(awaits_ms=(0.12, 0.11, 2.3, 0.12))
+    found = members.outliers(detail(1, deep, large), FINGERPRINT)[0]
+    assert found.why == "the queue stands at this member; a small difference is enough for that"
+
+
 def test_without_a_queue_twice_as_long_is_enough():
     found = members.outliers(detail(1, result(QD1, awaits_ms=(1.0, 1.0, 1.0, 2.2))), FINGERPRINT)
     assert [(one.serial, one.confidence) for one in found] == [("AWS44", "high")]
+    assert found[0].why.startswith("no I/O waited in a queue")
     assert outlier(1.0, 1.0, 1.0, 2.2) == ()
 
 
@@ -103,3 +117,9 @@ def test_of_several_passes_most_must_show_it():
     assert found.serial == "AWS33"
     assert members.of_job(detail(1, slow, even), "rand-read-4k", "read", FINGERPRINT) is None
     assert members.of_job(detail(1, slow), "rand-read-4k", "write", FINGERPRINT) is None
+
+
+def test_beside_others_that_took_no_time_nothing_is_compared():
+    one = result(awaits_ms=(0.0, 0.0, 0.0, 1.0))
+    found = members.ratios(one, detail(1, one), FINGERPRINT)
+    assert set(found.values()) <= {0.0}

@@ -40,6 +40,53 @@ def test_a_mount_on_top_of_the_volume(machine: Machine, cover: str) -> None:
     assert "tmpfs" in only(machine.layout_facts(), "MOUNT-COVERED").observed
 
 
+def test_what_only_begins_with_the_same_letters_hides_nothing(machine: Machine) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line(), "60 22 0:60 / /mnt/scr rw - tmpfs tmpfs rw")
+    assert machine.layout_facts() == ()
+
+
+def test_another_root_hides_everything_and_the_last_cover_is_named(machine: Machine) -> None:
+    inner = "60 40 0:60 / /mnt/scratch rw - tmpfs inner rw"
+    machine.mounts(ROOT_MOUNT, machine.line(), inner, "61 22 0:61 / / rw - tmpfs outer rw")
+    assert only(machine.layout_facts(), "MOUNT-COVERED").observed == "tmpfs of outer at /"
+
+
+def test_the_size_of_what_hides_the_volume_is_not_its_own(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = machine.state()
+    state["surroundings"]["volumes"]["scratch"]["mount"]["size_bytes"] = 2**30
+    machine.write(state)
+    machine.mounts(ROOT_MOUNT, machine.line(), "60 40 0:60 / /mnt/scratch rw - tmpfs tmpfs rw")
+    monkeypatch.setattr(looking, "_ask", lambda mount: (2**31, None))
+    only(machine.layout_facts(), "MOUNT-COVERED")
+
+
+def test_the_answer_of_what_hides_the_volume_is_not_its_own(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.mounts(ROOT_MOUNT, machine.line(), "60 40 0:60 / /mnt/scratch rw - fuse theirs rw")
+    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EIO))
+    only(machine.layout_facts(), "MOUNT-COVERED")
+
+
+def test_a_filesystem_that_was_read_only_when_it_came_up_has_not_stopped(
+    machine: Machine,
+) -> None:
+    only_read = XFS.replace("rw,", "ro,")
+    state = machine.state()
+    state["surroundings"]["volumes"]["scratch"]["mount"]["super_options"] = only_read
+    machine.write(state)
+    machine.mounts(ROOT_MOUNT, machine.line(more=only_read))
+    assert machine.layout_facts() == ()
+
+
+def test_of_a_volume_that_is_mounted_twice_the_upper_mount_counts(machine: Machine) -> None:
+    upper = machine.line("rw,nosuid,nodev,relatime").replace("40 22", "41 40")
+    machine.mounts(ROOT_MOUNT, machine.line(), upper)
+    assert only(machine.layout_facts(), "MOUNT-OPTIONS").evidence["lost"] == "noatime"
+
+
 def test_what_is_below_the_mount_point_hides_nothing(machine: Machine) -> None:
     below = "30 22 0:60 / /mnt rw - tmpfs tmpfs rw"
     under = "31 30 0:61 / /mnt/scratch rw - tmpfs tmpfs rw"

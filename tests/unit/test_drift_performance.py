@@ -30,6 +30,8 @@ from tests.unit.spans import (
     stepped,
 )
 
+OTHER = dataclasses.replace(KEY, job="seq-read-1m")
+
 
 def test_a_loss_of_a_tenth_is_dated_measured_and_suspect():
     (fact,) = judge({KEY: stepped((60, NORMAL), (6, SLOWER))})
@@ -50,6 +52,7 @@ def test_a_loss_of_a_tenth_is_dated_measured_and_suspect():
     assert "provisional" not in evidence
     assert "not known" in evidence["cause"]
     assert "-9.9% since 2026-01-16" in fact.summary
+    assert "in all" not in fact.summary
     assert CODES[fact.code].severity is fact.severity
 
 
@@ -105,6 +108,8 @@ def test_two_losses_are_two_findings_and_half_a_recovery_is_none():
     assert [abs(fact.evidence["change_run"] - run) <= 2 for fact, run in zip(found, (61, 101))]  # noqa: B905
     assert found[1].evidence["before_iops"] == pytest.approx(SLOWER, rel=0.01)
     assert found[1].evidence["against_baseline_percent"] == pytest.approx(-30, abs=1.5)
+    assert "-21.9% since" in found[1].summary
+    assert all(fact.summary.endswith("normal is 801.3k, -30.0% in all") for fact in found)
     (fact,) = judge({KEY: stepped((60, NORMAL), (40, 0.7 * NORMAL), (15, SLOWER))})
     assert fact.code == "PERF-SLOWER"
     assert abs(fact.evidence["change_run"] - 61) <= 2
@@ -130,6 +135,22 @@ def test_many_slots_of_a_few_days_are_provisional_too():
     )
     (fact,) = judge({KEY: hourly})
     assert fact.evidence["provisional"] == 1
+
+
+def test_few_slots_of_many_days_are_provisional_too():
+    daily = tuple(
+        slot._replace(started_at=BEGAN + slot.run_id * 86_400.0)
+        for slot in stepped((16, NORMAL), (40, SLOWER))
+    )
+    (fact,) = judge({KEY: daily})
+    assert fact.evidence["provisional"] == 1
+
+
+def test_what_changed_the_other_way_did_not_change_together():
+    found = judge({KEY: stepped((60, NORMAL), (8, SLOWER)),
+                   OTHER: stepped((60, NORMAL), (8, 1.2 * NORMAL), seed=5)})  # fmt: skip
+    assert [fact.code for fact in found] == ["PERF-SLOWER", "PERF-FASTER"]
+    assert [fact.evidence["also_changed"] for fact in found] == ["", ""]
 
 
 def test_series_that_changed_together_name_each_other():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from appliance.drift import silence
 from appliance.model import (
     DriftState,
     Finding,
@@ -17,6 +18,7 @@ from tests.unit.spans import (
     INTERVAL,
     KEY,
     NORMAL,
+    QD1,
     SUBJECT,
     detail,
     judge,
@@ -58,6 +60,7 @@ def test_time_in_which_the_machine_was_off_does_not_count():
 def test_why_there_is_none():
     whole = spans.series([*noise(40), None, None])
     attempts = [
+        Attempt(40, "smoke", KEY.target, RunState.COMPLETE, at(40)),
         Attempt(41, "smoke", KEY.target, RunState.COMPLETE, at(41)),
         Attempt(42, "smoke", KEY.target, RunState.COMPLETE, at(42)),
         Attempt(43, "smoke", KEY.target, RunState.SKIPPED, at(43), "no space"),
@@ -68,7 +71,8 @@ def test_why_there_is_none():
     def make(run_id):
         codes = ("COVERAGE", Severity.BLOCK), ("CPU", Severity.WARN)
         findings = tuple(Finding(code, severity, "") for code, severity in codes)
-        return detail(run_id, result(findings=findings if run_id > 40 else ()))
+        other = result(QD1, findings=(Finding("ANOTHER-JOBS", Severity.BLOCK, ""),))
+        return detail(run_id, result(findings=findings if run_id > 40 else ()), other)
 
     (fact,) = silent(whole, now=at(44), attempts=attempts, details=make)
     assert fact.observed == (
@@ -76,6 +80,11 @@ def test_why_there_is_none():
     )
     assert fact.evidence["runs_since"] == 3
     assert fact.identity == "run 40"
+
+
+def test_only_the_last_runs_without_a_result_are_read():
+    whole = spans.series([*noise(40), None, None])
+    assert silence.wanted(spans.span({KEY: whole})) == {41, 42}
 
 
 def test_one_finding_for_a_suite_and_one_for_a_job_of_it():
@@ -99,3 +108,16 @@ def test_runs_by_hand_are_no_habit():
     )
     assert silent(scattered, now=BEGAN + 10_000_000 * INTERVAL) == ()
     assert silent(stepped((7, NORMAL)), now=at(100)) == ()
+    # A clock that stood still, and was set two days later.
+    stood = (*(slot._replace(started_at=BEGAN) for slot in stepped((20, NORMAL))),
+             stepped((21, NORMAL))[-1]._replace(started_at=BEGAN + 2 * 86_400.0))  # fmt: skip
+    assert silence.usual_interval(stood) is None
+
+
+def test_a_habit_that_has_changed_is_the_new_one():
+    hourly = [
+        slot._replace(started_at=BEGAN + slot.run_id * 3600) for slot in stepped((45, NORMAL))
+    ]
+    since = [slot._replace(started_at=BEGAN + 50 * 3600 + at * INTERVAL)
+             for at, slot in enumerate(stepped((30, NORMAL)))]  # fmt: skip
+    assert silence.usual_interval([*hourly, *since]) == INTERVAL

@@ -24,7 +24,7 @@ from tests.unit.test_drift_history import FACT
 @pytest.fixture
 def operator(watched, monkeypatch):
     """Somebody who may not write the history; the unit is the check itself."""
-    from appliance.commands import drifting
+    from appliance.asking import findings
 
     started = []
 
@@ -32,7 +32,7 @@ def operator(watched, monkeypatch):
         started.append(unit)
         checking.check(watched.db)
 
-    monkeypatch.setattr(drifting, "_is_ours_to_write", lambda _: False)
+    monkeypatch.setattr(findings, "is_ours_to_write", lambda _: False)
     monkeypatch.setattr(services, "is_installed", lambda _: True)
     monkeypatch.setattr(services, "start_and_wait", start)
     return started
@@ -49,13 +49,13 @@ def test_an_operator_leaves_a_word_and_the_check_keeps_it(watched, drift, operat
 
 
 def test_a_check_that_was_at_work_already_is_asked_again(watched, drift, operator, monkeypatch):
-    from appliance.commands import drifting
+    from appliance.asking import findings
 
     watched.layout = [FACT]
     drift("check")
     checks = iter([lambda: None, lambda: checking.check(watched.db)])
     monkeypatch.setattr(services, "start_and_wait", lambda _: next(checks)())
-    monkeypatch.setattr(drifting, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(findings, "_POLL_SECONDS", 0.0)
     assert drift("ack", "1")[1]["state"] == "acknowledged"
 
 
@@ -67,12 +67,12 @@ def test_another_note_on_what_is_acknowledged_reaches_it(watched, drift, operato
 
 
 def test_an_operator_whose_word_is_not_taken_is_told(watched, drift, operator, monkeypatch):
-    from appliance.commands import drifting
+    from appliance.asking import findings
 
     watched.layout = [FACT]
     drift("check")
     monkeypatch.setattr(services, "start_and_wait", lambda _: None)
-    monkeypatch.setattr(drifting, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(findings, "_PATIENCE_SECONDS", 0.0)
     status, said = drift("ack", "1")
     assert status == EXIT_FAILED
     assert "not acknowledged yet" in said
@@ -215,3 +215,31 @@ def test_a_directory_of_another_is_no_place_for_words(tmp_path):
     with pytest.raises(Exception, match="nothing can be left in"):
         spool.leave(tmp_path / "none", Word(1, Action.ACKNOWLEDGE, ""))
     assert spool.read(tmp_path / "none") == ()
+
+
+def test_a_pipe_with_something_in_it_is_no_word(watched):
+    pipe = watched.spool / "pipe.json"
+    os.mkfifo(pipe)
+    descriptor = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        os.write(descriptor, b'{"finding": 1, "action": "acknowledge", "note": ""}')
+        (found,) = spool.read(watched.spool)
+    finally:
+        os.close(descriptor)
+    assert isinstance(found, spool.Rejected)
+
+
+def test_a_full_spool_is_read_in_parts(watched):
+    for number in range(70):
+        spool.leave(watched.spool, Word(number + 1, Action.ACKNOWLEDGE, ""))
+    assert [one.finding_id for one in spool.read(watched.spool)] == list(range(1, 65))
+
+
+def test_what_is_left_can_be_read_by_the_check_whatever_the_umask_is(watched):
+    before = os.umask(0o077)
+    try:
+        spool.leave(watched.spool, Word(1, Action.ACKNOWLEDGE, ""))
+    finally:
+        os.umask(before)
+    (file,) = watched.spool.iterdir()
+    assert file.stat().st_mode & 0o777 == 0o644

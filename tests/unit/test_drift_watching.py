@@ -104,6 +104,15 @@ def test_one_event_is_looked_at_when_it_is_quiet(told: list[str]) -> None:
     assert told == ["md127 change: looking for drift at once"]
 
 
+def test_each_look_says_what_made_it_due_and_no_more(told: list[str]) -> None:
+    class Named(Script):
+        def wait(self, timeout: float | None) -> tuple[str, ...]:
+            return tuple(f"md{self.now:.0f} change" for _ in super().wait(timeout))
+
+    Named(100.0, 500.0).play()
+    assert [said.partition(":")[0] for said in told] == ["md100 change", "md500 change"]
+
+
 def test_a_burst_is_one_look() -> None:
     assert Script(100.0, 100.5, 101.0, 102.5).play() == [104.5]
 

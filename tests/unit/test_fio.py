@@ -172,3 +172,33 @@ def test_a_broken_report_is_one_typed_error(text):
 def test_damaged_reports_never_raise_anything_else(at, cut, instead):
     with contextlib.suppress(fio.FioOutputError):
         fio.parse_report(READ[:at] + instead + READ[at + cut :])
+
+
+# ------------------------------------------------------------- reports that were asked for
+
+
+def test_the_last_of_several_reports_is_the_one_at_the_end():
+    text = "note: a word\n" + WRITE + "\n" + PSYNC + "\n" + READ
+    kept = fio.without_interim(text)
+    assert fio.parse_report(kept) == fio.parse_report(READ)
+    assert kept.startswith("note: a word\n")
+    assert kept.count('"fio version"') == 1
+
+
+@pytest.mark.parametrize("text", [READ, "note\n" + READ + "\nafter", "", "no report"])
+def test_a_report_alone_stays_as_it_is(text):
+    assert fio.without_interim(text) == text
+
+
+@pytest.mark.parametrize("cut", [2, 1000, -40])
+def test_a_report_on_the_way_is_not_taken_for_one_that_is_cut_off(cut):
+    with pytest.raises(fio.FioOutputError, match="the end is cut off"):
+        fio.without_interim(READ + "\n" + READ.lstrip()[:cut])
+
+
+def test_whole_reports_are_read_while_the_next_is_being_written():
+    first = READ + "\n"
+    reports, end = fio.interim_reports(first + WRITE + "\n" + READ[:900])
+    assert reports == (fio.parse_report(READ), fio.parse_report(WRITE))
+    assert (first + WRITE)[:end].rstrip() == (first + WRITE).rstrip()
+    assert fio.interim_reports(READ[:900]) == ((), 0)

@@ -73,6 +73,54 @@ def test_the_other_commands() -> None:
     assert md.grow_size_argv("/dev/md/x") == ("mdadm", "--grow", "/dev/md/x", "--size=max")
 
 
+# ---------------------------------------------------------------------- what it will have
+
+MIB = 1024 * 1024
+
+
+@pytest.mark.parametrize("which", ["near2", "far2"])
+def test_the_data_begin_where_mdadm_let_them_begin(which: str) -> None:
+    """The recorded members are of 200 MiB."""
+    found = _member(which)
+    assert found.chunk_bytes is not None
+    offset = md.data_offset_bytes(200 * MIB, found.chunk_bytes)
+    assert offset == found.data_offset_bytes
+    assert 200 * MIB - offset == found.device_bytes
+
+
+@pytest.mark.parametrize(
+    ("disk_bytes", "chunk_kib", "offset_mib"),
+    [
+        (1024 * MIB, 256, 2),
+        (1024 * MIB, 4096, 9),
+        (100 * 1024 * MIB, 256, 65),
+        # 264192 sectors, as mdadm --examine prints of every large disk.
+        (1_900_000_000_000, 512, 129),
+        (1_900_000_000_000, 4, 129),
+    ],
+)
+def test_mdadm_leaves_room_by_the_size_of_the_disk(
+    disk_bytes: int, chunk_kib: int, offset_mib: int
+) -> None:
+    assert md.data_offset_bytes(disk_bytes, chunk_kib * 1024) == offset_mib * MIB
+
+
+@pytest.mark.parametrize(
+    ("stripe", "layout", "chunks"),
+    [
+        ("md-raid0", "near2", 7 + 5 + 5),
+        ("md-raid10", "near2", 5 * 3 // 2),
+        ("md-raid10", "far2", 5 // 2 * 3),
+        ("md-raid10", "offset2", 5 // 2 * 3),
+    ],
+)
+def test_an_array_is_as_large_as_the_kernel_makes_it(stripe: str, layout: str, chunks: int) -> None:
+    volume = Volume("a", "/mnt/a", 64 * 1024, stripe, raid10_layout=layout)
+    areas = [7 * 64 * 1024 + 1, 5 * 64 * 1024, 6 * 64 * 1024 - 1]
+    assert md.capacity_bytes(volume, areas) == chunks * 64 * 1024
+    assert md.capacity_bytes(volume, [-1, -1]) == 0
+
+
 # ----------------------------------------------------------------------------- superblocks
 
 

@@ -44,6 +44,12 @@ def test_anything_in_the_way_is_named(facts: dict[str, object], reason: str) -> 
     assert found.hint
 
 
+def test_who_has_a_disk_open_is_found_with_what_is_on_the_image() -> None:
+    busy = disk(1, busy=True)
+    said = f"as root: find /proc/[0-9]*/fd -lname {busy.path}; end what uses it"
+    assert identify(busy).hint == said
+
+
 @pytest.mark.parametrize(
     ("signatures", "reason"),
     [

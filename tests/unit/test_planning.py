@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from appliance import cli, paths
+from appliance.asking import answers
 from appliance.commands import planning, work
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.model import (
@@ -177,7 +178,7 @@ def test_an_operator_has_it_planned_by_root(
     request = Request(LAYOUT)
     name = hashlib.sha256(requests.encode(request)).hexdigest()
     assert operator.started == [f"stripewright-plan@{name}.service"]
-    assert planning.store().request(DIGEST) == request
+    assert answers.store().request(DIGEST) == request
     assert list(paths.SPOOL_DIR.iterdir()) == []
 
 
@@ -230,7 +231,7 @@ def test_root_carries_out_what_was_planned(
     assert out.startswith("done in ")
     assert err == "step 1 of 1: make the group\n"
     assert not paths.APPLY_FILE.exists()
-    result = planning.store().result(DIGEST)
+    result = answers.store().result(DIGEST)
     assert result is not None
     assert result["exit_code"] == 0
 
@@ -287,7 +288,6 @@ def test_a_unit_that_ends_without_a_result_is_told(
 ) -> None:
     call(capsys, "plan")
     monkeypatch.setattr(services, "start_unit", lambda _: None)
-    monkeypatch.setattr(planning, "_UNIT_POLL_SECONDS", 0.0)
     monkeypatch.setattr(
         services, "unit_state", lambda name: services.UnitState(name, "failed", "", "signal")
     )
@@ -316,7 +316,7 @@ def test_a_chore_by_hand_finds_the_layout_that_it_is_to_install(
     monkeypatch.setattr(devices, "probe", lambda **_: FOUND)
     done: list[chores.Bench] = []
     monkeypatch.setattr(chores, "run", lambda _, bench: done.append(bench))
-    planning.store().keep_request(DIGEST, Request(LAYOUT))
+    answers.store().keep_request(DIGEST, Request(LAYOUT))
     assert cli.main(["chore", "declare", chores.sha256_of(LAYOUT)]) == 0
     assert done[0].layout_text == LAYOUT
     assert cli.main(["chore", "declare", "0" * 64]) == 0
@@ -331,8 +331,8 @@ def test_hidden_commands_are_not_in_the_list(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_plan_comes_back_from_json_as_it_was() -> None:
-    from appliance.storage.document import plan_to_json
+    from appliance.storage.document import plan_from_json, plan_to_json
 
     found = json.loads(json.dumps(plan_to_json(PLAN)))
-    assert planning.plan_from_json(found) == PLAN
+    assert plan_from_json(found) == PLAN
     assert Volume("data", "/mnt/data").name == found["volumes"][0]["name"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -57,3 +60,31 @@ def test_a_program_sees_a_fixed_environment(monkeypatch: pytest.MonkeyPatch) -> 
     process.run(["mdadm"], timeout_seconds=1)
     assert set(seen["env"]) == {"LC_ALL", "PATH"}
     assert seen["stdin"] == subprocess.DEVNULL
+
+
+@pytest.mark.parametrize(
+    ("status", "sent"),
+    [
+        # As /proc has them (proc(5)): fio, which handles SIGUSR1, and setpriv, which is to be fio.
+        ("SigIgn:\t0000000000000000\nSigCgt:\t0000000100004a03\nCapInh:\t0\n", True),
+        ("SigIgn:\t0000000000000200\nSigCgt:\t0000000100004003\nCapInh:\t0\n", False),
+        ("SigCgt:\t0000000000000000\n", False),
+        ("SigCgt:\tword\n", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_program_without_a_handler_is_not_ended_by_a_question(
+    monkeypatch: pytest.MonkeyPatch, status: str | None, sent: bool
+) -> None:
+    def read_text(path: Path, **_: Any) -> str:
+        assert path == Path("/proc/4711/status")
+        if status is None:
+            raise FileNotFoundError
+        return status
+
+    signals: list[int] = []
+    monkeypatch.setattr(Path, "read_text", read_text)
+    running = SimpleNamespace(pid=4711, send_signal=signals.append)
+    assert process.tell(running, signal.SIGUSR1) is sent  # type: ignore[arg-type]
+    assert signals == ([signal.SIGUSR1] if sent else [])

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from appliance import cli, paths
-from appliance.commands import planning, scheduling
+from appliance.asking import answers, schedules
+from appliance.asking.schedules import Row
+from appliance.commands import scheduling
 from appliance.commands.scheduling import Places, When
 from appliance.errors import OperatorError, UsageError
 from appliance.status import schedule_problem
@@ -184,7 +186,7 @@ def test_an_operators_request_is_installed(
     assert places.file.read_text() == FOUR_HOURS
     assert root.heard() == ["reload", f"restart {SMOKE}"]
     assert list(places.spool.iterdir()) == []
-    answer = planning.store().plan(name)
+    answer = answers.store().plan(name)
     assert answer is not None
     assert answer["error"] is None
 
@@ -211,7 +213,7 @@ def test_what_root_does_not_install(
     assert places.file.read_text() == FOUR_HOURS
     assert root.heard() == []
     assert told[-1][0] is journal.Event.SCHEDULE_REFUSED
-    answer = planning.store().plan(name)
+    answer = answers.store().plan(name)
     assert answer is not None
     assert said in answer["error"]["message"]
     # What is installed is still in effect: the refusal is for who asked.
@@ -275,6 +277,35 @@ def test_an_operator_changes_a_suite(
     scheduling.change("smoke", file=None, when=When(state="default"), as_json=True, places=places)
     rows = {row["what"]: row["from"] for row in json.loads(capsys.readouterr().out)["schedule"]}
     assert (rows["suite smoke"], rows["drift"]) == ("built in", "schedule.toml")
+
+
+def test_what_a_screen_shows_and_asks_for(
+    places: Places,
+    operator: list[tuple[str, str]],
+    told: list[tuple[journal.Event, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    declare(places, FOUR_HOURS)
+    found = schedules.schedule_now(file=places.file, state=places.state)
+    assert found.text == FOUR_HOURS
+    assert Row("suite smoke", "00/4:00, up to 10 min later", "schedule.toml") in found.rows
+    # No systemd, no next time.
+    assert (found.next_at, found.problem) == ({}, "")
+    wanted = schedules.with_times(found.text, "full", When(state="off"))
+    schedules.ask_schedule(wanted, spool=places.spool)
+    assert operator[0][1] == wanted == places.file.read_text()
+    monkeypatch.setattr(services, "systemd_is_running", lambda: True)
+    monkeypatch.setattr(services, "next_elapse", lambda timer: 5.0 if "smoke" in timer else None)
+    found = schedules.schedule_now(file=places.file, state=places.state)
+    assert Row("suite full", "never", "schedule.toml") in found.rows
+    assert found.next_at["stripewright-bench@smoke.timer"] == 5.0
+    assert found.next_at["stripewright-bench@full.timer"] is None
+    default = schedules.with_times(found.text, "full", When(state="default"))
+    assert default == FOUR_HOURS
+    # Nobody but the command of root installs anything in its own process.
+    monkeypatch.setattr(scheduling.os, "geteuid", lambda: 0)
+    schedules.ask_schedule(default, spool=places.spool)
+    assert [one for _, one in operator] == [wanted, default]
 
 
 def test_a_slip_of_the_pen_goes_nowhere(

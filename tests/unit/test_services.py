@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from appliance.errors import CommandFailed, OperatorError, Refused
@@ -75,3 +77,30 @@ def test_what_systemd_refuses_is_told_apart_from_what_fails(
         services.start_unit("x.service")
     assert type(caught.value) is kind
     assert caught.value.hint
+
+
+def test_a_suites_unit_names_the_volume_if_it_is_not_the_first() -> None:
+    assert services.bench_unit("smoke") == "stripewright-bench@smoke.service"
+    assert services.bench_unit("full", "data-2") == "stripewright-bench@full:data-2.service"
+
+
+@pytest.mark.parametrize(
+    ("groups", "unit"),
+    [
+        (
+            "0::/system.slice/system-stripewright\\x2dbench.slice/"
+            "stripewright-bench@smoke:data.service\n",
+            "stripewright-bench@smoke:data.service",
+        ),
+        ("1:name=systemd:/x.service\n0::/system.slice/y.service\n", "y.service"),
+        ("0::/user.slice/user-1000.slice/session-4.scope\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_unit_of_a_process_is_read_from_its_control_group(
+    tmp_path: Path, groups: str, unit: str
+) -> None:
+    (tmp_path / "812").mkdir()
+    (tmp_path / "812" / "cgroup").write_text(groups)
+    assert services.unit_of_process(812, tmp_path) == unit
+    assert services.unit_of_process(813, tmp_path) == ""

@@ -274,7 +274,7 @@ def test_what_a_look_at_the_machine_found_explains_a_change(db, history):
     for index in range(6):
         add(history, dataclasses.replace(STRIPE, iops=700.0 + index % 3), epoch=epoch)
     (fact,) = judging.facts_of(db, now=time.time())
-    assert fact.evidence["cause"] == "shortly before: nvme0n1 has scheduler bfq"
+    assert fact.evidence["cause"] == "between the runs: nvme0n1 has scheduler bfq"
 
 
 def test_what_the_history_says_of_a_slower_stripe(db, history):

@@ -11,6 +11,8 @@ import pytest
 
 from appliance import status as status_room
 from appliance.status import Health, read_status
+from appliance.storage.document import inventory_to_json
+from tests.unit.disks import array, disk, inventory
 
 
 class Appliance:
@@ -224,3 +226,28 @@ def test_a_state_file_that_is_missing_or_torn_is_unknown_not_ok(
         sys_block=appliance.block,
     )
     assert now.health is Health.UNKNOWN
+
+
+def test_all_that_the_boot_unit_saw_is_there_and_read_once(
+    appliance: Appliance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = inventory(disk(1), arrays=(array(disk(1)),))
+    appliance.state["inventory"] = inventory_to_json(seen)
+    assert appliance.read().inventory == seen
+    assert (appliance.read().machine, appliance.read().disks) == (seen.machine, seen.disks)
+    # The same file again costs no reading of a hundred disks; another one is noticed.
+    decoded: list[object] = []
+    monkeypatch.setattr(
+        status_room, "inventory_from_json", lambda found: decoded.append(found) or seen
+    )
+    appliance.read()
+    assert decoded == []
+    appliance.state["message"] = "another"
+    appliance.read()
+    assert len(decoded) == 1
+
+
+def test_an_inventory_that_is_none_hides_nothing_else(appliance: Appliance) -> None:
+    appliance.state["inventory"] = {"disks": 5}
+    now = appliance.read()
+    assert (now.health, now.inventory, now.disks) == (Health.OK, None, ())

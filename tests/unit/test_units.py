@@ -10,6 +10,7 @@ import pytest
 from appliance import paths
 from appliance.bench.suite import suite_names
 from appliance.schedule import DROP_IN
+from appliance.system.services import bench_unit
 
 UNITS = Path(__file__).parents[2] / "units"
 SYSTEMD = UNITS / "systemd"
@@ -27,7 +28,7 @@ def allowed(unit: str, verb: str) -> bool:
 
 
 def test_the_patterns_were_found() -> None:
-    assert len(ALLOWED) == 7
+    assert len(ALLOWED) == 8
 
 
 @pytest.mark.parametrize(
@@ -35,12 +36,15 @@ def test_the_patterns_were_found() -> None:
     [
         ("stripewright-bench@smoke.service", {"start", "stop"}),
         ("stripewright-bench@i3-stripe.service", {"start", "stop"}),
+        ("stripewright-bench@smoke:data.service", {"start", "stop"}),
+        ("stripewright-bench@full:data-2.service", {"start", "stop"}),
         (f"stripewright-plan@{HEX}.service", {"start"}),
         (f"stripewright-apply@{HEX}.service", {"start"}),
         ("stripewright-initialise@my-data.service", {"start", "stop"}),
         (f"stripewright-schedule@{HEX}.service", {"start"}),
         ("stripewright-drift.service", {"start"}),
         ("stripewright-acceptance.service", {"start", "stop"}),
+        ("stripewright-confirm.service", {"start", "stop"}),
     ],
 )
 def test_operators_have_these_verbs_on_these_units(unit: str, verbs: set[str]) -> None:
@@ -55,6 +59,14 @@ def test_operators_have_these_verbs_on_these_units(unit: str, verbs: set[str]) -
         "stripewright-bench@mine.toml.service",
         "stripewright-bench@-tmp-mine.service",
         "stripewright-bench@tmp\\x2fmine.service",
+        "stripewright-bench@smoke:.service",
+        "stripewright-bench@:data.service",
+        "stripewright-bench@smoke:2data.service",
+        "stripewright-bench@smoke:Data.service",
+        "stripewright-bench@smoke:data:logs.service",
+        "stripewright-bench@smoke:data.toml.service",
+        "stripewright-bench@smoke:..service",
+        "stripewright-bench@smoke:" + "a" * 13 + ".service",
         "stripewright-bench@" + "a" * 41 + ".service",
         f"stripewright-plan@{HEX[:-1]}.service",
         f"stripewright-plan@{HEX}0.service",
@@ -79,7 +91,8 @@ def test_operators_have_these_verbs_on_these_units(unit: str, verbs: set[str]) -
         "x-stripewright-drift.service",
         "stripewright-drift.service\n",
         "stripewright-look.service",
-        "stripewright-confirm.service",
+        "stripewright-confirmxservice",
+        "stripewright-confirm@x.service",
         "stripewright-confirm.path",
         "stripewright-schedule.service",
         "stripewright-schedule.path",
@@ -192,6 +205,27 @@ def test_every_suite_can_be_started_and_each_timer_starts_one() -> None:
     for name in timed:
         assert f"enable stripewright-bench@{name}.timer\n" in preset
         assert f"Unit=stripewright-bench@{name}.service" in unit(f"stripewright-bench@{name}.timer")
+
+
+def test_every_volume_can_be_measured_with_every_suite() -> None:
+    for suite in suite_names():
+        for volume in ("a", "scratch", "abcdefghij-2"):
+            assert allowed(bench_unit(suite, volume), "start")
+    # What the operator names reaches the command whole, and as one word.
+    (words,) = re.findall(
+        r"^ExecStart=(.+)$", (SYSTEMD / "stripewright-bench@.service").read_text(), re.M
+    )
+    assert words.split()[1:4] == ["bench", "run", "%i"]
+
+
+@pytest.mark.parametrize("name", ["bench@", "confirm", "acceptance"])
+def test_what_measures_tells_its_figures_in_a_directory_of_its_own(name: str) -> None:
+    """Not %i alone: two units of one suite's name, and those without an instance, would share it.
+
+    One that was shared would be taken away by the unit that ends first.
+    """
+    assert f"RuntimeDirectory={paths.LIVE_DIR.name}/%N" in unit(f"stripewright-{name}.service")
+    assert paths.LIVE_DIR.parent == Path("/run")
 
 
 def test_no_unit_writes_to_a_raw_device() -> None:

@@ -27,6 +27,10 @@ class Unit(StrEnum):
         return self in {Unit.AGO, Unit.ELAPSED, Unit.CALENDAR}
 
 
+# Figures beyond this are no measurements, and their differences are no numbers any more.
+_LARGEST, _LEAST = 1e30, 1e-12
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """What is asked of an axis. An end that is ``None`` is taken from the data.
@@ -83,16 +87,15 @@ def latencies() -> Axis:
 
 def value_scale(axis: Axis, values: Iterable[float], most: int) -> Scale:
     """The scale for ``values``, with about ``most`` ticks (at least two where there is room)."""
-    known = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
+    known = [value for value in values if _is_usable(value) and (value > 0 or not axis.log)]
     if axis.log:
         return _log_scale(axis, known, most)
     low, high = min(known, default=0.0), max(known, default=0.0)
     if axis.zero:
         low, high = min(0.0, low), max(0.0, high)
-    low = low if axis.low is None else axis.low
-    high = high if axis.high is None else axis.high
-    if not low < high:
-        low, high = (low, low + (abs(low) * 0.01 or 1.0)) if axis.high is None else (high - 1, high)
+    low = axis.low if axis.low is not None and _is_usable(axis.low) else low
+    high = axis.high if axis.high is not None and _is_usable(axis.high) else high
+    low, high = _apart(low, high)
     step = _step((high - low) / max(1, most - 1), binary=_divisor(axis.unit, high, low))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     low = first * step if axis.low is None else low
@@ -109,35 +112,54 @@ def value_scale(axis: Axis, values: Iterable[float], most: int) -> Scale:
 
 def time_scale(axis: Axis, values: Iterable[float], room: int) -> Scale:
     """The scale for the times (or numbers) ``values`` with as many ticks as ``room`` cells hold."""
-    known = [value for value in values if math.isfinite(value)]
-    low = min(known, default=0.0) if axis.low is None else axis.low
-    high = max(known, default=low + 1.0) if axis.high is None else axis.high
-    if not low < high:
-        low, high = low - 0.5, low + 0.5
+    known = [value for value in values if _is_usable(value)]
+    low, high = axis.low, axis.high
+    low = min(known, default=0.0) if low is None or not _is_usable(low) else low
+    high = max(known, default=low + 1.0) if high is None or not _is_usable(high) else high
+    low, high = _apart(low, high)
     return Scale(
         axis.unit, low, high, log=False, ticks=tuple(_time_ticks(axis.unit, low, high, room))
     )
+
+
+_DECIMAL = ("", "k", "M", "G")
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_NAMES: dict[Unit, tuple[str, ...]] = {
+    Unit.LATENCY: ("ns", "µs", "ms", "s"),
+    Unit.BANDWIDTH: _BINARY,
+    Unit.SIZE: _BINARY,
+    Unit.PERCENT: ("%",),
+}
 
 
 def value_label(unit: Unit, value: float, step: float, largest: float) -> str:
     """A tick's words: all ticks of an axis have the unit of the largest, and equal decimals."""
     if value == 0:
         return "0"
-    if unit is Unit.LATENCY:
-        names, base = ("ns", "µs", "ms", "s"), 1000.0
-    elif unit in {Unit.BANDWIDTH, Unit.SIZE}:
-        names, base = ("B", "KiB", "MiB", "GiB", "TiB", "PiB"), 1024.0
-    elif unit is Unit.PERCENT:
-        names, base = ("%",), 1000.0
-    else:
-        names, base = ("", "k", "M", "G"), 1000.0
+    names = _NAMES.get(unit, _DECIMAL)
+    base = 1024.0 if names is _BINARY else 1000.0
     power = 0
     while largest >= base and power < len(names) - 1:
         largest, step, value, power = largest / base, step / base, value / base, power + 1
     decimals = max(0, min(9, math.ceil(-math.log10(step) - 1e-9))) if step > 0 else 0
     name = names[power] + ("/s" if unit is Unit.BANDWIDTH else "")
-    gap = "" if name in {"", "k", "M", "G"} else " "
+    gap = "" if names is _DECIMAL else " "
     return f"{value:.{decimals}f}{gap}{name}"
+
+
+def _is_usable(value: float) -> bool:
+    """Whether an axis can hold ``value``; it cannot hold what is not a number."""
+    return abs(value) <= _LARGEST
+
+
+def _apart(low: float, high: float) -> tuple[float, float]:
+    """``low`` and ``high``, a little around them where they are (nearly) the same."""
+    largest = max(abs(low), abs(high))
+    if high - low > largest * 1e-9 and high - low > _LEAST:
+        return low, high
+    if largest < _LEAST:
+        return 0.0, 1.0
+    return low - largest * 0.01, low + largest * 0.01
 
 
 def _divisor(unit: Unit, high: float, low: float) -> float:
@@ -157,13 +179,12 @@ def _step(rough: float, *, binary: float) -> float:
 
 
 def _log_scale(axis: Axis, known: list[float], most: int) -> Scale:
-    low = axis.low if axis.low is not None and axis.low > 0 else None
-    high = axis.high if axis.high is not None and axis.high > 0 else None
-    start = low or min(known, default=high / 10 if high else 1.0)
+    low = axis.low if axis.low and _LEAST <= axis.low <= _LARGEST else None
+    high = axis.high if axis.high and _LEAST <= axis.high <= _LARGEST else None
+    start = low or max(_LEAST, min(known, default=high / 10 if high else 1.0))
     end = high or max(known, default=start * 10)
-    if not start < end:
-        end = start * 2 if high is None else end
-        start = end / 2 if not start < end else start
+    if not start * 1.000001 < end:
+        start, end = start / 2, start * 2
     rounds = list(_rounds(start, end))
     low = rounds[0] if low is None else start
     high = rounds[-1] if high is None else end
@@ -202,7 +223,7 @@ _SECOND_STEPS = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200,
     86_400, 172_800, 604_800, 1_209_600,
 )  # fmt: skip
-_DAY = 86_400
+_DAY, _WEEK = 86_400, 604_800
 _MONTH = 30.44 * _DAY
 _MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
 # Between two labels there is this much room, and a label itself takes that much.
@@ -222,7 +243,7 @@ def _time_ticks(unit: Unit, low: float, high: float, room: int) -> Iterator[Tick
         return
     step = next((one for one in _SECOND_STEPS if one >= rough), math.ceil(rough / _DAY) * _DAY)
     origin = high if unit is Unit.AGO else 0.0
-    if unit is Unit.CALENDAR and step == _SECOND_STEPS[-3]:
+    if unit is Unit.CALENDAR and step % _WEEK == 0:
         origin = 4 * _DAY  # weeks begin on Mondays, and the epoch began on a Thursday
     for number in range(
         math.ceil((low - origin) / step - 1e-9), math.floor((high - origin) / step + 1e-9) + 1

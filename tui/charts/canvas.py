@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
@@ -32,14 +32,24 @@ def fit(text: str, width: int, marker: Marker, *, right: bool = False) -> str:
     return padding + text if right else text + padding
 
 
+def spelt(text: str, marker: Marker) -> str:
+    """A figure, with the micro sign as ``u`` where only ASCII can be shown."""
+    return text.replace("µ", "u") if marker is Marker.ASCII else text
+
+
 def glyph_of(text: str, marker: Marker) -> str:
     """A mark's glyph as one cell: anything else than one printable cell becomes a point."""
     shown = clean(text)
     return shown if cell_len(shown) == 1 else marker.frame.point
 
 
+_SAME = re.compile(rb"(.)\1*", re.DOTALL)
+
+
 class Canvas:
     """``width`` × ``height`` cells. What is put outside is not drawn.
+
+    Styles are of characters, not of backgrounds: what is blank has none of its own.
 
     A text takes as many cells as a terminal gives it: it stands whole in its first cell, and
     the others of its cells hold nothing. So wide characters never move what is to the
@@ -92,20 +102,30 @@ class Canvas:
 
     def lines(self) -> list[Content]:
         """Lines from above, each of exactly ``width`` cells."""
+        # Everything that is put here is clean already: Content need not look for control codes.
         return [
-            Content("".join(cells), list(self._spans(cells, styles)), self.width)
+            Content("".join(cells), list(self._spans(cells, styles)), self.width, False)
             for cells, styles in zip(self._cells, self._styles, strict=True)
         ]
 
     def _spans(self, cells: Sequence[str], styles: bytearray) -> Iterator[Span]:
-        """Styles by characters, of which a text of wide ones has fewer than cells."""
-        cell = begin = 0
-        for number, same in itertools.groupby(styles):
-            after = cell + sum(1 for _ in same)
-            end = begin + sum(map(len, cells[cell:after]))
-            if number:
-                yield Span(begin, end, self._names[number])
-            cell, begin = after, end
+        """Styles by characters, of which a text of wide ones has fewer than cells.
+
+        What is blank takes the style before it, so that a broken line is one span and not many:
+        each costs time in Textual and bytes on the way to the terminal.
+        """
+        begin = end = 0
+        style = 0
+        for same in _SAME.finditer(styles):
+            text = "".join(cells[same.start() : same.end()])
+            number = same.group()[0]
+            if number != style and not text.isspace():
+                if style and begin < end:
+                    yield Span(begin, end, self._names[style])
+                begin, style = end, number
+            end += len(text)
+        if style and begin < end:
+            yield Span(begin, end, self._names[style])
 
     def _number(self, style: str) -> int:
         """Styles as small numbers; beyond 255 of them there is no style."""

@@ -109,27 +109,24 @@ def letter(line: int) -> str:
 
 @dataclass(slots=True)
 class Dots:
-    """The dots of one line in ``width`` × ``height`` cells; (0, 0) is above on the left."""
+    """The dots of one line in ``width`` × ``height`` cells; (0, 0) is above on the left.
+
+    ``across`` and ``down`` are the size in dots.
+    """
 
     marker: Marker
     width: int
     height: int
+    across: int = field(init=False)
+    down: int = field(init=False)
     _rows: list[bytearray] = field(init=False)
     _masks: tuple[tuple[tuple[int, ...], ...], ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        per_x, per_y = self.marker.dots
+        self.across, self.down = self.width * per_x, self.height * per_y
         self._rows = [bytearray(self.width) for _ in range(self.height)]
         self._masks = _MASKS[self.marker]
-
-    @property
-    def across(self) -> int:
-        """Dots beside each other."""
-        return self.width * self.marker.dots[0]
-
-    @property
-    def down(self) -> int:
-        """Dots above each other."""
-        return self.height * self.marker.dots[1]
 
     def span(self, x: int, y: int, to: int) -> None:
         """Set the dots of column ``x`` from ``y`` to ``to`` (both included), as far as inside."""
@@ -137,17 +134,18 @@ class Dots:
             y, to = to, y
         if not 0 <= x < self.across or to < 0 or y >= self.down:
             return
-        per_x, per_y = self.marker.dots
-        y, to = max(0, y), min(self.down - 1, to)
-        column, masks = x // per_x, self._masks[x % per_x]
-        first, last = y // per_y, to // per_y
+        per_x, per_y = len(self._masks), len(self._masks[0])
+        column, part = divmod(x, per_x)
+        masks = self._masks[part]
+        first, above = divmod(max(0, y), per_y)
+        last, below = divmod(min(self.down - 1, to), per_y)
         if first == last:
-            self._rows[first][column] |= masks[y % per_y][to % per_y]
+            self._rows[first][column] |= masks[above][below]
             return
-        self._rows[first][column] |= masks[y % per_y][per_y - 1]
+        self._rows[first][column] |= masks[above][per_y - 1]
         for row in range(first + 1, last):
             self._rows[row][column] |= masks[0][per_y - 1]
-        self._rows[last][column] |= masks[0][to % per_y]
+        self._rows[last][column] |= masks[0][below]
 
     def runs(self) -> Iterator[tuple[int, int, bytes]]:
         """Cells with dots that are next to each other: row, first column, bits of each."""

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from tui import marks
 from tui.charts.axes import Axis, Scale, time_scale, value_scale
-from tui.charts.canvas import Canvas, clean, fit
+from tui.charts.canvas import Canvas, clean, fit, spelt
 from tui.charts.markers import Marker
 
 # Faint: what is behind the lines must not be louder than they are.
@@ -55,17 +55,24 @@ class Plot:
     x: Scale
     y: Scale
 
+    @property
+    def last_x(self) -> int:
+        """The last column of dots, which is the high end of the axis."""
+        return self.width * self.marker.dots[0] - 1
+
+    @property
+    def last_y(self) -> int:
+        """The lowest line of dots, which is the low end of the axis."""
+        return self.height * self.marker.dots[1] - 1
+
     def dot_x(self, at: float) -> int | None:
         """Column of dots of a time, ``None`` where that is not within the axis."""
         place = self.x.place(at)
-        if not 0 <= place <= 1:
-            return None
-        return round(place * (self.width * self.marker.dots[0] - 1))
+        return int(place * self.last_x + 0.5) if 0 <= place <= 1 else None
 
     def dot_y(self, value: float) -> int:
         """Line of dots of a value, from above; what is beyond the axis is put on its edge."""
-        place = min(1.0, max(0.0, self.y.place(value)))
-        return round((1 - place) * (self.height * self.marker.dots[1] - 1))
+        return int((1 - min(1.0, max(0.0, self.y.place(value)))) * self.last_y + 0.5)
 
     def column(self, at: float) -> int | None:
         """Cell of a time, from the left edge of the plot."""
@@ -123,20 +130,21 @@ def _draw_axes(plot: Plot, *, has_line: bool, has_times: bool) -> None:
     canvas, frame = plot.canvas, plot.marker.frame
     rows = {plot.row(tick.at): tick.label for tick in reversed(plot.y.ticks)}
     columns = {
-        column: tick.label
+        column: spelt(tick.label, plot.marker)
         for tick in plot.x.ticks
         if (column := plot.column(tick.at)) is not None
     }
     for row in rows:
         for column in columns:
-            canvas.put(plot.left + column, plot.top + row, frame.grid, GRID)
+            if 0 < column < plot.width - 1:
+                canvas.put(plot.left + column, plot.top + row, frame.grid, GRID)
     if plot.left:
         for row in range(plot.height):
             label = rows.get(row)
             edge = frame.down if label is None else frame.tick_y
             canvas.put(plot.left - 1, plot.top + row, edge, marks.RULE)
             if label is not None:
-                words = fit(label, plot.left - 1, plot.marker, right=True)
+                words = fit(spelt(label, plot.marker), plot.left - 1, plot.marker, right=True)
                 canvas.text(0, plot.top + row, words, marks.MUTED)
     below = plot.top + plot.height
     if has_line:
@@ -166,8 +174,8 @@ def _place(plot: Plot, rules: Sequence[VRule], lines: int) -> list[Label]:
     """
     placed: list[Label] = []
     free = [0] * lines
-    for column, words in sorted(_labelled(plot, rules).items()):
-        length = cell_len(words)
+    for column, label in sorted(_labelled(plot, rules).items()):
+        words, length = label, cell_len(label)
         begin = max(0, min(column, plot.width - length))
         line = next((line for line, at in enumerate(free) if at <= begin), None)
         if line is None and lines:
@@ -202,7 +210,5 @@ def _draw_rules(plot: Plot, rules: Sequence[VRule], labels: Sequence[Label]) -> 
                 canvas_row = plot.top + row
                 plot.canvas.put(plot.left + column, canvas_row, plot.marker.frame.rule, rule.style)
     for label in labels:
-        style = next(
-            (style for column, style in styles.items() if column == label.x), marks.MUTED
-        )
+        style = next((style for column, style in styles.items() if column == label.x), marks.MUTED)
         plot.canvas.text(plot.left + label.x, label.line, label.words, style)

@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from tui.asking import Answer
 from tui.tabs import TABS
+from tui.widgets.keys import Keys
 from tui.widgets.panel import Panel, View
 from tui.widgets.topbar import topbar_lines
 
@@ -64,7 +64,7 @@ class MainScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Panel(id="topbar")
         yield from self.body()
-        yield Footer(compact=True, show_command_palette=False)
+        yield Keys()
 
     def body(self) -> ComposeResult:
         raise NotImplementedError
@@ -92,6 +92,10 @@ class MainScreen(Screen[None]):
         self.main.asker.ask(
             f"{self.NAME}.{key}", work, lambda answer: done(answer) if self.is_mounted else None
         )
+
+    def is_asking(self, key: str) -> bool:
+        """Whether a question of ``key`` is open."""
+        return self.main.asker.waiting_since(f"{self.NAME}.{key}") is not None
 
     def asking_seconds(self, key: str) -> float:
         """For how long the open question of ``key`` has been asked; 0 if there is none."""

@@ -1,21 +1,350 @@
-"""Drift."""
+"""Drift: what is no longer as it was, why that is believed, and what can be done about it."""
 
 from __future__ import annotations
 
-from textual.app import ComposeResult
-from textual.content import Content
+from typing import ClassVar
 
-from tui.screens.base import MainScreen
-from tui.widgets.panel import Panel, View, section
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.content import Content
+from textual.widgets import DataTable
+
+from appliance.model import FindingRecord
+from appliance.text import duration
+from tui.asking import Answer
+from tui.charts.markers import Marker
+from tui.marks import Glyphs
+from tui.permission import may_cancel
+from tui.screens.base import FRAME_ROWS, MainScreen
+from tui.screens.drift_note import NoteScreen
+from tui.screens.drift_repeats import DriftRepeats
+from tui.screens.reading import ReadingScreen
+from tui.sources.drift import Evidence, Findings
+from tui.widgets import drift, drift_chart
+from tui.widgets import drift_questions as questions
+from tui.widgets.panel import Line, Panel, View, clean, section
+from tui.widgets.table import FilterTable
+
+_FINDINGS, _EVIDENCE, _SAY, _LOOK = "findings", "evidence", "say", "look"
+# Evidence of so many findings is kept.
+_KNOWN_MOST = 64
+_LEAST_TABLE, _LEAST_TEXT = 4, 6
+_GAP_CELLS = 2
 
 
 class DriftScreen(MainScreen):
+    """A table of findings, with the one under the cursor and its evidence below it."""
+
     NAME = "Drift"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "acknowledge", "Ack", tooltip="take note of a finding, with a note",
+                id="drift.acknowledge"),
+        Binding("b", "approve", "Base", tooltip="make the changed speed the new normal; asks",
+                id="drift.approve"),
+        Binding("c", "confirm", "Confirm", tooltip="repeat what is suspect now; asks first",
+                id="drift.confirm"),
+        Binding("d", "look", "Look", tooltip="look for drift now", id="drift.look"),
+        Binding("f", "closed", "Closed", tooltip="show the closed findings, too",
+                id="drift.closed"),
+        Binding("T", "numbers", "Numbers", tooltip="the numbers of the chart as a table",
+                show=False, id="drift.numbers"),
+        Binding("m", "marker", "Marker", tooltip="draw the chart with other characters",
+                show=False, id="drift.marker"),
+        Binding("x", "stop", "Cancel", tooltip="stop the repeats, or the suite, that is running",
+                id="drift.stop"),
+    ]  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._findings: Findings | None = None
+        self._problem = ""
+        self._read_at = 0.0
+        self._with_closed = False
+        self._marker: Marker | None = None
+        self._known: dict[int, Evidence] = {}
+        self._unknown: dict[int, str] = {}
+        # Whose evidence was asked for last.
+        self._evidence_of = 0
+        self._heading_rows = 1
+        self._repeats = DriftRepeats(self, self._changed)
 
     def body(self) -> ComposeResult:
         yield Panel(id="drift-heading")
+        yield FilterTable(id="drift")
+        with Container(id="drift-below"):
+            yield Panel(id="drift-text")
+            yield Panel(id="drift-chart")
+
+    def on_mount(self) -> None:
+        self.focus_first(DataTable)
+
+    # -- reading
+
+    def history_changed(self) -> None:
+        self.ask(_FINDINGS, self.main.world.drift.findings, self._found)
+
+    def _found(self, answer: Answer[Findings]) -> None:
+        self._problem = answer.problem
+        if answer.value is not None:
+            self._findings, self._read_at = answer.value, answer.asked_at
+            self._known.clear()
+            self._unknown.clear()
+        self.redraw()
+
+    def _ask_evidence(self, record: FindingRecord) -> None:
+        """Ask for the evidence of the finding under the cursor, once."""
+        if record.id in self._known or record.id in self._unknown:
+            return
+
+        def known(answer: Answer[Evidence]) -> None:
+            if len(self._known) >= _KNOWN_MOST:
+                self._known.clear()
+            if answer.value is None:
+                self._unknown[record.id] = answer.problem
+            else:
+                self._known[record.id] = answer.value
+            self.redraw()
+
+        if self._evidence_of != record.id or not self.is_asking(_EVIDENCE):
+            self._evidence_of = record.id
+            self.ask(_EVIDENCE, lambda: self.main.world.drift.evidence(record), known)
+
+    # -- drawing
 
     def draw(self, view: View, width: int) -> None:
-        self.query_one("#drift-heading", Panel).show(
-            [section("DRIFT", Content(""), width, view.glyphs)]
+        self._repeats.poll(view)
+        found = self._findings
+        heading = drift.heading_lines(
+            view,
+            None if found is None else found.records,
+            "" if found is None else found.unjudged,
+            self._work(view),
+            width,
+            closed=self._with_closed,
         )
+        self.query_one("#drift-heading", Panel).show(heading)
+        self._heading_rows = len(heading)
+        records = drift.in_order(() if found is None else found.records, closed=self._with_closed)
+        self.query_one("#drift", FilterTable).show(
+            drift.columns(width),
+            [drift.row(one, width, view.glyphs) for one in records],
+            width=width,
+            glyphs=view.glyphs,
+            nothing="" if found is None else "nothing has drifted",
+        )
+        self._draw_below(view, width)
+
+    def _draw_below(self, view: View, width: int) -> None:
+        """The finding under the cursor: its words, and beside or below them its chart."""
+        record = self._record
+        wide = width >= drift.WIDE_CELLS
+        self.set_class(wide, "-wide")
+        text, chart = self.query_one("#drift-text", Panel), self.query_one("#drift-chart", Panel)
+        if record is None:
+            text.show([])
+            chart.show([])
+            return
+        self._ask_evidence(record)
+        shown = self.query_one("#drift", FilterTable).shown_count
+        height = self.size.height - FRAME_ROWS - self._heading_rows
+        table = min(shown + 1, max(_LEAST_TABLE, height * 2 // 5))
+        below = max(0, height - max(_LEAST_TABLE, table))
+        evidence = self._known.get(record.id)
+        with_chart = drift_chart.has_chart(evidence)
+        if wide:
+            cells = width // 2 - _GAP_CELLS
+            right = self._chart(record, cells, below, view.glyphs)
+            left = below
+        else:
+            cells = width
+            chart_rows = below - _LEAST_TEXT if with_chart else below // 2
+            right = self._chart(record, cells, chart_rows, view.glyphs)
+            left = below - len(right)
+        text.show(
+            drift.finding_lines(
+                record, evidence, cells, left, view.glyphs, with_values=with_chart or not right
+            )
+        )
+        chart.show(right)
+
+    def _chart(self, record: FindingRecord, width: int, rows: int, glyphs: Glyphs) -> list[Line]:
+        evidence = self._known.get(record.id)
+        if evidence is not None and drift_chart.has_chart(evidence):
+            marker = self._marker or Marker.usual(glyphs)
+            return drift_chart.chart_lines(
+                record, evidence, width, rows, marker=marker, glyphs=glyphs
+            )
+        lines = drift.value_lines(record, width, glyphs)
+        problem = self._unknown.get(record.id, "")
+        seconds = self.asking_seconds(_EVIDENCE)
+        if problem:
+            lines[0] = section(
+                "EVIDENCE", Content(f"not read: {clean(problem)}"[: width // 2]), width, glyphs
+            )
+        elif evidence is None and seconds > 1:
+            words = f"{glyphs.busy} reading, for {duration(seconds)}"
+            lines[0] = section("EVIDENCE", Content(words), width, glyphs)
+        return lines[:rows]
+
+    def _work(self, view: View) -> drift.Work:
+        doing = ""
+        if self._repeats.at_work:
+            seconds = self._repeats.seconds(view)
+            since = "" if seconds is None else f", for {duration(seconds)}"
+            doing = f"what is suspect is being repeated{since}; x stops it"
+        elif seconds := self.asking_seconds(_LOOK):
+            doing = f"looking for drift, for {duration(seconds)}"
+        elif seconds := self.asking_seconds(_SAY):
+            doing = f"telling the history, for {duration(seconds)}"
+        return drift.Work(
+            self.asking_seconds(_FINDINGS), self._problem, view.now - self._read_at, doing
+        )
+
+    @property
+    def _record(self) -> FindingRecord | None:
+        """The finding under the cursor."""
+        row = self.query_one("#drift", FilterTable).current
+        records = () if self._findings is None else self._findings.records
+        return next((one for one in records if row and str(one.id) == row.key), None)
+
+    @on(FilterTable.Moved)
+    def _moved(self) -> None:
+        if self.view is not None:
+            self._draw_below(self.view, self.size.width - 2)
+        self.main.update_permissions()
+
+    @on(FilterTable.Chosen)
+    def _chosen(self) -> None:
+        record = self._record
+        if record is not None:
+            sheet = drift.finding_sheet(record, self._known.get(record.id), self.main.glyphs)
+            title = f"Finding {record.id}: {clean(record.fact.code)}"
+            self.app.push_screen(ReadingScreen(title, sheet))
+
+    # -- what may be done
+
+    def why_not(self, action: str) -> str:
+        if action in {"acknowledge", "approve", "confirm", "look"}:
+            return self.main.world.unable or self._why_not_now(action)
+        if action == "stop":
+            if self._repeats.at_work:
+                return self.main.world.unable
+            return may_cancel(self.main.snapshot, self.main.world.unable).reason
+        if action == "numbers":
+            record = self._record
+            known = None if record is None else self._known.get(record.id)
+            return "" if drift_chart.has_chart(known) else "this finding has no chart"
+        if action == "marker":
+            fixed = Marker.usual(self.main.glyphs) is Marker.ASCII
+            return "this terminal shows ASCII only" if fixed else ""
+        return ""
+
+    def _why_not_now(self, action: str) -> str:
+        found, record = self._findings, self._record
+        if action in {"acknowledge", "approve"} and self.is_asking(_SAY):
+            return "the history is just being told of another one"
+        if action == "acknowledge":
+            return questions.why_not_acknowledge(record)
+        if action == "approve":
+            return questions.why_not_approve(record)
+        if action == "look":
+            return "that is just being done" if self.is_asking(_LOOK) else ""
+        if self._repeats.at_work:
+            return "what is suspect is just being repeated"
+        repeats = () if found is None else found.repeats
+        return questions.why_not_confirm(None if found is None else found.records, repeats)
+
+    # -- actions
+
+    def action_acknowledge(self) -> None:
+        record = self._record
+        if record is None:
+            return
+
+        def answered(note: str | None) -> None:
+            if note is not None:
+                self.ask(
+                    _SAY, lambda: self.main.world.drift.acknowledge(record.id, note), self._said
+                )
+
+        self.app.push_screen(
+            NoteScreen(
+                f"Acknowledge finding {record.id}?",
+                questions.acknowledge_text(record),
+                do="Acknowledge",
+                leave="Cancel",
+            ),
+            answered,
+        )
+
+    def action_approve(self) -> None:
+        record = self._record
+        if record is None:
+            return
+
+        def answered(note: str | None) -> None:
+            if note is not None:
+                self.ask(_SAY, lambda: self.main.world.drift.approve(record.id, note), self._said)
+
+        self.app.push_screen(
+            NoteScreen(
+                f"Approve a new baseline for finding {record.id}?",
+                questions.approve_text(record, self._known.get(record.id)),
+                do="Approve",
+                leave="Cancel",
+                careful=True,
+            ),
+            answered,
+        )
+
+    def _said(self, answer: Answer[FindingRecord]) -> None:
+        if answer.value is None:
+            self.main.tell(answer.problem, "error")
+        else:
+            self.main.tell(f"finding {answer.value.id} is {answer.value.state.value}")
+        self._changed()
+
+    def action_look(self) -> None:
+        def looked(answer: Answer[None]) -> None:
+            if answer.problem:
+                self.main.tell(answer.problem, "error")
+            else:
+                self.main.tell("looked for drift")
+            self._changed()
+
+        self.ask(_LOOK, self.main.world.drift.look, looked)
+        self.redraw()
+
+    def action_confirm(self) -> None:
+        if self._findings is not None:
+            self._repeats.start(self._findings.repeats)
+
+    def action_stop(self) -> None:
+        """Stop the repeats; without any, what else is running."""
+        if self._repeats.at_work:
+            self._repeats.stop()
+        else:
+            self.main.action_cancel_run()
+
+    def action_closed(self) -> None:
+        self._with_closed = not self._with_closed
+        self.redraw()
+
+    def action_marker(self) -> None:
+        glyphs = self.main.glyphs
+        self._marker = (self._marker or Marker.usual(glyphs)).next(glyphs)
+        self.redraw()
+
+    def action_numbers(self) -> None:
+        record = self._record
+        known = None if record is None else self._known.get(record.id)
+        if record is not None and known is not None:
+            text = drift_chart.numbers(record, known, self.main.glyphs)
+            self.app.push_screen(ReadingScreen(f"Numbers of finding {record.id}", text))
+
+    def _changed(self) -> None:
+        """What was done is in the history, and perhaps in the status."""
+        self.main.feed.hurry()
+        self.history_changed()

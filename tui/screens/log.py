@@ -1,21 +1,189 @@
-"""Log."""
+"""Log: what the journal has of our units, followed."""
 
 from __future__ import annotations
 
-from textual.app import ComposeResult
-from textual.content import Content
+from dataclasses import replace
+from typing import ClassVar
 
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from tui.asking import Answer
 from tui.screens.base import MainScreen
-from tui.widgets.panel import Panel, View, section
+from tui.screens.log_units import LogUnitsScreen
+from tui.screens.reading import ReadingScreen
+from tui.sources.journal import Entry, EntryDetail, LogState
+from tui.widgets import log
+from tui.widgets.log_list import LogList
+from tui.widgets.panel import Panel, View, clean
+
+_DETAIL = "detail"
+# The entry under the cursor in full: on a small screen, and on a high one.
+_ENTRY_ROWS, _HIGH_ENTRY_ROWS, _HIGH = 3, 7, 36
 
 
 class LogScreen(MainScreen):
+    """Entries of our units, newest at the end."""
+
     NAME = "Log"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "level", "Severity", tooltip="leave out what is less grave, step by step",
+                id="log.level"),
+        Binding("n", "unit", "Unit", tooltip="show the entries of one unit", id="log.unit"),
+        Binding("slash", "words", "Filter", tooltip="show only entries with these words",
+                id="log.words"),
+        Binding("o", "older", "Older", tooltip="read what was before, also of earlier boots",
+                id="log.older"),
+        Binding("escape", "leave", "Back", tooltip="all entries again, or go back", show=False,
+                id="log.back"),
+    ]  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._state = LogState()
+        self._choice = log.Choice()
+        self._drawn: tuple[object, ...] = ()
 
     def body(self) -> ComposeResult:
         yield Panel(id="log-heading")
+        yield Static("", id="log-nothing", markup=False)
+        yield LogList(self._line, id="log-list")
+        yield Input(placeholder="words to look for; enter keeps, escape ends", id="log-words")
+        yield Panel(id="log-entry")
+
+    def on_mount(self) -> None:
+        self.focus_first(LogList)
+
+    # -- drawing
 
     def draw(self, view: View, width: int) -> None:
-        self.query_one("#log-heading", Panel).show(
-            [section("LOG", Content(""), width, view.glyphs)]
+        self._state = self.main.world.log.state()
+        self._fill(view)
+        self._show_around(view, width)
+
+    def _fill(self, view: View) -> None:
+        """Choose and show the entries, if there are others or others are wanted."""
+        state, listed = self._state, self._list
+        same = (state.entries, self._choice)
+        if not self._drawn or self._drawn[0] is not same[0] or self._drawn[1] != same[1]:
+            self._drawn = same
+            listed.show(log.chosen(state.entries, self._choice))
+        nothing = self.query_one("#log-nothing", Static)
+        nothing.display = listed.current is None
+        if nothing.display:
+            nothing.update(log.nothing_words(state, self._choice, view))
+
+    def _show_around(self, view: View, width: int) -> None:
+        listed, glyphs = self._list, view.glyphs
+        lines = log.heading_lines(
+            view,
+            self._state,
+            self._choice,
+            width,
+            shown=listed.count,
+            following=listed.following,
+            below=listed.below,
         )
+        if (seconds := self.asking_seconds(_DETAIL)) > 1:
+            lines.append(Content(f"reading the entry, for {seconds:.0f} s"))
+        self.query_one("#log-heading", Panel).show(lines)
+        rows = _HIGH_ENTRY_ROWS if self.size.height >= _HIGH else _ENTRY_ROWS
+        self.query_one("#log-entry", Panel).show(
+            log.entry_lines(listed.current, width, rows, glyphs)
+        )
+
+    def _line(self, entry: Entry, width: int) -> Content:
+        view = self.view
+        if view is None:
+            return Content("")
+        return log.log_line(entry, width, view.wall, view.glyphs)
+
+    @property
+    def _list(self) -> LogList:
+        return self.query_one("#log-list", LogList)
+
+    @on(LogList.Moved)
+    def _moved(self) -> None:
+        if self.view is not None:
+            self._show_around(self.view, self.size.width - 2)
+        self.main.update_permissions()
+
+    @on(LogList.Chosen)
+    def _read(self, event: LogList.Chosen) -> None:
+        entry = event.entry
+
+        def shown(answer: Answer[EntryDetail]) -> None:
+            if answer.value is None:
+                self.main.tell(answer.problem, "error")
+            elif self.is_current:
+                sheet = log.entry_sheet(entry, answer.value, self.main.glyphs)
+                self.app.push_screen(ReadingScreen(clean(log.short(entry.unit)) or "entry", sheet))
+
+        self.ask(_DETAIL, lambda: self.main.world.log.detail(entry.key), shown)
+
+    # -- actions
+
+    def why_not(self, action: str) -> str:
+        if action == "older":
+            return log.older_words(self._state)
+        if action == "unit" and not self._state.entries:
+            return "there are no entries yet"
+        return ""
+
+    def action_level(self) -> None:
+        self._choose(replace(self._choice, level=(self._choice.level + 1) % len(log.LEVELS)))
+
+    def action_unit(self) -> None:
+        def answered(unit: str | None) -> None:
+            if unit is not None:
+                self._choose(replace(self._choice, unit=unit))
+
+        self.app.push_screen(
+            LogUnitsScreen(log.units(self._state.entries), self._choice.unit), answered
+        )
+
+    def action_older(self) -> None:
+        self.main.world.log.load_older()
+
+    def action_words(self) -> None:
+        self.add_class("-searching")
+        self.set_focus(self._words)
+
+    def action_leave(self) -> None:
+        """Take back what was chosen, the words first; then leave."""
+        if self.has_class("-searching"):
+            self._end_words()
+        elif self._choice != log.Choice():
+            self._choose(log.Choice())
+        else:
+            self.main.call_later(self.main.action_back)
+
+    def _choose(self, choice: log.Choice) -> None:
+        self._choice = choice
+        self.redraw()
+
+    @property
+    def _words(self) -> Input:
+        return self.query_one("#log-words", Input)
+
+    def _end_words(self) -> None:
+        self._words.value = ""
+        self.remove_class("-searching")
+        self._list.focus()
+        self._choose(replace(self._choice, words=()))
+
+    @on(Input.Changed, "#log-words")
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._choose(replace(self._choice, words=tuple(event.value.lower().split())))
+
+    @on(Input.Submitted, "#log-words")
+    def _kept(self, event: Input.Submitted) -> None:
+        event.stop()
+        if self._choice.words:
+            self._list.focus()
+        else:
+            self._end_words()

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from appliance import paths
 from appliance.bench import sampler
 from appliance.bench.suite import load_suite
+from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model import Counters, JobResult, Suite
-from appliance.status import Status, read_status
+from appliance.status import Status, next_run_at, read_status
 from appliance.system import services
-from appliance.system.services import BENCH_UNIT, UnitState
+from appliance.system.services import UnitState
+
+if TYPE_CHECKING:
+    from appliance.asking.plans import ApplyProgress
+    from appliance.bench.live_file import LiveJob
+
+# A timer's next time changes when it fires, or when somebody changes the schedule.
+_NEXT_RUN_EVERY_SECONDS = 60.0
 
 
 class MachineSources:
@@ -19,9 +29,23 @@ class MachineSources:
 
     def __init__(self, db: Path) -> None:
         self._db = db
+        self._next_run: float | None = None
+        self._next_run_asked: float | None = None
 
     def status(self) -> Status:
-        return read_status(db=self._db)
+        return read_status(db=self._db, next_run=self.next_run)
+
+    def next_run(self) -> float | None:
+        """As systemctl said not long ago: starting it costs more than all else of a status."""
+        now = time.monotonic()
+        asked, at = self._next_run_asked, self._next_run
+        if (
+            asked is None
+            or now - asked >= _NEXT_RUN_EVERY_SECONDS
+            or (at is not None and at <= time.time())
+        ):
+            self._next_run, self._next_run_asked = next_run_at(), now
+        return self._next_run
 
     def results(self, run_id: int) -> tuple[JobResult, ...]:
         with queries.open_readonly(self._db) as reader:
@@ -34,8 +58,21 @@ class MachineSources:
         with queries.open_readonly(self._db) as reader:
             return reader.change_mark()
 
-    def unit(self, suite: str) -> UnitState:
-        return services.unit_state(BENCH_UNIT.format(suite=suite))
+    def unit(self, suite: str, volume: str) -> UnitState:
+        return services.unit_state(services.bench_unit(suite, volume))
+
+    def live_jobs(self) -> tuple[LiveJob, ...]:
+        from appliance.bench.live_file import read_live
+
+        return read_live()
+
+    def applying(self) -> ApplyProgress | None:
+        # Every second, and nearly always there is none: nothing is imported for that.
+        if not paths.APPLY_FILE.exists():
+            return None
+        from appliance.asking.plans import applying
+
+        return applying()
 
     def device_name(self, path: str) -> str:
         return Path(path).resolve().name
@@ -47,17 +84,19 @@ class MachineSources:
 class MachineControl:
     """Starts and stops the fixed units; both raise OperatorError and may block for seconds."""
 
-    def start(self, suite: str) -> None:
-        services.start_unit(BENCH_UNIT.format(suite=suite))
+    def start(self, suite: str, volume: str) -> None:
+        services.start_unit(services.bench_unit(suite, volume))
 
-    def stop(self, suite: str) -> None:
-        services.stop_unit(BENCH_UNIT.format(suite=suite))
+    def stop(self, suite: str, volume: str, pid: int) -> None:
+        services.stop_unit(_unit_of(pid) if pid else services.bench_unit(suite, volume))
 
 
-def why_unable(db: Path) -> str:
-    """Why nothing can be started from here, or an empty string."""
-    if db != paths.HISTORY_DB:
-        return f"this shows the history in {db}; suites are started and cancelled without --db only"
-    if not services.systemd_is_running():
-        return "systemd is not the service manager here, so no unit can be started"
-    return ""
+def _unit_of(pid: int) -> str:
+    """The unit that measures: a suite's, by whomever it was started, or one that repeats it."""
+    unit = services.unit_of_process(pid)
+    if not unit.startswith("stripewright-"):
+        raise OperatorError(
+            f"the run was started by hand, not as a unit: it is process {pid}",
+            f"stop it where it was started, or as the same user: kill -INT {pid}",
+        )
+    return unit

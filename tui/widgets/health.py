@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.content import Content
 
-from appliance.drift.summary import DriftSummary
-from appliance.status import Status, VolumeStatus
 from appliance.text import duration, size
 from tui import marks
 from tui.marks import Glyphs
 from tui.widgets.panel import Line, View, age, clean, wrapped
 
+if TYPE_CHECKING:
+    from appliance.asking.plans import ApplyProgress
+    from appliance.drift.summary import DriftSummary
+    from appliance.status import Status, VolumeStatus
+
 _INDENT = 11
 _LONG_READ_SECONDS = 3.0
 
 
-def health_lines(view: View, width: int) -> list[Line]:
-    """Health with its reason and what to do, then every volume with geometry and room."""
+def health_lines(view: View, width: int, *, brief: bool = False) -> list[Line]:
+    """Health with its reason and what to do, then every volume with geometry and room.
+
+    ``brief``: each of several volumes has but one line.
+    """
     snapshot, glyphs = view.snapshot, view.glyphs
     if snapshot is None or snapshot.status is None:
         problem = "" if snapshot is None else snapshot.status_problem
@@ -27,6 +35,10 @@ def health_lines(view: View, width: int) -> list[Line]:
             what += f", for {duration(waited)} now"
         return wrapped(clean(problem) or what, first=reading, indent=_INDENT, width=width)
     status = snapshot.status
+    if view.history:
+        from tui.widgets.history import history_lines
+
+        return history_lines(view, status, width)
     mark = marks.health(status.health, glyphs)
     lines = wrapped(
         clean(status.summary) or mark.word.lower(),
@@ -39,13 +51,25 @@ def health_lines(view: View, width: int) -> list[Line]:
     if view.status_is_stale and view.status_age is not None:
         why = f": {clean(snapshot.status_problem)}" if snapshot.status_problem else ""
         lines += _labelled("stale", f"this is {age(view.status_age)}{why}", width, marks.WARN)
+    if snapshot.applying is not None:
+        lines += _applying(snapshot.applying, view, width)
     if status.drift is not None and status.drift.is_known:
         lines += _drift(status.drift, width, glyphs)
+    several = len(status.volumes) > 1
     for volume in status.volumes:
-        lines += _volume(volume, status, width, glyphs)
+        lines += _volume(volume, status, width, glyphs)[: 1 if brief and several else None]
     if status.history_problem:
         lines += _labelled("history", clean(status.history_problem), width)
     return lines
+
+
+def _applying(doing: ApplyProgress, view: View, width: int) -> list[Line]:
+    """The plan that is carried out right now, whoever confirmed it."""
+    since = f", for {duration(max(0.0, view.now - doing.since_s))}"
+    volume = f"{clean(doing.volume)}: " if doing.volume else ""
+    words = f"step {doing.step} of {doing.steps}{since}: {volume}{clean(doing.why)}"
+    first = Content.styled(f"{view.glyphs.busy} APPLYING", f"bold {marks.BUSY}")
+    return wrapped(words, first=first, indent=_INDENT, width=width, rows=2)
 
 
 def _labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:

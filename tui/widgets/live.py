@@ -1,15 +1,22 @@
-"""How fast it is now: one row for each volume and each of its members."""
+"""How fast it is now: one row for each volume, and its members as far as there is room."""
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from textual.content import Content
 
-from appliance.model import Sample
 from appliance.text import bandwidth, count
 from tui import marks
 from tui.marks import Glyphs
 from tui.snapshot import LiveDevice
 from tui.widgets.panel import Line, View, age, cell, clean, milliseconds
+
+if TYPE_CHECKING:
+    from appliance.model import Sample
 
 _NAME_CELLS = 12
 _COLUMNS = (
@@ -20,22 +27,130 @@ _COLUMNS = (
     ("await", 9),
     ("busy", 5),
 )
+# A member among many: name, read and written together, await.
+_SHORT_CELLS = (10, 11, 9)
+_SHORT_GAP = 3
+# So many members are a table; more are figures beside each other, in so many lines: each line
+# that changes once a second is some 200 bytes through SSH.
+_FEW, _MOST_ROWS = 12, 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Volume:
+    device: LiveDevice
+    members: tuple[LiveDevice, ...]
+
+
+def wanted_rows(view: View, width: int) -> int:
+    """How many lines :func:`live_lines` would fill if it could."""
+    volumes = _volumes(view)
+    if not volumes:
+        return 0
+    return 1 + sum(1 + _wanted(len(one.members), width) for one in volumes)
+
+
+def _wanted(members: int, width: int) -> int:
+    return members if members <= _FEW else min(_MOST_ROWS, -(-members // _across(width)))
 
 
 def live_lines(view: View, width: int, rows: int) -> list[Line]:
-    """Heading and figures in at most ``rows`` lines (at least three)."""
-    snapshot, glyphs = view.snapshot, view.glyphs
-    devices = () if snapshot is None else snapshot.live
-    hidden = max(0, len(devices) - (rows - 1))
-    if hidden:
-        hidden += 1
-        devices = devices[: len(devices) - hidden]
+    """Heading and figures in at most ``rows`` lines (at least three).
+
+    Every volume has a line. Of members that have none their number is told, and the slowest.
+    """
+    volumes = _volumes(view)
     extra = _extra_cells(width)
     lines = [_heading(view, extra)]
-    lines += [_row(device, view, extra) for device in devices]
-    if hidden:
-        lines.append(Content.styled(f"  {glyphs.ellipsis} {hidden} more members", marks.MUTED))
+    room = rows - 1 - len(volumes)
+    for number, volume in enumerate(volumes):
+        if len(lines) >= rows - 1 and number < len(volumes) - 1:
+            more = f"{view.glyphs.ellipsis} {len(volumes) - number} more volumes"
+            lines.append(Content.styled(more, marks.MUTED))
+            break
+        lines.append(_row(volume.device, view, extra))
+        share = max(0, room) // (len(volumes) - number)
+        members = _members(volume.members, view, width, share, extra)
+        room -= len(members)
+        lines += members
     return lines
+
+
+def _volumes(view: View) -> list[_Volume]:
+    live = () if view.snapshot is None else view.snapshot.live
+    found: list[_Volume] = []
+    for device in live:
+        if device.member and found:
+            found[-1] = _Volume(found[-1].device, (*found[-1].members, device))
+        else:
+            found.append(_Volume(device, ()))
+    return found
+
+
+def _members(
+    members: Sequence[LiveDevice], view: View, width: int, rows: int, extra: int
+) -> list[Line]:
+    """``members`` in at most ``rows`` lines: one a line, or several, or some of them."""
+    if len(members) <= min(rows, _FEW):
+        return [_row(member, view, extra) for member in members]
+    if rows < 1:
+        return []
+    across = _across(width)
+    if across > 1:
+        down = -(-len(members) // across)
+        if down <= rows:
+            return _grid(members, view, down)
+        shown = members[: (rows - 1) * across]
+        return [*_grid(shown, view, rows - 1), _rest(members, len(shown), view)]
+    shown = members[: rows - 1]
+    return [*(_row(member, view, extra) for member in shown), _rest(members, len(shown), view)]
+
+
+def _across(width: int) -> int:
+    """How many members stand beside each other in ``width`` cells."""
+    return max(1, (width - 2 + _SHORT_GAP) // (sum(_SHORT_CELLS) + 2 + _SHORT_GAP))
+
+
+def _grid(members: Sequence[LiveDevice], view: View, down: int) -> list[Line]:
+    """Members in columns of ``down`` lines, read downwards."""
+    style = marks.MUTED if view.live_is_stale else ""
+    texts = [_short(member, view.glyphs) for member in members]
+    gap = " " * _SHORT_GAP
+    return [
+        Content.assemble("  ", (gap.join(texts[line::down]), style)) for line in range(max(0, down))
+    ]
+
+
+def _short(member: LiveDevice, glyphs: Glyphs) -> str:
+    sample, name = member.sample, clean(member.label)
+    figures = ["-", "-"]
+    if sample is not None:
+        figures = [bandwidth(sample.read_bytes_per_s + sample.write_bytes_per_s), "-"]
+        if not _is_idle(sample):
+            figures[1] = milliseconds(sample.await_ms, glyphs)
+    texts = [cell(name, _SHORT_CELLS[0], glyphs)]
+    texts += [
+        cell(figure, cells, glyphs, right=True)
+        for figure, cells in zip(figures, _SHORT_CELLS[1:], strict=True)
+    ]
+    return " ".join(texts)
+
+
+def _rest(members: Sequence[LiveDevice], shown: int, view: View) -> Line:
+    """How many members have no line, and the slowest of all beside what is usual."""
+    glyphs = view.glyphs
+    words = f"  {glyphs.ellipsis} {len(members) - shown} {'more' if shown else 'members'}"
+    at_work = [one for one in members if one.sample is not None and not _is_idle(one.sample)]
+    if at_work:
+        waits = {one.label: one.sample.await_ms for one in at_work if one.sample is not None}
+        slowest = max(waits, key=waits.__getitem__)
+        median = milliseconds(statistics.median(waits.values()), glyphs)
+        words += (
+            f"; slowest of {len(members)}: {clean(slowest)}"
+            f" {milliseconds(waits[slowest], glyphs)}, median await {median}"
+        )
+    elif any(one.sample is not None for one in members):
+        words += ", all idle"
+    return Content.styled(words, marks.MUTED)
 
 
 def _extra_cells(width: int) -> int:
@@ -72,13 +187,16 @@ def _row(device: LiveDevice, view: View, extra: int) -> Line:
     )
 
 
+def _is_idle(sample: Sample) -> bool:
+    return sample.read_iops + sample.write_iops == 0
+
+
 def _figures(sample: Sample, glyphs: Glyphs) -> list[str]:
-    idle = sample.read_iops + sample.write_iops == 0
     return [
         bandwidth(sample.read_bytes_per_s),
         bandwidth(sample.write_bytes_per_s),
         count(sample.read_iops),
         count(sample.write_iops),
-        "-" if idle else milliseconds(sample.await_ms, glyphs),
+        "-" if _is_idle(sample) else milliseconds(sample.await_ms, glyphs),
         f"{min(1.0, sample.util) * 100:.0f} %",
     ]

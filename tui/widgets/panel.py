@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
+from textual.geometry import Region
 from textual.widget import Widget
 
 from appliance.text import duration, latency, printable
@@ -28,7 +29,7 @@ class View:
     """A snapshot and the present, which goes on when the snapshots stop.
 
     ``now`` and ``started`` (of the screens) are of the feed's monotonic clock, ``wall`` is
-    seconds since the epoch.
+    seconds since the epoch. ``history`` is the file, where no machine is shown but a history.
     """
 
     snapshot: Snapshot | None
@@ -37,6 +38,7 @@ class View:
     glyphs: Glyphs
     host: str = ""
     started: float = 0.0
+    history: str = ""
 
     @property
     def live_age(self) -> float | None:
@@ -75,15 +77,42 @@ class Panel(Widget):
         self._lines: list[Line] = []
 
     def show(self, lines: list[Line]) -> None:
-        """Draw ``lines``, and be as high as they are."""
-        if lines == self._lines:
-            return
-        self.styles.height = len(lines)
-        self._lines = lines
-        self.refresh()
+        """Draw ``lines``, and be as high as they are.
+
+        Only what differs is sent to the terminal: once a second this is most of what goes through
+        SSH.
+        """
+        before, self._lines = self._lines, lines
+        if len(lines) != len(before):
+            self.styles.height = len(lines)
+            self.refresh()
+        elif changed := _changed(before, lines):
+            self.refresh(*changed)
 
     def render(self) -> Content:
         return Content("\n").join(self._lines)
+
+
+def _changed(before: list[Line], after: list[Line]) -> list[Region]:
+    """Where lines differ: in each that does, the cells from the first to the last that do."""
+    # Content's own == looks at the text alone, and would leave a new colour undrawn.
+    return [
+        Region(*_differing(one, other, y))
+        for y, (one, other) in enumerate(zip(before, after, strict=True))
+        if not one.is_same(other)
+    ]
+
+
+def _differing(before: Line, after: Line, y: int) -> tuple[int, int, int, int]:
+    """``x``, ``y``, width and height of what differs."""
+    width = max(before.cell_length, after.cell_length)
+    one, other = before.plain, after.plain
+    # With wide characters a cell is not a character; a line of other styles is another line.
+    if not len(one) == len(other) == width or before.spans != after.spans:
+        return 0, y, width, 1
+    first = next(x for x in range(width) if one[x] != other[x])
+    last = next(x for x in reversed(range(width)) if one[x] != other[x])
+    return first, y, last - first + 1, 1
 
 
 def clean(text: str) -> str:

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
 from textual.content import Content
 
-from appliance.bench.validity import percentile_ns
-from appliance.model import Job, JobResult, RunRecord
-from appliance.status import Status
 from appliance.text import bandwidth, count, duration, size
 from tui import marks
 from tui.marks import Glyphs, Mark
-from tui.progress import Progress, progress
+from tui.progress import Progress, Step, StepState, progress, steps
 from tui.snapshot import Snapshot
 from tui.widgets.panel import Line, View, cell, clean, nanoseconds, section
 
-_MARK_CELLS = 15
-_JOB_CELLS = 16
-_COLUMNS = (("IOPS", 7), ("bandwidth", 11), ("mean", 9), ("p99", 9))
+if TYPE_CHECKING:
+    from appliance.model import Job, JobResult, RunRecord
+    from appliance.status import Status
+    from tui.sources.overview import Level
+
+_MARK_CELLS = 12
+JOB_CELLS = 16
+# Names of the figures and their cells; the narrow ones leave out what the wide ones add.
+_NARROW = (("IOPS", 7), ("bandwidth", 11), ("mean", 9), ("publ.", 6), ("baseline", 8))
+_WIDE = (
+    ("IOPS", 7), ("bandwidth", 11), ("mean", 9), ("p99", 9), ("published", 9), ("baseline", 8),
+)  # fmt: skip
+_WIDE_FROM = 96
+# Findings in words need so many cells.
+_WORDS_CELLS = 24
+
+Levels = Mapping[tuple[str, str], "Level"]
 
 
-def suite_lines(view: View, width: int, rows: int) -> list[Line]:
-    """Heading, progress bar or column names, and one line a result, in ``rows`` lines."""
+def suite_lines(view: View, width: int, rows: int, *, levels: Levels) -> list[Line]:
+    """Heading, progress bar or column names, and one line a result, in ``rows`` lines.
+
+    ``levels`` are what is normal for the jobs of the last suite, as far as that is known.
+    """
     snapshot, glyphs = view.snapshot, view.glyphs
     if snapshot is None or snapshot.status is None:
         return [section("LAST SUITE", Content.styled("not read yet", marks.MUTED), width, glyphs)]
@@ -33,7 +51,7 @@ def suite_lines(view: View, width: int, rows: int) -> list[Line]:
     if status.last_run is None:
         note = Content.styled(f"none yet{_next(status, view)}", marks.MUTED)
         return [section("LAST SUITE", note, width, glyphs)]
-    return _last(status.last_run, status, view, width, rows)
+    return _last(status.last_run, status, view, width, rows, levels=levels)
 
 
 def wanted_rows(view: View) -> int:
@@ -84,29 +102,47 @@ def progress_bar(done: Progress, width: int, glyphs: Glyphs) -> Line:
 
 def _job_rows(run: RunRecord, snapshot: Snapshot, view: View, width: int) -> list[Line]:
     """Finished jobs with their results, then the present one and those that wait."""
-    glyphs, suite, results = view.glyphs, snapshot.run_suite, snapshot.run_results
-    lines = []
-    finished = {result.job for result in results}
-    lines += [result_line(result, width, glyphs) for result in results]
-    for job in () if suite is None else suite.jobs:
-        if job.name in finished:
-            continue
-        now = job.name == run.phase
-        mark = (
-            Mark(glyphs.pointer, "measuring", marks.BUSY)
-            if now
-            else Mark(glyphs.idle, "waiting", marks.MUTED)
-        )
-        lines.append(
-            Content.assemble(
-                (cell(mark.text, _MARK_CELLS, glyphs), mark.style),
-                " ",
-                (cell(clean(job.name), _JOB_CELLS, glyphs), "" if now else marks.MUTED),
-                " ",
-                (describe_job(job, glyphs), marks.MUTED),
-            )
-        )
+    lines: list[Line] = []
+    for step in steps(run, snapshot.run_suite, snapshot.run_results):
+        lines += step_lines(step, width, view.glyphs)
     return lines
+
+
+def step_lines(step: Step, width: int, glyphs: Glyphs) -> list[Line]:
+    """A line for each result of what is done; one for what is not, with what it will be."""
+    if step.results:
+        return [result_line(result, width, glyphs) for result in step.results]
+    mark = {
+        StepState.DONE: Mark(glyphs.idle, "no result", marks.WARN),
+        StepState.MEASURING: Mark(glyphs.pointer, "measuring", marks.BUSY),
+        StepState.WAITING: Mark(glyphs.idle, "waiting", marks.MUTED),
+    }[step.state]
+    name = job_cell(step.job.name, step.pass_index, step.member, glyphs)
+    return [
+        Content.assemble(
+            (cell(mark.text, _MARK_CELLS, glyphs), mark.style),
+            " ",
+            (name, marks.MUTED if step.state is StepState.WAITING else ""),
+            " ",
+            (describe_job(step.job, glyphs), marks.MUTED),
+        )
+    ]
+
+
+def job_cell(
+    name: str, pass_index: int, member: str, glyphs: Glyphs, *, cells: int = JOB_CELLS
+) -> str:
+    """A job's name, with the disk that is measured alone and the pass: those are never cut.
+
+    A long name loses its middle: what tells jobs apart is often at the end.
+    """
+    more = f" {clean(member)}" if member else ""
+    more += f" #{pass_index}" if pass_index > 1 else ""
+    more = more[-cells + 4 :]
+    known, room = clean(name), cells - cell_len(more)
+    if cell_len(known) > room:
+        known = cell(known, room // 2 + 1, glyphs) + known[-(room - room // 2 - 1) :]
+    return cell(known + more, cells, glyphs)
 
 
 def describe_job(job: Job, glyphs: Glyphs) -> str:
@@ -123,7 +159,9 @@ def _most_recent(body: list[Line], rows: int, present: int) -> list[Line]:
     return body[start : start + rows]
 
 
-def _last(run: RunRecord, status: Status, view: View, width: int, rows: int) -> list[Line]:
+def _last(
+    run: RunRecord, status: Status, view: View, width: int, rows: int, *, levels: Levels
+) -> list[Line]:
     glyphs = view.glyphs
     mark = marks.run_state(run.state, glyphs)
     results = status.last_results
@@ -135,7 +173,7 @@ def _last(run: RunRecord, status: Status, view: View, width: int, rows: int) -> 
         (mark.text, mark.style),
         (verdicts, verdict_style),
         (f" {glyphs.dot} scaled, not to be quoted" if run.scaled else "", marks.WARN),
-        (f" {glyphs.dot} {_ago(view.wall - ended)}{_next(status, view)}", marks.MUTED),
+        (f" {glyphs.dot} {ago(view.wall - ended)}{_next(status, view)}", marks.MUTED),
     )
     lines = [section(f"LAST SUITE {clean(run.suite)}", note, width, glyphs)]
     if run.reason:
@@ -148,7 +186,10 @@ def _last(run: RunRecord, status: Status, view: View, width: int, rows: int) -> 
     if hidden:
         hidden += 1
     shown = results[: len(results) - hidden]
-    lines += [result_line(result, width, glyphs) for result in shown]
+    lines += [
+        result_line(result, width, glyphs, level=levels.get((result.job, result.direction)))
+        for result in shown
+    ]
     if hidden:
         bad = sum(not result.valid for result in results[len(shown) :])
         words = f"{hidden} more" + (f", {bad} of them not valid" if bad else "")
@@ -158,7 +199,7 @@ def _last(run: RunRecord, status: Status, view: View, width: int, rows: int) -> 
     return lines
 
 
-def _ago(seconds: float) -> str:
+def ago(seconds: float) -> str:
     """How long ago something ended, coarse: the exact time is in the results."""
     if seconds < 90:
         return "just now"
@@ -177,25 +218,37 @@ def _next(status: Status, view: View) -> str:
 
 def column_names(width: int, glyphs: Glyphs) -> Line:
     """Write the names over :func:`result_line`."""
-    names = " ".join(cell(name, cells, glyphs, right=True) for name, cells in _COLUMNS)
+    names = " ".join(cell(name, cells, glyphs, right=True) for name, cells in _columns(width))
     rest = "   findings" if width >= _findings_from() else ""
-    lead = f"{cell('verdict', _MARK_CELLS, glyphs)} {cell('job', _JOB_CELLS, glyphs)}       "
-    return Content.styled(f"{lead}{names}{rest}", marks.MUTED)
+    lead = f"{cell('verdict', _MARK_CELLS, glyphs)} {cell('job', JOB_CELLS, glyphs)}"
+    return Content.styled(f"{lead} {' ' * _way_cells(width)} {names}{rest}", marks.MUTED)
 
 
-def result_line(result: JobResult, width: int, glyphs: Glyphs) -> Line:
-    """One result: verdict, job, direction, figures, and on wide screens why, in words."""
+def result_line(
+    result: JobResult, width: int, glyphs: Glyphs, *, level: Level | None = None
+) -> Line:
+    """One result: verdict, job, direction, figures, and on wide screens why, in words.
+
+    ``published`` is its share of what is published; ``baseline`` how far it is from ``level``, in
+    parentheses where that is provisional. What cannot be true is compared with nothing.
+    """
+    from appliance.bench.capability import percent_of_published
+    from appliance.bench.validity import percentile_ns
+
     mark = marks.verdict(result, glyphs)
     p99 = percentile_ns(result, 99.0)
-    figures = (
-        count(result.iops),
-        bandwidth(result.bandwidth_bytes),
-        nanoseconds(result.latency_mean_ns, glyphs),
-        "-" if p99 is None else nanoseconds(p99, glyphs),
-    )
+    share = percent_of_published(result) if result.valid else None
+    figures = {
+        "IOPS": count(result.iops),
+        "bandwidth": bandwidth(result.bandwidth_bytes),
+        "mean": nanoseconds(result.latency_mean_ns, glyphs),
+        "p99": "-" if p99 is None else nanoseconds(p99, glyphs),
+        "publ.": "-" if share is None else f"{share:.0f} %",
+        "baseline": _beside(result, level),
+    }
+    figures["published"] = figures["publ."]
     cells = " ".join(
-        cell(figure, room, glyphs, right=True)
-        for figure, (_, room) in zip(figures, _COLUMNS, strict=True)
+        cell(figures[name], room, glyphs, right=True) for name, room in _columns(width)
     )
     why = ""
     if width >= _findings_from() and result.findings:
@@ -203,15 +256,33 @@ def result_line(result: JobResult, width: int, glyphs: Glyphs) -> Line:
     return Content.assemble(
         (cell(mark.text, _MARK_CELLS, glyphs), mark.style),
         " ",
-        cell(clean(result.job), _JOB_CELLS, glyphs),
+        job_cell(result.job, result.pass_index, result.member, glyphs),
         " ",
-        (cell(clean(result.direction), 5, glyphs), marks.MUTED),
+        (cell(clean(result.direction)[: _way_cells(width)], _way_cells(width), glyphs),
+         marks.MUTED),
         " ",
         (cells, "" if result.valid else marks.MUTED),
         (why, mark.style),
-    )
+    )  # fmt: skip
+
+
+def _beside(result: JobResult, level: Level | None) -> str:
+    if level is None or not level.iops or not result.valid:
+        return "-"
+    percent = round(100 * (result.iops / level.iops - 1))
+    words = f"{percent:+d} %" if percent else "0 %"
+    return f"({words})" if level.provisional else words
+
+
+def _columns(width: int) -> tuple[tuple[str, int], ...]:
+    return _WIDE if width >= _WIDE_FROM else _NARROW
+
+
+def _way_cells(width: int) -> int:
+    """Cells for read or write; narrow screens have the first letter."""
+    return 5 if width >= _WIDE_FROM else 1
 
 
 def _findings_from() -> int:
     """Least width at which findings get a column of their own."""
-    return _MARK_CELLS + _JOB_CELLS + 7 + sum(cells + 1 for _, cells in _COLUMNS) + 24
+    return _MARK_CELLS + JOB_CELLS + 7 + sum(cells + 1 for _, cells in _WIDE) + _WORDS_CELLS

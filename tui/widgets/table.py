@@ -12,7 +12,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.containers import Vertical
+from textual.coordinate import Coordinate
 from textual.message import Message
+from textual.screen import ModalScreen
 from textual.widgets import DataTable, Input, Static
 
 from tui.marks import Glyphs
@@ -117,7 +119,11 @@ class FilterTable(Vertical):
         async def action_leave(self) -> None:
             table = self.parent
             assert isinstance(table, FilterTable)  # noqa: S101 - how it is built
-            if not table.clear_filter():
+            if table.clear_filter():
+                return
+            if isinstance(self.screen, ModalScreen):
+                self.screen.dismiss()
+            else:
                 await self.run_action("app.back")
 
     def __init__(self, *, id: str) -> None:  # noqa: A002  Textual's name
@@ -144,6 +150,8 @@ class FilterTable(Vertical):
     @property
     def current(self) -> Row | None:
         """The row under the cursor."""
+        if not self._shown:
+            return None  # also before there is a table
         at = self.rows.cursor_row
         return self._shown[at] if 0 <= at < len(self._shown) else None
 
@@ -180,7 +188,8 @@ class FilterTable(Vertical):
     def begin_filter(self) -> None:
         """Show the line for the words and go there."""
         self.add_class("-filtering")
-        self.query_one("#filter", Input).focus()
+        # At once, not with the next message as focus() does: what is typed next is for it.
+        self.screen.set_focus(self.query_one("#filter", Input))
 
     def clear_filter(self) -> bool:
         """Show all rows again; whether there was a filter."""
@@ -220,7 +229,10 @@ class FilterTable(Vertical):
         if glyphs is None or not self.is_mounted:
             return
         shown = tuple(row for row in self._rows if row.matches(self._words))
-        drawn = (shown, self._columns, self._width, glyphs, self.app.theme, self._words)
+        drawn = (
+            *(shown, self._columns, self._width, glyphs, self.app.theme),
+            *(self._words, self._nothing),
+        )
         if drawn == self._drawn:
             return
         columns_same = self._drawn[1:5] == drawn[1:5]
@@ -229,16 +241,23 @@ class FilterTable(Vertical):
         at = self.rows.cursor_row
         columns = self._sized()
         table = self.rows
+        known = self._shown if columns_same else ()
         with self.app.batch_update():
-            if columns_same:
-                table.clear()
-            else:
+            if not columns_same:
                 table.clear(columns=True)
                 for column in columns:
                     name = cell(column.name, column.cells, glyphs, right=column.right)
                     table.add_column(Text(name), width=column.cells)
+            elif [old.key for old in known] != [row.key for row in shown[: len(known)]]:
+                table.clear()
+                known = ()
+            # Of many rows mostly a few are new, or other than they were.
+            for at, (old, row) in enumerate(zip(known, shown, strict=False)):
+                if old != row:
+                    for number, text in enumerate(self._texts(row, columns, glyphs)):
+                        table.update_cell_at(Coordinate(at, number), text)
             self._shown = shown
-            for row in shown:
+            for row in shown[len(known) :]:
                 table.add_row(*self._texts(row, columns, glyphs))
         if shown:
             wanted = next(

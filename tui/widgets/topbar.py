@@ -18,7 +18,11 @@ def topbar_lines(view: View, width: int, *, screen: str) -> list[Line]:
     status = None if view.snapshot is None else view.snapshot.status
     machine = None if status is None else status.machine
     kind = "" if machine is None else clean(machine.machine_type)
-    where = f" {glyphs.dot} ".join(part for part in (clean(view.host), kind) if part)
+    host = view.host
+    if view.history:
+        # Of the machine that the history is of, not of this one.
+        host = "" if status is None else status.summary
+    where = f" {glyphs.dot} ".join(part for part in (clean(host), kind) if part)
     right = Content.assemble((moment(view.wall)[11:], marks.MUTED), _GAP, _freshness(view))
     room = max(0, width - len("stripewright") - right.cell_length - 3)
     return [
@@ -44,6 +48,8 @@ def _flag(mode: str, view: View) -> Content:
         return Content("")
     if mode == "suites" and (snapshot.running is not None or snapshot.starting):
         return Content.styled(f" {glyphs.pointer}", marks.BUSY)
+    if mode == "layout" and snapshot.applying is not None:
+        return Content.styled(f" {glyphs.pointer}", marks.BUSY)
     if mode == "drift" and status.drift is not None and status.drift.severity is not None:
         mark = marks.drift(status.drift, glyphs)
         return Content.styled(f" {mark.glyph}", mark.style)
@@ -59,4 +65,7 @@ def _freshness(view: View) -> Content:
         return Content.styled(f"{glyphs.warn} {age(oldest)}", f"bold {marks.WARN}")
     if view.snapshot.status_problem or view.snapshot.live_problem:
         return Content.styled(f"{glyphs.warn} feed", marks.WARN)
+    if view.history:
+        mark = marks.history(glyphs)
+        return Content.styled(mark.text, mark.style)
     return Content.styled(f"{glyphs.good} live", marks.GOOD)

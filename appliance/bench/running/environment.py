@@ -13,18 +13,19 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.bench.running.target import Devices
-from appliance.errors import OperatorError
+from appliance.errors import OperatorError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class MountedVolume:
-    """A volume that the boot unit mounted. ``epoch_id`` is the epoch it opened or found,
+    """The volume ``name`` that the boot unit mounted. ``epoch_id`` is the epoch it opened or found,
     ``members`` are the paths of its disks.
     """
 
     mount: Path
     epoch_id: int | None
     members: tuple[str, ...] = ()
+    name: str = ""
 
 
 def mounted_volumes(state_file: Path = paths.STATE_FILE) -> tuple[MountedVolume, ...]:
@@ -36,6 +37,7 @@ def mounted_volumes(state_file: Path = paths.STATE_FILE) -> tuple[MountedVolume,
                 Path(volume["mount"]),
                 volume["epoch_id"] if isinstance(volume.get("epoch_id"), int) else None,
                 tuple(str(member["path"]) for member in volume.get("members") or ()),
+                str(volume.get("name") or ""),
             )
             for volume in state["volumes"]
             if volume.get("outcome") == "mounted" and isinstance(volume.get("mount"), str)
@@ -51,6 +53,19 @@ def default_target(state_file: Path = paths.STATE_FILE) -> Path:
     raise OperatorError(
         "no volume of this machine is mounted, so there is nothing to measure",
         "see why: stripewright status; or measure any directory: --target DIR",
+    )
+
+
+def target_on(volume: str, state_file: Path = paths.STATE_FILE) -> Path:
+    """The private directory of the mounted volume ``volume``; :class:`UsageError` if none is."""
+    mounted = mounted_volumes(state_file)
+    for one in mounted:
+        if one.name == volume:
+            return one.mount / paths.BENCH_DIR_NAME
+    names = ", ".join(one.name for one in mounted)
+    raise UsageError(
+        f"no volume called {volume!r} is mounted",
+        f"mounted: {names or 'none'}; see why: stripewright status",
     )
 
 

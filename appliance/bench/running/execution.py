@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from appliance.bench import fio
+from appliance.bench.running.interim import Interim
 from appliance.errors import CommandFailed, OperatorError, ProgramMissing
 from appliance.system import process
 
@@ -60,8 +62,11 @@ def run_fio(
     cwd: str,
     timeout_seconds: float,
     on_tick: Callable[[], None],
+    interim: Interim | None = None,
 ) -> Ended:
     """Run fio in ``cwd`` to its end, calling ``on_tick`` five times a second.
+
+    ``interim`` has it print its figures so far now and then; they stand in the output, too.
 
     An exception from ``on_tick`` (a cancelled run) stops fio and passes on.
     :class:`CommandFailed` if fio does not end in ``timeout_seconds``. The calling thread
@@ -76,6 +81,8 @@ def run_fio(
         try:
             while running.poll() is None:
                 on_tick()
+                if interim is not None:
+                    interim.tick(output.fileno(), lambda: process.tell(running, signal.SIGUSR1))
                 if time.monotonic() > deadline:
                     raise CommandFailed(
                         argv, None, "", "a disk may hang: look at journalctl -k, then try again"

@@ -1,4 +1,5 @@
-"""What a run tells while it runs: its phase in the row, its samples, and its progress.
+"""What a run tells while it runs: its phase in the row, its samples, its progress, and (in a
+unit of the appliance) the figures so far of the job that it measures.
 
 One object that is called often (:meth:`Live.tick`), from the thread that does everything
 else; the sampler's thread only fills a list.
@@ -11,7 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from appliance.bench.figures.minutes import Minutes
+from appliance.bench.fio import FioReport
+from appliance.bench.live_file import LiveFile, LiveJob
 from appliance.bench.progress import Progress
+from appliance.bench.running.interim import Interim
 from appliance.bench.running.schedule import Measurement, seconds
 from appliance.bench.running.signals import StopSignals
 from appliance.bench.running.target import Devices
@@ -58,6 +62,7 @@ class Live:
         self._phase, self._job_index, self._phase_seconds = "check", 0, 0.0
         # Expected to be spent after this phase on something else than measuring.
         self.later_seconds = 0.0
+        self._file = LiveFile.of_unit()
 
     def __enter__(self) -> Live:
         self._sampler.__enter__()
@@ -65,6 +70,7 @@ class Live:
 
     def __exit__(self, *_: object) -> None:
         self._sampler.__exit__()
+        self._untell()
 
     def plan(self, planned: Sequence[Measurement]) -> None:
         """What is going to be measured, in this order: the rest of it is the time that is left."""
@@ -77,6 +83,7 @@ class Live:
         self._phase, self._job_index, self._phase_seconds = phase, job_index, expected_seconds
         if job_index:
             self._now = self._planned[job_index - 1]
+        self._untell()
         self._phase_began, self._told_at = time.monotonic(), 0.0
         self._of_phase = []
         # What the phase before this one did is not told as if this one did it.
@@ -105,6 +112,39 @@ class Live:
         """Every sample since the phase began."""
         self._take_samples()
         return tuple(self._of_phase)
+
+    def interim(self, runtime_seconds: float) -> Interim | None:
+        """What has fio tell its figures so far of a job that is measured; ``None`` where nobody
+        could read them, so that it is not asked.
+        """
+        file = self._file
+        if file is None:
+            return None
+        return Interim(runtime_seconds, lambda report: file.tell(self._figures(report)))
+
+    def _figures(self, report: FioReport) -> list[LiveJob]:
+        return [
+            LiveJob(
+                run_id=self._run_id,
+                suite=self._suite.name,
+                job=self._now.job.name,
+                direction=direction,
+                pass_index=self._now.pass_index,
+                member=self._now.member,
+                at=time.time(),
+                elapsed_seconds=figures.runtime_ms / 1000,
+                ios=figures.total_ios,
+                iops=figures.iops,
+                latency_mean_ns=figures.latency_mean_ns,
+                percentiles_ns=figures.percentiles_ns,
+            )
+            for direction, figures in report.directions.items()
+        ]
+
+    def _untell(self) -> None:
+        """What was told is over: the history has it now, or it came to nothing."""
+        if self._file is not None:
+            self._file.remove()
 
     def write_rest(self) -> None:
         """Write the samples that wait, if that can be done. They are worth less than the end of

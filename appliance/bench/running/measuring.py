@@ -23,6 +23,7 @@ from appliance.storage.probe.kernel import Kernel
 
 # What another disk does beside a run, as a share of what the busiest of its own did.
 _ELSEWHERE = 0.1
+_SEE_JOURNAL = "see who ended it in the journal, and try the suite again: journalctl -k"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ def measure(
         cwd=place.cwd,
         timeout_seconds=job.runtime_seconds * 2 + GRACE_SECONDS,
         on_tick=live.tick,
+        interim=live.interim(job.runtime_seconds),
     )
     ended_ns = time.time_ns()
     changes = sampler.deltas(before, sampler.read_all(watched))
@@ -70,15 +72,19 @@ def measure(
     host_cpu_percent = host.busy_percent(cpu_before, host.cpu_times())
     # The service manager signals fio and this process together: then it is a stop.
     live.tick()
+    # Killed, it has not come to the report at its end, whatever it printed before.
+    if ended.returncode < 0:
+        raise OperatorError(f"job {job.name}: {ended.in_words}", _SEE_JOURNAL)
     try:
-        report = fio.parse_report(ended.output)
+        output = fio.without_interim(ended.output)
+        report = fio.parse_report(output)
     except fio.FioOutputError as error:
         if ended.in_words:
             raise OperatorError(f"job {job.name}: {ended.in_words}", error.hint) from error
         raise
     samples = live.samples_of_phase()
     if control.is_control(job):
-        return _of_control(measurement, report, ended.in_words, host_cpu_percent), ended.output
+        return _of_control(measurement, report, ended.in_words, host_cpu_percent), output
     return tuple(
         to_result(
             job,
@@ -105,7 +111,7 @@ def measure(
             pass_index=measurement.pass_index,
         )
         for direction in ACCESS_PATTERNS[job.rw]
-    ), ended.output
+    ), output
 
 
 def _of_control(

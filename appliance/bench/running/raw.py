@@ -115,8 +115,10 @@ def _held(looked: int, path: Path) -> Iterator[RawDevice]:
         descriptor = os.open(f"/proc/self/fd/{looked}", os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
     except OSError as error:
         if error.errno == errno.EBUSY:
+            # Who has it open shows the device's own name, not that of a link to it.
+            own = path.resolve()
             raise Refused(
-                f"{path} is in use", f"see 'lsblk {path}' and 'fuser -v {path}'"
+                f"{path} is in use", f"lsblk {own}; as root: {obstacles.holders(str(own))}"
             ) from error
         raise _cannot_open(path, error) from error
     try:

@@ -50,6 +50,14 @@ def lvm_note(group: str, volume: str) -> str:
     return f"LVM volume '{group.replace('-', '--')}-{volume.replace('-', '--')}'"
 
 
+def holders(path: str) -> str:
+    """The command that lists who has device ``path`` open, as ``/proc/PID/fd/N`` (proc(5)).
+
+    ``fuser`` and ``lsof`` are not on the image.
+    """
+    return f"find /proc/[0-9]*/fd -lname {path}"
+
+
 def find(disk: Disk, *, ours: str, own_holders: Collection[str]) -> tuple[str, str]:
     """(what speaks against it, what can be done about it), both empty if nothing does.
 
@@ -64,7 +72,7 @@ def find(disk: Disk, *, ours: str, own_holders: Collection[str]) -> tuple[str, s
     if disk.busy and not own_holders and not disk.mountpoints:
         return (
             "is opened exclusively by another program",
-            f"see 'fuser -v {disk.path}', and end what uses it",
+            f"as root: {holders(disk.path)}; end what uses it",
         )
     if not ours and disk.blank is False:
         return _not_blank(disk)

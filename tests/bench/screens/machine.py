@@ -11,8 +11,9 @@ import random
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Self
 
 from appliance.history import liveness, rows
 from appliance.model import Disk, DiskKind, Inventory, Machine, RunState, Signature
@@ -20,6 +21,8 @@ from appliance.storage.document import inventory_to_json
 from tests.bench.screens.places import Places
 
 DISKS = 64
+# No figure of the history is near it, so on a screen it can only be a live one.
+AWAIT_MS = 0.7
 # Where a volume is mounted, and its device number, as far as this machine says.
 _MOUNT, _DEVICE_NUMBER = "/mnt/scratch", "9:127"
 _ARRAY = "md127"
@@ -31,11 +34,9 @@ _PHASE_SECONDS = 1e6
 
 @dataclass(slots=True)
 class MadeUp:
-    """The machine in ``places``. While it is used as a context its disks are read and written."""
+    """The machine in ``places``."""
 
     places: Places
-    _ended: threading.Event = field(default_factory=threading.Event)
-    _worker: threading.Thread | None = None
     _done: dict[str, list[int]] = field(default_factory=dict)
 
     def make(self) -> None:
@@ -59,43 +60,48 @@ class MadeUp:
         (run / "state.json").write_text(json.dumps(_state(names)))
         self.places.history.parent.mkdir(parents=True)
 
-    # -- at work
-
-    def __enter__(self) -> Self:
-        """Put a run into the history, and move the counters once a second, from now on."""
-        with sqlite3.connect(self.places.history) as history:
+    @contextmanager
+    def at_work(self, *, speed: float = 1.0, moves_per_s: float = 4.0) -> Iterator[None]:
+        """A run is in the history, and the counters move ``moves_per_s`` times a second, as they
+        should for clocks that run ``speed`` times as fast as others.
+        """
+        with closing(sqlite3.connect(self.places.history)) as history:
             record = _running_row()
             marks = ", ".join("?" for _ in record)
-            history.execute(
-                f"INSERT INTO run ({', '.join(record)}) VALUES ({marks})",  # noqa: S608
-                tuple(record.values()),
-            )
-        history.close()
-        self._ended.clear()
-        self._worker = threading.Thread(target=self._work, daemon=True)
-        self._worker.start()
-        return self
+            with history:
+                history.execute(
+                    f"INSERT INTO run ({', '.join(record)}) VALUES ({marks})",  # noqa: S608
+                    tuple(record.values()),
+                )
+        ended = threading.Event()
+        share = speed / moves_per_s
+        worker = threading.Thread(
+            target=self._work, args=(ended, 1.0 / moves_per_s, share), daemon=True
+        )
+        worker.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            worker.join()
+            with closing(sqlite3.connect(self.places.history)) as history, history:
+                history.execute("DELETE FROM run WHERE state = ?", (RunState.RUNNING.value,))
 
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        assert self._worker is not None
-        self._worker.join()
-        with sqlite3.connect(self.places.history) as history:
-            history.execute("DELETE FROM run WHERE state = ?", (RunState.RUNNING.value,))
-        history.close()
-
-    def _work(self) -> None:
+    def _work(self, ended: threading.Event, interval_seconds: float, share: float) -> None:
+        """``share`` is how much of a second passes in an interval."""
         chance = random.Random(5)  # noqa: S311
         members = [name for name in self._done if name != _ARRAY]
-        while not self._ended.wait(1.0):
+        while not ended.wait(interval_seconds):
             for name in members:
-                self._add(name, chance.randrange(9_000, 11_000))
-            self._add(_ARRAY, sum(self._done[name][0] for name in members) - self._done[_ARRAY][0])
+                self._add(name, round(chance.randrange(9_000, 11_000) * share), share)
+            reads = sum(self._done[name][0] for name in members) - self._done[_ARRAY][0]
+            self._add(_ARRAY, reads, share)
 
-    def _add(self, name: str, reads: int) -> None:
-        """``reads`` of 4 KiB in a second, 0.3 ms each."""
+    def _add(self, name: str, reads: int, seconds: float) -> None:
+        """``reads`` of 4 KiB in ``seconds``, each :data:`AWAIT_MS`."""
         done = self._done[name]
-        for index, more in ((0, reads), (2, reads * 8), (3, reads * 3 // 10), (9, 990)):
+        ms = round(reads * AWAIT_MS)
+        for index, more in ((0, reads), (2, reads * 8), (3, ms), (9, round(990 * seconds))):
             done[index] += more
         self._write_counters(name)
 

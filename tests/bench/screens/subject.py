@@ -30,9 +30,9 @@ def main() -> None:
     from appliance.status import Status, read_status
     from tui.app import StripewrightApp
     from tui.feed import Feed
-    from tui.sources.machine import MachineControl, MachineSources
+    from tui.machine import machine_world
+    from tui.sources.machine import MachineSources
     from tui.terminal import decide
-    from tui.world import World
 
     class Sources(MachineSources):
         def status(self) -> Status:
@@ -41,6 +41,7 @@ def main() -> None:
                 state_file=paths.STATE_FILE,
                 mountinfo=places.mountinfo,
                 sys_block=places.sys_block,
+                next_run=self.next_run,
             )
 
         def counters(self, device: str) -> Counters | None:
@@ -54,14 +55,16 @@ def main() -> None:
     def wall() -> float:
         return began + (time.time() - began) * speed
 
-    policy = decide(os.environ)
-    policy = replace(policy, interval_seconds=policy.interval_seconds / speed)
+    world = machine_world(decide(os.environ))
+    policy = replace(world.policy, interval_seconds=world.policy.interval_seconds / speed)
     sources = Sources(paths.HISTORY_DB)
     StripewrightApp(
-        World(
+        replace(
+            world,
             feed=lambda post: Feed(sources, post, policy.interval_seconds, clock),
-            control=MachineControl(),
             policy=policy,
+            # As on an appliance, whatever the machine that measures has.
+            unable="",
             host="example",
             clock=clock,
             wall=wall,

@@ -31,7 +31,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def text_of(written: bytes) -> str:
-    """What is left without escape sequences and control characters."""
+    """What is left of ``written`` without escape sequences and control characters."""
     return re.sub(r"[\x00-\x1f\x7f]", "", _ESCAPES.sub(b"", written).decode(errors="replace"))
 
 
@@ -45,7 +45,7 @@ class Watched:
         self._child, self._terminal = pty.fork()
         if self._child == 0:
             try:
-                os.execvpe(argv[0], list(argv), dict(environment))
+                os.execvpe(argv[0], list(argv), dict(environment))  # noqa: S606
             finally:
                 os._exit(127)
         size = struct.pack("HHHH", LINES, COLUMNS, 0, 0)
@@ -63,7 +63,9 @@ class Watched:
                 raise
             came = b""
         if not came:
-            raise RigError("the program has ended", f"it wrote: {text_of(self.written)[-800:]}")
+            raise RigError(
+                "the program has ended", f"it wrote: {text_of(bytes(self.written))[-800:]}"
+            )
         self.written += came
         return True
 
@@ -86,7 +88,8 @@ class Watched:
                 if len(text) >= _PAINTED_CELLS and re.search(pattern, text):
                     return time.monotonic() - self.began
             if not self.listen(until - time.monotonic()) and time.monotonic() >= until:
-                raise RigError(f"not on the screen: {pattern}", f"it shows: {text_of(bytes(self.written))[-800:]}")
+                shown = text_of(bytes(self.written))[-800:]
+                raise RigError(f"not on the screen: {pattern}", f"it shows: {shown}")
 
     def press(self, keys: str) -> None:
         os.write(self._terminal, keys.encode())
@@ -98,7 +101,7 @@ class Watched:
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 environment = (folder / "environ").read_bytes()
-                program = os.readlink(folder / "exe")
+                program = (folder / "exe").readlink().name
             except OSError:
                 continue
             if self._mark in environment.split(b"\0") and not program.endswith("sh"):

@@ -1,0 +1,350 @@
+"""Operators at work in the screens, through SSH and tmux: 80×24, keyboard only, without root.
+
+One guest for all of it; the tests go on from one another. Every step waits for words on the
+screen. What was shown is kept as docs/screens/live-*.txt when STRIPEWRIGHT_KEEP_SCREENS is set.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.rig.drives import GIB, Carrier, blank_drives
+from tests.rig.qemu import Guest, Machine
+from tests.rig.terminal import Terminal
+
+Keep = Callable[[str, Terminal], None]
+# Long enough to be told of while it is measured, and short enough for an emulated machine.
+SUITE = """summary = "Two short jobs"
+file_size = "64MiB"
+
+[[job]]
+name = "rand-read-4k"
+rw = "randread"
+block_size = "4KiB"
+iodepth = 4
+jobs = 2
+runtime_seconds = 20
+
+[[job]]
+name = "seq-write-1m"
+rw = "write"
+block_size = "1MiB"
+iodepth = 2
+jobs = 1
+runtime_seconds = 6
+"""
+SUITES = "/usr/lib/stripewright/appliance/bench/suites"
+LATE = "AWSLATE0000000000001"
+NOTE = "known, ticket 4711"
+# A screen of an emulated machine whose processors have something else to do, too.
+SOON = 120.0
+# A plan with two filesystems to make; a run with its files.
+LONG = 400.0
+
+
+@dataclass
+class Seat:
+    """An operator before a terminal that shows the screens."""
+
+    terminal: Terminal
+    keep_screen: Keep
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.terminal.keys(key)
+            if key == "Escape":
+                # A terminal tells Escape from Alt by the time to the next key.
+                time.sleep(0.5)
+
+    def type(self, text: str) -> None:
+        self.terminal.write(text)
+
+    def sees(self, *words: str, within: float = SOON) -> str:
+        return self.terminal.wait_for(*words, deadline_seconds=within)
+
+    def keeps(self, name: str) -> None:
+        self.keep_screen(f"live-{name}", self.terminal)
+
+
+@pytest.fixture(scope="module")
+def guest(new_machine: Callable[..., Machine]) -> Iterator[Guest]:
+    running = new_machine(blank_drives()).boot()
+    try:
+        running.wait_for_root()
+        assert running.wait_for_outcome()["outcome"] == "mounted"
+        running.root.sh(f"cat > {SUITES}/brief.toml <<'END'\n{SUITE}END")
+        running.wait_for_ssh()
+        yield running
+    finally:
+        running.root.close()
+        running.kill()
+
+
+def _terminal(guest: Guest) -> Terminal:
+    return Terminal(guest.operator.argv(["stripewright"], terminal=True), guest.machine.folder)
+
+
+@pytest.fixture(scope="module")
+def _first(guest: Guest) -> Iterator[Terminal]:
+    with _terminal(guest) as terminal:
+        yield terminal
+
+
+@pytest.fixture(scope="module")
+def _second(guest: Guest) -> Iterator[Terminal]:
+    with _terminal(guest) as terminal:
+        yield terminal
+
+
+@pytest.fixture
+def seat(_first: Terminal, keep_screen: Keep) -> Seat:
+    """The operator who does things."""
+    return Seat(_first, keep_screen)
+
+
+@pytest.fixture
+def other(_second: Terminal, keep_screen: Keep) -> Seat:
+    """Another operator, on the same machine."""
+    return Seat(_second, keep_screen)
+
+
+def mounts(guest: Guest) -> dict[str, str]:
+    """Mount point -> file system type of what is mounted below /mnt."""
+    rows = json.loads(guest.root.sh("findmnt --json --list --output TARGET,FSTYPE"))["filesystems"]
+    return {row["target"]: row["fstype"] for row in rows if row["target"].startswith("/mnt/")}
+
+
+def runs(guest: Guest) -> list[dict[str, Any]]:
+    """The runs in history, newest first."""
+    text = guest.root.run(["stripewright", "results", "--json"]).stdout
+    found: list[dict[str, Any]] = json.loads(text)["runs"]
+    return found
+
+
+# ------------------------------------------------------------------------------ looking
+
+
+def test_nobody_is_root(guest: Guest, seat: Seat) -> None:
+    seat.sees("HEALTHY", "aligned", within=LONG)
+    seat.keeps("overview")
+    # What has a terminal, which units have not.
+    rows = [line.split() for line in guest.root.sh("ps -C stripewright -o tty=,user=").splitlines()]
+    assert {user for tty, user in rows if tty.startswith("pts/")} == {"operator"}, rows
+
+
+def test_the_journal_is_read_and_filtered(guest: Guest, seat: Seat) -> None:
+    seat.press("7")
+    seat.sees("LOG", "the journal", "following", "assemble")
+    seat.keeps("log")
+    # What is on the screen is what the journal has, and an operator may read it.
+    last = guest.root.sh("journalctl -b -o cat -n 1 -u stripewright-assemble").strip()
+    seat.press("n")
+    seat.sees("Entries of which unit?", "stripewright-assemble.service")
+    seat.press("Down")
+    seat.press("Enter")
+    seat.sees("unit assemble", last[:30])
+    seat.press("f", "f", "f")
+    seat.sees("error and graver")
+    seat.press("Escape")
+    seat.sees("following")
+    seat.press("/")
+    seat.type("mounted")
+    seat.press("Enter")
+    shown = seat.sees("with: mounted")
+    entries = [line for line in shown.splitlines() if re.match(r" +\d\d:\d\d:\d\d ", line)]
+    assert entries
+    seat.keeps("log-filtered")
+    seat.press("Escape")
+
+
+# -------------------------------------------------------------- measuring, and comparing
+
+
+def test_a_suite_is_run_and_watched(guest: Guest, seat: Seat) -> None:
+    seat.press("4")
+    seat.sees("SUITES", "12 suites")
+    seat.press("/")
+    seat.type("brief")
+    seat.press("Enter")
+    seat.sees("Two short jobs")
+    seat.keeps("suites")
+    seat.press("s")
+    seat.sees("Start suite brief on scratch?")
+    seat.keeps("suites-start")
+    seat.press("Right")
+    seat.press("Enter")
+    seat.sees("RUNNING brief on scratch", "LATENCY SO FAR", "p99", within=LONG)
+    seat.keeps("suites-running")
+    seat.sees("ENDED brief on scratch", "complete", within=LONG)
+    seat.keeps("suites-finished")
+    assert (runs(guest)[0]["suite"], runs(guest)[0]["state"]) == ("brief", "complete")
+
+
+def test_the_other_operator_sees_the_run(guest: Guest, seat: Seat, other: Seat) -> None:
+    other.sees("HEALTHY", within=LONG)
+    seat.press("s")
+    seat.sees("Start suite brief on scratch?")
+    seat.press("Right")
+    seat.press("Enter")
+    other.sees("RUNNING brief", within=LONG)
+    other.keeps("other-run")
+    # Two at once would spoil both: that is said, and nothing is started.
+    other.press("s")
+    other.sees("already running")
+    seat.sees("RUNNING brief on scratch")
+    seat.sees("ENDED brief on scratch", "complete", within=LONG)
+    deadline = time.monotonic() + LONG
+    while [run["state"] for run in runs(guest)] != ["complete", "complete"]:
+        assert time.monotonic() < deadline, runs(guest)
+        time.sleep(2)
+
+
+def test_a_run_is_compared_with_the_one_before(guest: Guest, seat: Seat) -> None:
+    seat.press("5")
+    seat.sees("RESULTS", "2 runs", "brief")
+    seat.keeps("results")
+    seat.press("c")
+    seat.sees("COMPARE", "A  1: brief complete", "B  2: brief complete", "randread 4k", "write 1M")
+    seat.keeps("compare")
+    seat.press("Escape")
+    seat.sees("RESULTS")
+    seat.press("Enter")
+    seat.sees("RUN 2 brief", "rand-read-4k")
+    seat.press("PageDown")
+    seat.sees("share of I/Os")
+    seat.keeps("run")
+    seat.press("Escape")
+
+
+# ------------------------------------------------------------------------------- drift
+
+
+def test_a_finding_is_acknowledged_with_a_note(guest: Guest, seat: Seat) -> None:
+    guest.root.sh("mount -o remount,dev,suid,relatime /mnt/scratch")
+    seat.press("6")
+    seat.sees("DRIFT")
+    seat.press("d")
+    seat.sees("MOUNT-OPTIONS", within=LONG)
+    seat.press("/")
+    seat.type("MOUNT-OPTIONS")
+    seat.press("Enter")
+    seat.sees("expected", "observed")
+    seat.keeps("drift")
+    seat.press("a")
+    seat.sees("Acknowledge finding", "MOUNT-OPTIONS")
+    seat.type(NOTE)
+    seat.keeps("drift-acknowledge")
+    seat.press("Enter")
+    seat.sees("○ acknowledged", within=LONG)
+    seat.keeps("drift-acknowledged")
+    text = guest.operator.run(["stripewright", "drift", "list", "--json"]).stdout
+    (found,) = (one for one in json.loads(text)["findings"] if one["code"] == "MOUNT-OPTIONS")
+    assert (found["note"], found["acknowledged_by"]) == (NOTE, "operator")
+    guest.root.sh("mount -o remount,nodev,nosuid,noatime /mnt/scratch")
+    seat.press("Escape")
+
+
+# ------------------------------------------------------------------------------ layouts
+
+
+def confirm(seat: Seat) -> None:
+    """Type the names that the plan on the screen asks for."""
+    shown = seat.sees("WHAT IS DESTROYED", "type these 3 names:", within=LONG)
+    found = re.search(r"type these 3 names: ([a-z0-9 ]+?) +│", shown)
+    assert found, shown
+    seat.press("Tab")
+    seat.type(found.group(1))
+    seat.sees("tab goes to Carry out")
+
+
+def carry_out(seat: Seat) -> None:
+    """From the text to the button, and to the end of the plan."""
+    seat.press("Enter")
+    time.sleep(1)
+    seat.press("Enter")
+    seat.sees("it goes on whoever leaves")
+    seat.keeps("layout-progress")
+    seat.sees("ended", "● DONE", within=LONG)
+
+
+def test_the_default_becomes_two_volumes_and_the_other_sees_it(
+    guest: Guest, seat: Seat, other: Seat
+) -> None:
+    seat.press("3")
+    seat.sees("LAYOUT", "● mounted")
+    seat.press("s")
+    seat.sees("Start from")
+    seat.press("Down")
+    seat.sees("data has 2 of 4, logs 2")
+    seat.press("Enter")
+    seat.sees("a draft", "✗ removed", "◆ new")
+    seat.keeps("layout-draft")
+    seat.press("p")
+    seat.sees("WHAT IS DESTROYED", "scratch data logs", within=LONG)
+    seat.keeps("layout-plan")
+
+    # The other one finds that plan, and is about to confirm it, too.
+    other.press("3")
+    other.sees("LAYOUT", "● mounted")
+    other.press("o")
+    other.sees("Planned since boot, by whomever", "theirs")
+    other.keeps("other-plans")
+    other.press("Enter")
+    confirm(other)
+
+    confirm(seat)
+    carry_out(seat)
+    seat.keeps("layout-done")
+    assert mounts(guest) == {"/mnt/data": "xfs", "/mnt/logs": "xfs"}
+
+    other.sees("cannot be carried out: stale")
+    other.keeps("other-stale")
+    other.press("Enter")
+    other.press("Tab")
+    other.press("Enter")
+    # That was Cancel, as the other button cannot be reached.
+    other.sees("LAYOUT", "data", "logs")
+    assert mounts(guest) == {"/mnt/data": "xfs", "/mnt/logs": "xfs"}
+    seat.press("Escape")
+
+
+def test_and_back_to_the_default(guest: Guest, seat: Seat, other: Seat) -> None:
+    seat.sees("LAYOUT", "data", "logs", "● mounted")
+    seat.press("s")
+    seat.sees("Start from", "256 KiB chunks, XFS")
+    seat.press("Enter")
+    seat.sees("a draft", "✗ removed", "◆ new")
+    seat.press("p")
+    confirm(seat)
+    carry_out(seat)
+    assert mounts(guest) == {"/mnt/scratch": "xfs"}
+    (volume,) = guest.state()["volumes"]
+    assert len(volume["members"]) == 4
+    seat.press("Escape")
+    other.sees("scratch", "● mounted")
+
+
+# ---------------------------------------------------------------------- a disk that is not used
+
+
+def test_why_a_disk_is_not_used(guest: Guest, seat: Seat) -> None:
+    guest.root.sh(Carrier.add_script(4, LATE, GIB, "old-data"))
+    seat.press("2")
+    seat.sees("DISKS", LATE, within=LONG)
+    seat.press("/")
+    seat.type(LATE)
+    seat.press("Enter")
+    seat.sees("✗ no", "ext4 signature")
+    seat.keeps("why-not-used")
+    seat.press("Enter")
+    seat.sees("signatures", "old-data")
+    seat.keeps("why-not-used-detail")
+    seat.press("Escape")
+    seat.press("q")

@@ -1,0 +1,46 @@
+"""Waiting without sleeping: Textual's pilot sleeps until the process uses little CPU, 20 ms or
+more for every key and longer on a busy machine. Here it waits until all messages are processed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from textual import _context
+from textual import app as textual_app
+from textual import pilot as textual_pilot
+from textual.app import App
+
+# So often in a row nobody may have a message: what one handler starts goes through several tasks.
+_QUIET_ROUNDS = 12
+_MOST_ROUNDS = 20_000
+_REPAINTS = 2
+
+
+async def _until_quiet(min_sleep: float = 0, max_sleep: float = 1) -> None:
+    app = _context.active_app.get(None)
+    for _ in range(_REPAINTS):
+        await _no_messages(app)
+        if app is None or not app.screen_stack:
+            return
+        # What the sixtieth of a second would do: lay out, repaint, call what waits for that.
+        app.screen._on_timer_update()
+    await _no_messages(app)
+
+
+async def _no_messages(app: App | None) -> None:
+    quiet = 0
+    for _ in range(_MOST_ROUNDS):
+        await asyncio.sleep(0)
+        pumps = () if app is None else (app, *app._registry)
+        busy = any(pump.message_queue_size for pump in pumps)
+        quiet = 0 if busy else quiet + 1
+        if quiet >= _QUIET_ROUNDS:
+            return
+
+
+@pytest.fixture(autouse=True)
+def no_sleeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(textual_app, "wait_for_idle", _until_quiet)
+    monkeypatch.setattr(textual_pilot, "wait_for_idle", _until_quiet)

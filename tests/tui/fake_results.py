@@ -1,0 +1,301 @@
+"""A history made up for the Results screen: smoke runs of two epochs, an import, a finding.
+
+Clearly an example, and the same in every test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from appliance.bench.figures import comparison, selection, sides
+from appliance.bench.figures.sides import Chosen
+from appliance.drift.detection.baseline import learn
+from appliance.errors import OperatorError
+from appliance.history.imports import ImportRecord
+from appliance.history.pages import Page, RunSummary
+from appliance.history.trends import Stretch, Trend
+from appliance.model import (
+    Counters,
+    DriftSeverity,
+    DriftState,
+    EpochRecord,
+    Evidence,
+    Fact,
+    Finding,
+    FindingRecord,
+    JobResult,
+    Judged,
+    Provisioned,
+    RunRecord,
+    RunState,
+    SeriesKey,
+    Severity,
+    Slot,
+    Source,
+)
+from tui.sources.results import Comparison, EpochRow, RunDetail
+
+WALL = 1_790_000_000.0  # as tests.tui.fakes has it
+SIX_HOURS = 21_600.0
+TARGET = "/mnt/scratch/.stripewright-bench"
+STRIPES = {2: "md-raid0 chunk=262144 members=2", 3: "md-raid0 chunk=262144 members=4"}
+MEMBERS = tuple(f"nvme{number}n1" for number in range(1, 5))
+LAST, FIRST, NEW_LAYOUT = 241, 1, 121
+PAGE = 100
+KEY = SeriesKey("smoke", TARGET, "rand-read-4k", "read")
+KEYS = (
+    KEY,
+    replace(KEY, job="seq-write-1m", direction="write"),
+    replace(KEY, member="nvme1n1"),
+)
+COVERAGE = Finding(
+    "COVERAGE",
+    Severity.BLOCK,
+    "only 70.9 % of the bytes read came from the disks, the rest from a cache, holes or "
+    "unwritten extents; 412,279 IOPS is probably true",
+    corrected=412_279.0,
+    unit="iops",
+)
+DEPTH = Finding("DEPTH", Severity.WARN, "0.9 I/Os in flight of 1 asked")
+IMPORTS = (ImportRecord(1, WALL - 3 * SIX_HOURS - 60, "i3.txt", "0" * 64, "i3.4xlarge", 9, 7),)
+
+
+def epoch(number: int) -> EpochRecord:
+    first = FIRST if number == 2 else NEW_LAYOUT
+    changed = {} if number == 2 else {"stripe": (STRIPES[2], STRIPES[3])}
+    known = {"stripe": STRIPES[number], "filesystem": "xfs sunit=262144 swidth=1048576"}
+    return EpochRecord(number, _at(first) - 60, known, changed)
+
+
+def _at(number: int) -> float:
+    return WALL - (LAST - number) * SIX_HOURS
+
+
+def run(number: int, **changes: object) -> RunRecord:
+    made = RunRecord(
+        id=number,
+        suite="full" if number % 20 == 0 else "smoke",
+        state=RunState.SKIPPED if number % 50 == 0 else RunState.COMPLETE,
+        epoch_id=3 if number >= NEW_LAYOUT else 2,
+        target=TARGET,
+        engine="io_uring",
+        fio_version="fio-3.39",
+        started_at=_at(number),
+        ended_at=_at(number) + 200,
+        phase="",
+        job_index=0,
+        job_count=0,
+        phase_started_at=_at(number),
+        phase_seconds=0.0,
+        reason="the disks were busy with something else" if number % 50 == 0 else "",
+        pid=1,
+        device="md127",
+        members=MEMBERS,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def summary(number: int) -> RunSummary:
+    if number % 50 == 0:
+        return RunSummary(run(number), 0, 0)
+    if number % 7 == 3:
+        return RunSummary(run(number), 5, 4, "COVERAGE", Severity.BLOCK)
+    return RunSummary(run(number), 5, 5)
+
+
+def result(job: str, iops: float, *findings: Finding, **changes: object) -> JobResult:
+    write = "write" in job
+    size = 4096 if "4k" in job else 1024**2
+    ios = int(iops * 30)
+    share = ios // len(MEMBERS)
+    await_ms = (9, 9, 10, 31)
+    made = JobResult(
+        job=job,
+        direction="write" if write else "read",
+        engine="io_uring",
+        block_size_bytes=size,
+        iops=iops,
+        bandwidth_bytes=iops * size,
+        io_bytes=ios * size,
+        total_ios=ios,
+        latency_mean_ns=440_000.0,
+        percentiles_ns={"1.000000": 180_000, "50.000000": 400_000, "99.000000": 1_200_000},
+        bins=bins(400_000.0, ios),
+        runtime_ms=30_000,
+        runtime_asked_ms=30_000,
+        jobs=8,
+        iodepth=32,
+        errors=0,
+        cpu_percent=40.0,
+        device_bytes=int(0.709 * ios * size) if findings else ios * size,
+        device_deltas=tuple(
+            Counters(
+                name, share, share * size, share * spent // 20, share, 0, share * spent // 20, 0, 1
+            )
+            for name, spent in zip(("md127", *MEMBERS), (9, *await_ms), strict=True)
+        ),
+        findings=findings,
+        published_iops=1_600_000.0 if "4k" in job else None,
+        published_basis="4 × 400,000 (i4i.16xlarge)",
+        rw=("rand" if "rand" in job else "") + ("write" if write else "read"),
+        provisioned=Provisioned(volume_iops_us=1_200_000),
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def bins(middle_ns: float, ios: int) -> dict[int, int]:
+    """A hump about ``middle_ns`` with a slow tail."""
+    made = {}
+    for step in range(-120, 270):
+        height = math.exp(-((step / 54) ** 2)) + 0.02 * math.exp(-(((step - 180) / 30) ** 2))
+        made[round(middle_ns * 1.01**step)] = max(1, round(ios * height / 96))
+    return made
+
+
+RESULTS = (
+    result("seq-read-1m", 7_480),
+    result("rand-read-4k", 581_387, COVERAGE),
+    result("rand-read-4k-qd1", 11_030, DEPTH),
+    result("seq-write-1m", 3_910),
+    result("rand-write-4k", 802_000),
+)
+
+
+def slots(first: int, last: int, level: float) -> tuple[Slot, ...]:
+    made = []
+    for number in range(first, last + 1):
+        noise = 1 + 0.01 * ((number * 7919) % 13 - 6) / 6
+        slower = 0.92 if number > 200 else 1.0
+        valid = number % 29 != 3
+        value = level * noise * slower if valid else 1.4 * level
+        made.append(Slot(number, _at(number), value, valid))
+    return tuple(made)
+
+
+def trend(key: SeriesKey = KEY) -> Trend:
+    stretches = []
+    for number, first, last, level in (
+        (2, FIRST, NEW_LAYOUT - 1, 410_000.0),
+        (3, NEW_LAYOUT, LAST, 800_000.0),
+    ):
+        found = slots(first, last, level)
+        early = [slot.iops for slot in found[:40] if slot.valid]
+        normal = learn(early, first_slot=0, last_slot=len(early) - 1)
+        stretches.append(Stretch(epoch(number), found, normal, found[0].started_at))
+    return Trend(key, tuple(stretches), (SLOWER,) if key == KEY else ())
+
+
+SLOWER = FindingRecord(
+    7,
+    Fact(
+        code="PERF-SLOWER",
+        subject=str(KEY),
+        summary=f"{KEY}: -8.0% since 2026-09-11 (run 201), now 736.0k IOPS",
+        identity="run 203",
+        severity=DriftSeverity.WARNING,
+        evidence={"change_run": 201},
+    ),
+    DriftState.CONFIRMED,
+    3,
+    _at(203),
+    _at(LAST),
+)
+
+
+def report(line: int, *findings: Finding) -> Judged:
+    known = Evidence(
+        Source.IMPORT,
+        job="randread",
+        direction="read",
+        rw="randread",
+        block_size_bytes=4096,
+        jobs=16,
+        iodepth=32,
+        iops=824_600.0,
+        latency_mean_ns=620_000.0,
+        device="md0",
+    )
+    return Judged("i3.txt", line, known, findings)
+
+
+def side(name: str, scale: float, *, what: str = "") -> Chosen:
+    number = int(name.rpartition(":")[2] or 0)
+    measured = run(max(1, number))
+    results = [
+        replace(
+            one, iops=one.iops * scale, findings=() if one.job != "rand-read-4k" else one.findings
+        )
+        for one in RESULTS
+    ]
+    observations = selection.of_run(
+        measured,
+        results,
+        layout=STRIPES[measured.epoch_id or 2],
+        rates=[[100.0 + (n * 37) % 5 for n in range(30)]] * len(results),
+    )
+    return Chosen(what or f"{name}: smoke complete", (), tuple(observations))
+
+
+@dataclass
+class FakeResults:
+    """Answers from above; notes what was asked, and fails with ``problem`` if one is set."""
+
+    last: int = LAST
+    problem: OperatorError | None = None
+    before_answer: Callable[[], None] = lambda: None
+    calls: list[str] = field(default_factory=list)
+    written: list[Path] = field(default_factory=list)
+
+    def _ask(self, call: str) -> None:
+        self.calls.append(call)
+        self.before_answer()
+        if self.problem is not None:
+            raise self.problem
+
+    def page(self, before: int | None) -> Page:
+        self._ask(f"page {before}")
+        newest = self.last if before is None else before - 1
+        oldest = max(FIRST, newest - PAGE + 1)
+        runs = tuple(summary(number) for number in range(newest, oldest - 1, -1))
+        return Page(runs, oldest > FIRST, STRIPES, self.last)
+
+    def imports(self) -> tuple[ImportRecord, ...]:
+        return IMPORTS
+
+    def run(self, run_id: int) -> RunDetail:
+        self._ask(f"run {run_id}")
+        results = () if run_id % 50 == 0 else RESULTS
+        return RunDetail(run(run_id), results, "md-raid0 of 4, chunk 256 KiB")
+
+    def imported(self, import_id: int) -> tuple[Judged, ...]:
+        self._ask(f"import {import_id}")
+        return (report(1), report(40, COVERAGE))
+
+    def series(self) -> tuple[SeriesKey, ...]:
+        self._ask("series")
+        return KEYS
+
+    def trend(self, key: SeriesKey) -> Trend:
+        self._ask(f"trend {key}")
+        return trend(key)
+
+    def epochs(self) -> tuple[EpochRow, ...]:
+        self._ask("epochs")
+        return (EpochRow(epoch(3), 119), EpochRow(epoch(2), 118))
+
+    def compare(self, a: str, b: str) -> Comparison:
+        self._ask(f"compare {a or '-'} {b}")
+        a = a or str(int(b) - 1)
+        left, right = side(a, 1.0), side(b, 0.9)
+        rows = comparison.compare(left.observations, right.observations)
+        return Comparison(a, left, b, right, sides.in_words((left, right), rows))
+
+    def export(self, what: str, output: Path) -> str:
+        self._ask(f"export {what}")
+        if output in self.written:
+            raise OperatorError(f"{output} exists and was left as it is", "type another name")
+        self.written.append(output)
+        return f"{output}: a report, as a page, 31.4 KiB"

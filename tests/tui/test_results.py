@@ -1,0 +1,234 @@
+"""Results: the table of runs in pages, marks, what is compared, and a history that hangs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from appliance.errors import OperatorError
+from tests.tui.driving import both_sizes, notices, settled
+from tests.tui.fake_results import LAST, PAGE, FakeResults
+from tests.tui.fakes import screen_text, snapshot, stage
+from tests.tui.pictures import assert_looks_as_kept
+from tui.screens.results import ResultsScreen
+from tui.screens.results_compare import CompareScreen
+from tui.screens.results_epochs import EpochsScreen
+from tui.screens.results_export import ExportScreen
+from tui.screens.results_run import RunScreen
+from tui.screens.results_trend import TrendScreen
+from tui.terminal import RICH_THEME, Policy
+
+
+async def _press(pilot, *keys):
+    await pilot.press(*keys)
+    await settled(pilot)
+
+
+async def _opened(pilot, *keys):
+    await settled(pilot)
+    await _press(pilot, "5", *keys)
+
+
+@both_sizes
+async def test_every_run_has_its_verdict_and_its_layout(size):
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=size) as pilot:
+        await _opened(pilot)
+        text = screen_text(acted.app)
+        for words in (
+            f"{PAGE} of {LAST} runs loaded, 1 import",
+            "241    2026-09-21 14:13  smoke        4 of 5  ✗ COVERAGE",
+            "239    2026-09-21 02:13  smoke        5 of 5  ● valid",
+            "imp 1  2026-09-20 20:12  import       7 of 9  ✗ not all",
+            "run 241 smoke ─",
+            "● complete in 3 min 20 s",
+            "Export",
+        ):
+            assert words in text
+        assert "raid0×4" in text if size[0] == 80 else "md-raid0 of 4, chunk 256 KiB" in text
+        lines = text.splitlines()
+        assert len(lines) == size[1]
+        assert all(len(line) <= size[0] for line in lines)
+        # The columns fit: nothing is to be scrolled sideways.
+        assert acted.app.screen.query_one("DataTable").max_scroll_x == 0
+        if size[0] == 80:
+            assert_looks_as_kept(acted.app, "results")
+
+
+@both_sizes
+async def test_older_runs_are_loaded_at_the_end_of_the_list_or_by_key(size):
+    results = FakeResults()
+    acted = stage(snapshot(), results=results)
+    async with acted.app.run_test(size=size) as pilot:
+        await _opened(pilot, "ctrl+end")
+        assert results.calls == ["page None", f"page {LAST - PAGE + 1}"]
+        assert f"{2 * PAGE} of {LAST} runs loaded" in screen_text(acted.app)
+        # The cursor stays on the run that was the last.
+        assert f"run {LAST - PAGE + 1} smoke" in screen_text(acted.app)
+        await _press(pilot, "o")
+        assert f"{LAST} runs, 1 import" in screen_text(acted.app)
+        await _press(pilot, "o")
+        assert notices(acted.app) == ["Older: there are no older runs"]
+
+
+async def test_the_filter_says_when_it_sees_a_part_only():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await _opened(pilot, "slash", *"full")
+        acted.app.present()
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "only 100 of 241 runs loaded" in text
+        assert "240    2026-09-21 08:13  full" in text
+        assert "241    2026" not in text
+        await _press(pilot, "enter", "o", "o")
+        acted.app.present()
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "only" not in text
+        assert "80     2026-08-12 08:13  full" in text
+
+
+async def test_a_new_run_comes_on_top_and_the_older_ones_stay():
+    results = FakeResults()
+    acted = stage(snapshot(), results=results)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await _opened(pilot, "o")
+        results.last = LAST + 1
+        acted.give(snapshot(history_mark="new"))
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "201 of 242 runs loaded" in text
+        assert "242    2026-09-21 20:13" in text
+        # The cursor is on the same run as before.
+        assert "run 241 smoke" in text
+
+
+@both_sizes
+async def test_two_runs_are_compared(size):
+    results = FakeResults()
+    acted = stage(snapshot(), results=results)
+    async with acted.app.run_test(size=size) as pilot:
+        await _opened(pilot, "c")
+        assert isinstance(acted.app.screen, CompareScreen)
+        assert results.calls[-1] == "compare - 241"
+        text = screen_text(acted.app)
+        assert "↓0.90  0.90 to 0.90" in text
+        assert "↓ B is slower  by the 95 % interval of B/A" in text
+        assert "523.2k is not valid (COVERAGE), not compared; corrected" in text
+        await _press(pilot, "w")
+        assert results.calls[-1] == "compare 241 240"
+        await _press(pilot, "escape")
+        assert "RESULTS ─" in screen_text(acted.app)
+
+
+async def test_which_two_are_compared():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await _opened(pilot, "space", "down", "down")
+        results = acted.app.screen
+        # The marked one and that of the cursor, the older first.
+        assert results._pair() == ("239", "241")
+        await _press(pilot, "space", "up")
+        assert results._pair() == ("239", "241")
+        # A third mark takes the place of the first.
+        await _press(pilot, "space")
+        assert results._pair() == ("239", "240")
+        await _press(pilot, "space", "down", "down", "down")
+        assert results._pair() == ("import:1", "239")
+        # An import alone has nothing before it.
+        await _press(pilot, "up", "up", "space", "down", "down", "c")
+        assert notices(acted.app) == [
+            "Compare: an import has no run before it: mark another run or import"
+        ]
+
+
+@both_sizes
+async def test_two_layouts_are_compared(size):
+    results = FakeResults()
+    acted = stage(snapshot(), results=results)
+    async with acted.app.run_test(size=size) as pilot:
+        await _opened(pilot, "l")
+        text = screen_text(acted.app)
+        assert "119  md-raid0 of 4, chunk 256 KiB, xfs" in text
+        assert "began with: stripe from md-raid0 of 2, chunk 256 KiB to md-raid0 of 4" in text
+        await _press(pilot, "down", "c")
+        assert "the first of its machine" in screen_text(acted.app)
+        assert notices(acted.app) == ["Compare: there are not two epochs to compare"]
+        await _press(pilot, "space", "up", "c")
+        assert results.calls[-1] == "compare epoch:2 epoch:3"
+        await _press(pilot, "escape", "enter")
+        assert "stripe          md-raid0 chunk=262144 members=4" in screen_text(acted.app)
+        await _press(pilot, "escape", "escape")
+        assert isinstance(acted.app.screen, ResultsScreen)
+
+
+async def test_pages_are_offered_where_nothing_may_be_changed_and_in_ascii():
+    policy = Policy(ascii_only=True, theme=RICH_THEME, remote=True)
+    acted = stage(snapshot(), unable="this history is read only", policy=policy)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await _opened(pilot)
+        for key, page in (
+            ("enter", RunScreen),
+            ("t", TrendScreen),
+            ("e", ExportScreen),
+            ("l", EpochsScreen),
+            ("c", CompareScreen),
+        ):
+            await _press(pilot, key)
+            assert isinstance(acted.app.screen, page)
+            # The footer shows the arrow keys as Textual does.
+            assert "\n".join(screen_text(acted.app).splitlines()[:-1]).isascii()
+            await pilot.press("escape")
+            assert isinstance(acted.app.screen, ResultsScreen)
+
+
+async def test_a_history_that_hangs_holds_up_no_key():
+    acted = stage(snapshot(), in_background=lambda _: None)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await _opened(pilot)
+        acted.clock[0] += 31
+        acted.app.present()
+        await settled(pilot)
+        assert "reading, for 31 s" in screen_text(acted.app)
+        await _press(pilot, "space", "c", "e")
+        assert len(notices(acted.app)) == 3
+        await _press(pilot, "t")
+        acted.clock[0] += 5
+        acted.app.screen.redraw()
+        await settled(pilot)
+        assert "reading the list of series, for 5 s" in screen_text(acted.app)
+        await _press(pilot, "z", "escape", "1")
+        assert acted.app.current_mode == "overview"
+
+
+async def test_old_rows_stay_when_the_history_fails():
+    results = FakeResults()
+    acted = stage(snapshot(), results=results)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await _opened(pilot)
+        results.problem = OperatorError("database [b]is locked", "wait")
+        acted.clock[0] += 60
+        await _press(pilot, "u")
+        acted.app.present()
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "▲ database [b]is locked; wait; this is 1 min 00 s old" in text
+        assert "241    2026-09-21" in text
+        results.problem = None
+        await _press(pilot, "u")
+        assert "is locked" not in screen_text(acted.app)
+
+
+async def test_an_empty_history_says_how_to_begin():
+    class Empty(FakeResults):
+        def page(self, before):
+            return dataclasses.replace(super().page(before), runs=(), more=False, total=0)
+
+        def imports(self):
+            return ()
+
+    acted = stage(snapshot(), results=Empty())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await _opened(pilot, "e")
+        assert "no runs yet; start one on Suites (4)" in screen_text(acted.app)
+        assert notices(acted.app) == ["Export: there is no run here"]

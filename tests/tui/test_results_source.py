@@ -1,0 +1,73 @@
+"""What the Results screen asks of a real history file."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from appliance.errors import OperatorError
+from appliance.history.store import History
+from appliance.model import RunState, SeriesKey
+from appliance.system import journal
+from tests.unit.histories import FINGERPRINT, RESULT, begin, report
+from tui.sources.results import HistoryResults
+
+TARGET = "/mnt/scratch/.stripewright-bench"
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """Two epochs of a run each, and an import."""
+    monkeypatch.setattr(journal, "event", lambda *_, **__: None)
+    with History.open_writable(tmp_path / "history.db") as history:
+        for members in (2, 4):
+            stripe = f"md-raid0 chunk=262144 members={members}"
+            epoch = history.ensure_epoch({**FINGERPRINT, "stripe": stripe}).id
+            run_id = begin(history, "smoke", 1.0)
+            history.update_run(run_id, epoch_id=epoch)
+            found = dataclasses.replace(RESULT, findings=(), member="", iops=1e5 * members)
+            history.add_result(run_id, found, raw_report="x")
+            history.finish_run(run_id, RunState.COMPLETE)
+        history.add_import(file="d.txt", sha256="0", machine_type="i3", judged=[report()])
+    return HistoryResults(tmp_path / "history.db")
+
+
+def test_every_question_has_its_answer(results, tmp_path):
+    assert [one.run.id for one in results.page(None).runs] == [2, 1]
+    assert [one.run.id for one in results.page(2).runs] == [1]
+    assert [one.file for one in results.imports()] == ["d.txt"]
+    detail = results.run(2)
+    assert detail.layout == "md-raid0 of 4, chunk 256 KiB"
+    assert detail.results[0].bins
+    assert results.imported(1)[0].evidence.iops == 824_600.0
+    (key,) = results.series()
+    assert key == SeriesKey("smoke", TARGET, RESULT.job, "read")
+    assert [len(one.slots) for one in results.trend(key).stretches] == [1, 1]
+    assert [(one.epoch.id, one.runs) for one in results.epochs()] == [(2, 1), (1, 1)]
+    output = tmp_path / "run.md"
+    assert results.export("2", output).startswith(str(output))
+    assert output.exists()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "keys"),
+    [("", "2", ("1", "2")), ("epoch:1", "epoch:2", None), ("import:1", "2", None)],
+)
+def test_two_sides_are_compared(results, a, b, keys):
+    found = results.compare(a, b)
+    assert (found.a_key, found.b_key) == (keys or (a, b))
+    if a != "import:1":
+        assert found.worded.rows[0].ratio == "2.00"
+    assert found.a.what.startswith((a or "run 1").replace(":", " "))
+
+
+def test_what_is_not_there_is_an_error_in_words(results, tmp_path):
+    for ask in (
+        lambda: results.run(9),
+        lambda: results.imported(9),
+        lambda: results.compare("", "1"),
+        lambda: HistoryResults(tmp_path / "none.db").page(None),
+    ):
+        with pytest.raises(OperatorError):
+            ask()

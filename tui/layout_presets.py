@@ -1,0 +1,115 @@
+"""Layouts to start from, made for the disks that are there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from appliance.model import Disk, DiskKind, Inventory, Layout, Selector, Volume
+from tui.layout_draft import Draft
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """``why_not`` says why it cannot be had here, and is empty if it can."""
+
+    key: str
+    name: str
+    about: str
+    volumes: tuple[Volume, ...]
+    why_not: str = ""
+
+
+def own_disks(inventory: Inventory | None) -> tuple[Disk, ...]:
+    """The instance storage: what volumes take that name no role and no serials."""
+    disks = () if inventory is None else inventory.disks
+    return tuple(one for one in disks if one.kind is DiskKind.INSTANCE_STORE and not one.role)
+
+
+def presets(inventory: Inventory | None) -> tuple[Preset, ...]:
+    """All of them, in the order in which they are offered."""
+    count = len(own_disks(inventory))
+    half = Selector(count=max(1, count // 2))
+    few = "" if count >= 2 else f"it takes two disks of instance storage, and {count} are known"
+    none = "" if count else "no instance storage is known here"
+    rest = count - max(1, count // 2)
+    return (
+        Preset(
+            "one", "one stripe of all disks",
+            "md RAID0, 256 KiB chunks, XFS: the fastest for all; one lost disk loses everything",
+            (_volume("scratch"),), none,
+        ),
+        Preset(
+            "halves", "two volumes of half the disks each",
+            f"data has {half.count} of {count}, logs {rest}: one can fail without the other",
+            (_volume("data", select=half), _volume("logs")), few,
+        ),
+        Preset(
+            "log", "data and a log disk of its own",
+            f"data is a stripe of {max(0, count - 1)}, log one plain disk: sequential writes alone",
+            (_volume("data"), _volume("log", select=Selector(count=1), stripe="single")), few,
+        ),
+        Preset(
+            "ext4", "one stripe of all disks with ext4",
+            "as the first, for software that is supported on ext4 only; mkfs takes longer",
+            (_volume("scratch", filesystem="ext4"),), none,
+        ),
+        Preset(
+            "raid10", "mirrored stripe of all disks",
+            "md RAID10, two copies of everything: half the capacity, a lost disk loses nothing",
+            (_volume("mirror", stripe="md-raid10"),), few,
+        ),
+        Preset(
+            "lvm", "LVM stripe of all disks",
+            "LVM in place of md, 64 KiB chunks, XFS: for who manages volumes with LVM",
+            (_volume("scratch", stripe="lvm-stripe", chunk_bytes=64 * 1024),), few,
+        ),
+    )  # fmt: skip
+
+
+def _volume(name: str, **changes: object) -> Volume:
+    return Volume(name=name, mount=f"/mnt/{name}", **changes)  # type: ignore[arg-type]
+
+
+def draft_from(preset: Preset, base: Layout, carried: Collection[str] = ()) -> Draft:
+    """What has to be changed in ``base`` for the volumes of ``preset`` and no others.
+
+    Volumes of ``base`` that are not as the preset has them are removed. As none can be made anew
+    under its name by the same plan, the new one then gets another name, and mounts there.
+    """
+    draft = Draft()
+    taken = {*base.volume_names, *carried}
+    kept = {volume.name for volume in preset.volumes if volume in base.volumes}
+    for name in base.volume_names:
+        if name not in kept:
+            draft = draft.without(base, name)
+    for volume in preset.volumes:
+        if volume.name in kept:
+            continue
+        name = _free(volume.name, taken)
+        taken.add(name)
+        select = volume.select
+        made = _renamed(volume, name, select)
+        draft = draft.with_volume(base, made)
+    return draft
+
+
+def _renamed(volume: Volume, name: str, select: Selector) -> Volume:
+    return Volume(
+        name=name,
+        mount=f"/mnt/{name}",
+        select=select,
+        stripe=volume.stripe,
+        chunk_bytes=volume.chunk_bytes,
+        filesystem=volume.filesystem,
+    )
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    if name not in taken:
+        return name
+    return next(one for one in _numbered(name) if one not in taken)
+
+
+def _numbered(name: str) -> Sequence[str]:
+    return [f"{name}{number}" for number in range(2, 100)]

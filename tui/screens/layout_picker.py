@@ -1,0 +1,164 @@
+"""Which disks a volume shall have: every disk, with why it cannot be used or what it is for."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import DataTable, Footer, Static
+
+from appliance.model import Disk
+from appliance.text import size
+from tui import marks
+from tui.marks import Glyphs
+from tui.widgets.panel import Panel, clean, wrapped
+from tui.widgets.table import Column, FilterTable, Row
+
+_COLUMNS = (
+    Column("", 3),
+    Column("disk", 9),
+    Column("serial", 20),
+    Column("size", 8, right=True),
+    Column("role", 6),
+    Column("model", 12, grows=True),
+)
+_ABSENT = "no disk here has this serial now"
+
+
+class PickTable(FilterTable):
+    """Enter takes or leaves the disk, as space does; escape closes the sheet."""
+
+    class _Rows(FilterTable._Rows):
+        BINDINGS: ClassVar[list[BindingType]] = [
+            Binding(
+                "enter",
+                "select_cursor",
+                "Take",
+                tooltip="take the disk, or leave it",
+                show=False,
+                id="picker.enter",
+            ),
+            Binding(
+                "escape", "leave", "Back", tooltip="go back and change nothing", id="picker.back"
+            ),
+        ]
+
+
+class DiskPicker(ModalScreen[tuple[str, ...]]):
+    """Returns serials in the order of the disks, or nothing."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "take", "Take", tooltip="take the disk, or leave it", id="picker.take"),
+        Binding("ctrl+s", "keep", "Keep", tooltip="go back with the disks that are marked",
+                id="picker.keep"),
+    ]  # fmt: skip
+
+    def __init__(self, disks: tuple[Disk, ...], chosen: tuple[str, ...], glyphs: Glyphs) -> None:
+        super().__init__()
+        self._disks = disks
+        self._chosen = list(chosen)
+        self._absent = tuple(one for one in chosen if one not in {d.serial for d in disks})
+        self._glyphs = glyphs
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="sheet layout-picker"):
+            yield Static("", id="picker-title", classes="sheet-title", markup=False)
+            yield PickTable(id="picker")
+            yield Panel(id="picker-why")
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.query_one(DataTable).focus()
+        self.call_after_refresh(self._draw)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        glyphs = self._glyphs
+        rows = [
+            Row(
+                f"disk {disk.path}",
+                (
+                    self._box(disk.serial),
+                    (disk.path.removeprefix("/dev/"), ""),
+                    (disk.serial or "-", ""),
+                    (size(disk.size_bytes), ""),
+                    (disk.role, ""),
+                    (f"{disk.vendor} {disk.model}".strip(), ""),
+                ),
+                also=disk.reason,
+            )
+            for disk in self._disks
+        ]
+        rows += [
+            Row(f"serial {one}", (self._box(one), ("-", ""), (one, ""), *[("", "")] * 3))
+            for one in self._absent
+        ]
+        table = self.query_one("#picker", FilterTable)
+        table.show(
+            _COLUMNS, rows, width=table.size.width - 2, glyphs=glyphs, nothing="no disk is known"
+        )
+        number = len(self._chosen)
+        self.query_one("#picker-title", Static).update(f"Disks by serial: {number} taken")
+        self._why()
+
+    def _box(self, serial: str) -> tuple[str, str]:
+        return ("[x]", "bold") if serial and serial in self._chosen else ("[ ]", marks.MUTED)
+
+    @on(FilterTable.Moved)
+    def _why(self) -> None:
+        panel = self.query_one("#picker-why", Panel)
+        found = self._present()
+        text = _ABSENT
+        if found is not None:
+            text = found.reason or "the boot unit gave no reason"
+            if found.hint:
+                text += f"; {found.hint}"
+        panel.show(
+            wrapped(clean(text), first=panel_lead(found, self._glyphs), indent=2,
+                    width=max(20, panel.size.width - 2), rows=3)
+        )  # fmt: skip
+
+    def _present(self) -> Disk | None:
+        row = self.query_one("#picker", FilterTable).current
+        return next((one for one in self._disks if row and row.key == f"disk {one.path}"), None)
+
+    @on(FilterTable.Chosen)
+    def action_take(self) -> None:
+        """Take the disk under the cursor, or leave it."""
+        row = self.query_one("#picker", FilterTable).current
+        if row is None:
+            return
+        found = self._present()
+        serial = row.key.removeprefix("serial ") if found is None else found.serial
+        if not serial:
+            return
+        if serial in self._chosen:
+            self._chosen.remove(serial)
+        else:
+            self._chosen.append(serial)
+        self._draw()
+
+    def why_not(self, action: str) -> str:
+        """Why ``action`` cannot be done now; empty if it can."""
+        found = self._present() if self.is_mounted else None
+        if action == "take" and found is not None and not found.serial:
+            return "the disk tells no serial, so it cannot be named by one"
+        return ""
+
+    def action_keep(self) -> None:
+        order = [disk.serial for disk in self._disks if disk.serial in self._chosen]
+        self.dismiss((*dict.fromkeys(order), *(one for one in self._absent if one in self._chosen)))
+
+
+def panel_lead(disk: Disk | None, glyphs: Glyphs) -> Content:
+    """A glyph for whether the disk can be used."""
+    if disk is not None and disk.claimable:
+        return Content.styled(glyphs.good, marks.GOOD)
+    return Content.styled(glyphs.warn, marks.WARN)

@@ -1,0 +1,244 @@
+"""A plan as it will run, and the only place in these screens from which one is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Button, Footer, Input, Static
+
+from appliance.asking.plans import PlannedHere
+from appliance.text import duration
+from tui import marks
+from tui.asking import Answer
+from tui.marks import Glyphs
+from tui.widgets.layout_plan import confirm_words, names_to_type, not_yet_confirmed, plan_lines
+from tui.widgets.panel import Line, Panel, cell, clean, wrapped
+
+_WORD_ROWS = 4
+_PROBLEM_ROWS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the screen asks of the one below it. All are called in the application's thread.
+
+    ``against`` says why a plan cannot be confirmed any more, ``begin`` has it carried out and
+    calls back with why it was not, or with nothing.
+    """
+
+    glyphs: Glyphs
+    clock: Callable[[], float]
+    against: Callable[[PlannedHere], str]
+    begin: Callable[[PlannedHere, Callable[[str], None]], None]
+    comments: bool = False
+
+
+class PlanScreen(ModalScreen[None]):
+    """Shows that it waits, then the plan or why there is none; typing names confirms it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pagedown", "page(1)", "Page down", tooltip="the next page of the plan",
+                show=False, id="plan.down"),
+        Binding("pageup", "page(-1)", "Page up", tooltip="the page before", show=False,
+                id="plan.up"),
+        Binding("down", "line(1)", "Scroll", tooltip="scroll the plan by a line",
+                id="plan.line-down"),
+        Binding("up", "line(-1)", "Scroll up", tooltip="scroll the plan back", show=False,
+                id="plan.line-up"),
+        Binding("tab", "app.focus_next", "Next", tooltip="go to the answers and the text",
+                id="plan.next"),
+        Binding("escape", "dismiss", "Back",
+                tooltip="go back without doing anything; waiting ends, too", id="plan.back"),
+    ]  # fmt: skip
+
+    def __init__(self, title: str, desk: Desk) -> None:
+        super().__init__()
+        self._title = title
+        self._desk = desk
+        self._asked_at = desk.clock()
+        self._made: PlannedHere | None = None
+        self._names: tuple[str, ...] = ()
+        self._problem = ""
+        self._begun_at: float | None = None
+        self._drawn_width = 0
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="sheet layout-plan"):
+            yield Static(self._title, classes="sheet-title", markup=False)
+            with VerticalScroll(id="plan-body", can_focus=False):
+                yield Panel(id="plan")
+            yield Panel(id="plan-words")
+            yield Input(id="typed", placeholder="type here", compact=True)
+            yield Panel(id="plan-against")
+            with Horizontal(classes="answers"):
+                yield Button("Cancel", id="leave", compact=True)
+                yield Button("Carry out", id="do", compact=True)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.query_one("#leave", Button).focus()
+        self.call_after_refresh(self._draw)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw)
+
+    # -- from below
+
+    def answered(self, answer: Answer[PlannedHere]) -> None:
+        """The plan is there, or why there is none."""
+        self._made, self._problem = answer.value, answer.problem
+        if answer.value is not None:
+            self._names = names_to_type(answer.value.plan)
+        if self.is_mounted:
+            self._draw()
+
+    def tick(self) -> None:
+        """Once a second: how long it takes, and whether the plan still stands."""
+        if self.is_mounted:
+            self._draw()
+
+    # -- drawing
+
+    def _draw(self) -> None:
+        body = self.query_one("#plan-body", VerticalScroll)
+        # A column is left for the scroll bar, and the panel's padding.
+        width = max(20, body.size.width - 3)
+        plan = self.query_one("#plan", Panel)
+        if self._made is None:
+            plan.show(self._waiting_lines(width))
+        elif width != self._drawn_width:
+            self._drawn_width = width
+            desk = self._desk
+            plan.show(plan_lines(self._made, width, desk.glyphs, comments=desk.comments))
+        self._draw_answers(width)
+
+    def _waiting_lines(self, width: int) -> list[Line]:
+        glyphs = self._desk.glyphs
+        if self._problem:
+            lead = Content.styled(glyphs.bad, marks.BAD)
+            words = f"there is no plan: {clean(self._problem)}"
+            return wrapped(words, first=lead, indent=2, width=width, rows=_PROBLEM_ROWS)
+        seconds = duration(max(0.0, self._desk.clock() - self._asked_at))
+        return [
+            Content.styled(
+                f"{glyphs.busy} root reads the disks and plans, for {seconds}", marks.BUSY
+            ),
+            Content.styled("nothing is written; esc stops waiting for it", marks.MUTED),
+        ]
+
+    def _draw_answers(self, width: int) -> None:
+        against = self._against()
+        typed = self.query_one("#typed", Input)
+        words = self.query_one("#plan-words", Panel)
+        wanted = self._made is not None and not self._never()
+        typed.display = wanted
+        words.show(self._words(width) if wanted else [])
+        self.query_one("#do", Button).disabled = bool(against)
+        panel = self.query_one("#plan-against", Panel)
+        if against:
+            style = marks.MUTED if self._made is None else marks.WARN
+            lead = Content.styled(self._desk.glyphs.warn, style)
+            lines = wrapped(
+                f"cannot be carried out: {against}" if self._made else against,
+                first=lead, indent=2, width=width, style=style, rows=4,
+            )  # fmt: skip
+            panel.show(lines if self._made is not None else [])
+        else:
+            style = f"bold {marks.BAD}"
+            panel.show([Content.styled("tab goes to Carry out; there is no way back then", style)])
+
+    def _words(self, width: int) -> list[Line]:
+        made, glyphs = self._made, self._desk.glyphs
+        if made is None:
+            return []
+        told = confirm_words(made.plan, self._names)
+        lines: list[Line] = [Content.styled(glyphs.rule * width, marks.RULE)]
+        for name, text, loses in told[:_WORD_ROWS]:
+            glyph, style = (glyphs.bad, marks.BAD) if loses else (glyphs.label, marks.BUSY)
+            lines.append(
+                Content.assemble((glyph, style), f" {cell(clean(name), 13, glyphs)}", (text, style))
+            )
+        if len(told) > _WORD_ROWS:
+            lines.append(Content(f"  and {len(told) - _WORD_ROWS} more, as above"))
+        what = "the name" if len(self._names) == 1 else f"these {len(self._names)} names"
+        ask = f"To do exactly this, type {what}: {' '.join(map(clean, self._names))}"
+        return [*lines, *wrapped(ask, first=Content(""), indent=0, width=width, style="bold")]
+
+    def _never(self) -> str:
+        """Why this plan cannot be confirmed whatever is typed; empty if it can."""
+        made = self._made
+        if made is None:
+            return "there is no plan yet"
+        if self._problem:
+            return clean(self._problem)
+        if self._begun_at is not None:
+            seconds = duration(max(0.0, self._desk.clock() - self._begun_at))
+            return f"root is being asked to carry it out, for {seconds}"
+        if not made.plan.steps:
+            return "there is nothing to do" if not made.why_not else clean(made.why_not)
+        if not made.confirmable:
+            return clean(made.why_not)
+        return self._desk.against(made)
+
+    def _against(self) -> str:
+        """Why it cannot be carried out now."""
+        typed = self.query_one("#typed", Input).value
+        return self._never() or not_yet_confirmed(self._names, typed)
+
+    # -- actions
+
+    def action_page(self, pages: int) -> None:
+        body = self.query_one("#plan-body", VerticalScroll)
+        body.scroll_relative(y=pages * max(1, body.size.height - 1), animate=False)
+
+    def action_line(self, lines: int) -> None:
+        self.query_one("#plan-body", VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    @on(Input.Changed, "#typed")
+    def _typed(self) -> None:
+        self._draw()
+
+    @on(Input.Submitted, "#typed")
+    def _submitted(self) -> None:
+        """Enter goes to the button and does not press it: that takes one more."""
+        button = self.query_one("#do", Button)
+        if button.disabled:
+            self.app.bell()
+        else:
+            button.focus()
+
+    @on(Button.Pressed, "#leave")
+    def _left(self) -> None:
+        self.dismiss(None)
+
+    @on(Button.Pressed, "#do")
+    def _do(self) -> None:
+        made = self._made
+        # Looked at again: the machine went on since the button was drawn.
+        if made is None or self._against():
+            self._draw()
+            return
+        self._begun_at = self._desk.clock()
+        self._desk.begin(made, self._not_begun)
+        if self.is_mounted:
+            self._draw()
+
+    def _not_begun(self, problem: str) -> None:
+        """It was begun, or why it was not."""
+        self._begun_at = None
+        if not problem:
+            if self.is_mounted:
+                self.dismiss(None)
+            return
+        self._problem = problem
+        if self.is_mounted:
+            self.query_one("#leave", Button).focus()
+            self._draw()

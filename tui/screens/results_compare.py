@@ -1,0 +1,72 @@
+"""Two runs, imports or epochs side by side."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+
+from tui import marks
+from tui.screens.results_page import PageScreen
+from tui.sources.results import Comparison
+from tui.widgets.panel import Panel, clean
+from tui.widgets.results_compare import compare_lines
+
+
+class CompareScreen(PageScreen[None]):
+    """``a`` and ``b`` are keys as :meth:`tui.sources.results.Results.compare` has them."""
+
+    NAME = "a comparison"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("w", "swap", "Swap", tooltip="B becomes A", id="compare.swap"),
+        Binding("down", "scroll(1)", "Scroll", tooltip="scroll down a line", id="compare.down"),
+        Binding("up", "scroll(-1)", "Up", tooltip="scroll up a line", show=False, id="compare.up"),
+        Binding("pagedown,space", "scroll(15)", "More", tooltip="scroll down", id="compare.more"),
+        Binding(
+            "pageup", "scroll(-15)", "Less", tooltip="scroll up", show=False, id="compare.less"
+        ),
+    ]
+
+    def __init__(self, a: str, b: str) -> None:
+        super().__init__()
+        self._a, self._b = a, b
+        self._found: Comparison | None = None
+
+    def body(self) -> ComposeResult:
+        with VerticalScroll(id="compare-scroll", can_focus=False):
+            yield Panel(id="compare")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._ask()
+
+    def _ask(self) -> None:
+        results, a, b = self.main.world.results, self._a, self._b
+        self.read("both sides", lambda: results.compare(a, b), self._compared)
+
+    def _compared(self, found: Comparison) -> None:
+        self._found, self._a, self._b = found, found.a_key, found.b_key
+
+    def heading(self) -> tuple[str, Content]:
+        names = f"{self._a or 'the run before'} and {self._b}".replace(":", " ")
+        return "COMPARE", Content.styled(clean(names), marks.MUTED)
+
+    def draw(self, width: int) -> None:
+        found = self._found
+        lines = [] if found is None else compare_lines(found, width - 1, self.glyphs)
+        self.query_one("#compare", Panel).show(lines)
+
+    def why_not(self, action: str) -> str:
+        if action in {"swap", "scroll"} and self._found is None:
+            return "there is nothing to compare yet"
+        return ""
+
+    def action_swap(self) -> None:
+        self._a, self._b = self._b, self._a
+        self._ask()
+
+    def action_scroll(self, lines: int) -> None:
+        self.query_one("#compare-scroll", VerticalScroll).scroll_relative(y=lines, animate=False)

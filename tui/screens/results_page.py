@@ -1,0 +1,162 @@
+"""What the pages over the Results screen share: heading, body, footer, and asking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from appliance.text import duration
+from tui import marks
+from tui.asking import Answer
+from tui.marks import Glyphs
+from tui.widgets.panel import Line, Panel, clean, section, wrapped
+
+if TYPE_CHECKING:
+    from tui.app import StripewrightApp
+
+T = TypeVar("T")
+V = TypeVar("V")
+_PROBLEM_ROWS = 3
+
+
+class PageScreen(Screen[T]):
+    """A page that reads one thing and shows it.
+
+    Subclasses give :meth:`body` and :meth:`draw`, and call :meth:`read` for what they show.
+    """
+
+    NAME: ClassVar[str]
+    # What takes keys of its own is focused when it is shown.
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Back", tooltip="go back", id="page.back"),
+        Binding(
+            "question_mark",
+            "app.help",
+            "Help",
+            tooltip="the keys and marks of this page",
+            id="page.help",
+        ),
+        Binding("q", "app.quit", "Quit", tooltip="leave; what runs keeps running", id="page.quit"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._problem = ""
+        self._reading = ""
+        self._mark = ""
+
+    @property
+    def main(self) -> StripewrightApp:
+        """The application, as what it is."""
+        return cast("StripewrightApp", self.app)
+
+    @property
+    def glyphs(self) -> Glyphs:
+        return self.main.glyphs
+
+    def compose(self) -> ComposeResult:
+        yield Panel(id="page-heading")
+        yield from self.body()
+        yield Footer(compact=True, show_command_palette=False)
+
+    def body(self) -> ComposeResult:
+        raise NotImplementedError
+
+    def heading(self) -> tuple[str, Content]:
+        """Title (clean) and the note at its end."""
+        raise NotImplementedError
+
+    def draw(self, width: int) -> None:
+        """Show what was read; ``width`` is the text width inside the margins."""
+        raise NotImplementedError
+
+    def why_not(self, action: str) -> str:  # noqa: ARG002
+        """Why ``action`` of this page cannot be done now; empty if it can."""
+        return ""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        return None if self.why_not(action) else True
+
+    def read_again(self) -> None:
+        """The history has something new: read what is shown again, if it may be other now."""
+
+    def on_mount(self) -> None:
+        self._mark = self._newest_mark
+        self.set_interval(self.main.world.policy.interval_seconds, self._tick)
+
+    def on_resize(self) -> None:
+        self.redraw()
+
+    def _tick(self) -> None:
+        """While something is being read, say for how long; read again what may have changed."""
+        if self._reading:
+            self.redraw()
+        elif self._mark != self._newest_mark:
+            self._mark = self._newest_mark
+            self.read_again()
+
+    @property
+    def _newest_mark(self) -> str:
+        snapshot = self.main.snapshot
+        return "" if snapshot is None else snapshot.history_mark
+
+    def read(self, what: str, work: Callable[[], V], done: Callable[[V], None]) -> None:
+        """Have ``work`` done beside the application; ``done`` gets its value here.
+
+        ``what`` says what is being read. On a problem what was shown stays, with the problem.
+        """
+        self._reading = what
+
+        def answered(answer: Answer[V]) -> None:
+            if not self.is_mounted:
+                return
+            self._reading, self._problem = "", answer.problem
+            if answer.value is not None:
+                done(answer.value)
+            self.redraw()
+
+        # Of this very page: the answer to a page that was left is not waited for.
+        self.main.asker.ask(f"{self.NAME}.{id(self)}", work, answered)
+
+    @property
+    def seconds(self) -> float:
+        """For how long the open question has been asked."""
+        since = self.main.asker.waiting_since(f"{self.NAME}.{id(self)}")
+        return 0.0 if since is None else max(0.0, self.main.world.clock() - since)
+
+    def redraw(self) -> None:
+        """Draw everything again."""
+        width = self.size.width - 2
+        if width <= 0 or not self.is_mounted or not self.query("#page-heading"):
+            return
+        title, note = self.heading()
+        lines = [section(title, note, width, self.glyphs), *self._asking_lines(width)]
+        self.query_one("#page-heading", Panel).show(lines)
+        self.draw(width)
+        self.main.update_permissions()
+
+    def _asking_lines(self, width: int) -> list[Line]:
+        if self._reading and self.seconds >= 1:
+            words = f"{self.glyphs.busy} reading {self._reading}, for {duration(self.seconds)}"
+            return [Content.styled(words, marks.BUSY)]
+        if self._problem:
+            words = f"{self.glyphs.warn} {clean(self._problem)}"
+            return wrapped(
+                words,
+                first=Content(""),
+                indent=0,
+                width=width,
+                style=marks.WARN,
+                rows=_PROBLEM_ROWS,
+            )
+        return []
+
+    def action_leave(self) -> None:
+        self.dismiss()

@@ -1,0 +1,207 @@
+"""What the Drift screen asks of the history and of the units; all of it may block and raise."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from appliance.history import queries
+from appliance.model import Confirmation, Fact, FindingRecord, SeriesKey
+from appliance.system import services
+
+# What only some questions need is imported when they are asked: the first screen waits for none.
+if TYPE_CHECKING:
+    from appliance.asking.findings import AskedConfirm, ConfirmEnd
+    from appliance.history.drift_rows import TransitionRecord
+    from appliance.history.slots import Slots
+    from appliance.history.trends import Stretch
+
+# A histogram says more of it than a series does.
+_OF_A_HISTOGRAM = "PERF-LATENCY-MODE"
+# The member of its evidence is the slow disk; the series is the stripe's.
+_OF_THE_STRIPE = "PERF-MEMBER"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A suspect that would be repeated now. ``seconds`` is how long its repeats measure, ``rw``
+    what its job does; ``target`` is a directory.
+    """
+
+    subject: str
+    job: str
+    rw: str
+    target: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """``records`` are all that there are, closed ones too. ``unjudged`` says in words which
+    series have too few results to be judged; empty if none.
+    """
+
+    records: tuple[FindingRecord, ...]
+    unjudged: str = ""
+    repeats: tuple[Repeat, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of one finding besides itself. ``stretch`` is its series in its epoch, if it
+    has one; ``bins`` the latency histogram of the run that was judged last (ns -> count), where
+    the finding is about that. ``said`` is what repeats said, oldest first.
+    """
+
+    transitions: tuple[TransitionRecord, ...] = ()
+    said: tuple[Confirmation, ...] = ()
+    stretch: Stretch | None = None
+    bins: Mapping[int, int] = field(default_factory=dict)
+
+
+class Drift(Protocol):
+    """All methods may block for seconds, and raise OperatorError."""
+
+    def findings(self) -> Findings: ...
+
+    def evidence(self, record: FindingRecord) -> Evidence: ...
+
+    def acknowledge(self, finding_id: int, note: str) -> FindingRecord: ...
+
+    def approve(self, finding_id: int, note: str) -> FindingRecord: ...
+
+    def look(self) -> None:
+        """Look for drift now, and come back when that is done."""
+        ...
+
+    def confirm(self) -> AskedConfirm:
+        """Ask for repeated runs, and come back at once."""
+        ...
+
+    def confirmed(self, asked: AskedConfirm) -> ConfirmEnd | None:
+        """What they said; ``None`` while they are at work."""
+        ...
+
+    def stop_confirming(self) -> None: ...
+
+
+class MachineDrift:
+    """Findings of history ``db``, and this machine's units."""
+
+    def __init__(self, db: Path) -> None:
+        self._db = db
+        # What could not be judged, by the mark of the runs it was said of.
+        self._unjudged: tuple[str, str] | None = None
+
+    def findings(self) -> Findings:
+        from appliance.drift import confirmation, lifecycle
+        from appliance.history.slots import Slots
+
+        with queries.open_readonly(self._db) as reader:
+            records = reader.drift_findings(include_closed=True)
+            here = [one.fact for one in records if one.closed_at is None]
+            wanted = confirmation.waiting(
+                map(lifecycle.cleaned, here),
+                reader.confirmations(),
+                last_tried=None,
+                now=time.time(),
+            )
+            repeats = [_repeat(Slots(reader), fact) for fact in wanted]
+            return Findings(records, self._not_yet(reader), tuple(filter(None, repeats)))
+
+    def evidence(self, record: FindingRecord) -> Evidence:
+        from appliance.drift import lifecycle
+        from appliance.history.trends import Trends
+
+        key = series_key(record.fact)
+        with queries.open_readonly(self._db) as reader:
+            said = tuple(
+                one
+                for one in reader.confirmations()
+                if (one.code, one.subject, one.identity) == lifecycle.key(record.fact)
+            )
+            moves = reader.drift_transitions(record.id)
+            if key is None:
+                return Evidence(moves, said)
+            trends, run = Trends(reader), record.fact.evidence.get("last_run")
+            of_histogram = record.fact.code == _OF_A_HISTOGRAM and isinstance(run, int)
+            return Evidence(
+                moves,
+                said,
+                _stretch_of(record.fact, trends.whole(key).stretches),
+                trends.bins(key, int(run or 0)) if of_histogram else {},
+            )
+
+    def acknowledge(self, finding_id: int, note: str) -> FindingRecord:
+        from appliance.asking import findings
+
+        return findings.acknowledge(self._db, finding_id, note)
+
+    def approve(self, finding_id: int, note: str) -> FindingRecord:
+        from appliance.asking import findings
+
+        return findings.approve(self._db, finding_id, note)
+
+    def look(self) -> None:
+        services.start_and_wait(services.DRIFT_UNIT)
+
+    def confirm(self) -> AskedConfirm:
+        from appliance.asking import findings
+
+        return findings.confirm_now(self._db)
+
+    def confirmed(self, asked: AskedConfirm) -> ConfirmEnd | None:
+        from appliance.asking import findings
+
+        return findings.poll_confirm(asked)
+
+    def stop_confirming(self) -> None:
+        from appliance.asking import findings
+
+        findings.stop_confirming()
+
+    def _not_yet(self, reader: queries.Reader) -> str:
+        """It reads the whole epoch: only after a run has ended."""
+        from appliance.drift import judging
+
+        mark = reader.drift_mark()
+        if self._unjudged is None or self._unjudged[0] != mark:
+            self._unjudged = (mark, judging.unlearned(reader)[1])
+        return self._unjudged[1]
+
+
+def series_key(fact: Fact) -> SeriesKey | None:
+    """The series that a finding is about, as its evidence names it; ``None`` without one."""
+    suite, target, job, direction = (
+        str(fact.evidence.get(name, "")) for name in ("suite", "target", "job", "direction")
+    )
+    if not (suite and target and job and direction):
+        return None
+    member = "" if fact.code == _OF_THE_STRIPE else fact.evidence.get("member_name", "")
+    return SeriesKey(suite, target, job, direction, str(member))
+
+
+def _stretch_of(fact: Fact, stretches: Sequence[Stretch]) -> Stretch | None:
+    epoch = fact.evidence.get("epoch")
+    return next((one for one in stretches if one.epoch.id == epoch), None)
+
+
+def _repeat(slots: Slots, fact: Fact) -> Repeat | None:
+    """How long the repeats of a suspect take, from its job as it was asked for."""
+    from appliance.bench.running import control
+    from appliance.drift import confirmation
+
+    run, job = fact.evidence.get("change_run"), fact.evidence.get("job")
+    found = next((one for one in slots.jobs(int(run or 0)) if one.name == job), None)
+    if found is None:
+        return None
+    return Repeat(
+        subject=fact.subject,
+        job=found.name,
+        rw=found.rw,
+        target=str(fact.evidence.get("target", "")),
+        seconds=confirmation.REPEATS * (found.runtime_seconds + control.SECONDS),
+    )

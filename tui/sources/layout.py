@@ -1,0 +1,86 @@
+"""Volumes as the Layout screen asks for them: the installed layout, plans, what is carried out."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from appliance import paths
+from appliance.asking import plans
+from appliance.asking.plans import ApplyEnd, ApplyProgress, AskedApply, PlannedHere, PlanNote
+from appliance.model import Inventory, Layout
+from appliance.storage.act.requests import Request
+from appliance.storage.preview import Preview, preview
+from appliance.system import services
+
+
+class Layouts(Protocol):
+    """Every method may block for seconds and raises OperatorError; none is called in the
+    application's thread.
+    """
+
+    def current(self) -> Layout:
+        """What is installed, or the built-in default."""
+        ...
+
+    def preview(self, layout: Layout, inventory: Inventory, remove: tuple[str, ...]) -> Preview:
+        """What ``layout`` comes to on ``inventory``, by the planner; nothing is asked of root."""
+        ...
+
+    def request(self, text: str | None, remove: tuple[str, ...]) -> Request: ...
+
+    def plan(self, request: Request) -> PlannedHere: ...
+
+    def apply(self, digest: str) -> AskedApply: ...
+
+    def look(self, asked: AskedApply) -> ApplyProgress | ApplyEnd | None: ...
+
+    def follow(self, progress: ApplyProgress) -> AskedApply:
+        """What to :meth:`look` at for a plan that somebody else has carried out."""
+        ...
+
+    def recent(self) -> tuple[PlanNote, ...]: ...
+
+    def before(self, digest: str) -> PlannedHere: ...
+
+
+class MachineLayouts:
+    """What this machine has, and what its root's units do."""
+
+    def __init__(self) -> None:
+        self._notes: tuple[PlanNote, ...] = ()
+        self._notes_of = -1
+
+    def current(self) -> Layout:
+        return plans.current_layout()
+
+    def preview(self, layout: Layout, inventory: Inventory, remove: tuple[str, ...]) -> Preview:
+        return preview(layout, inventory, remove)
+
+    def request(self, text: str | None, remove: tuple[str, ...]) -> Request:
+        return plans.make_request(text, remove=remove, source="the draft")
+
+    def plan(self, request: Request) -> PlannedHere:
+        return plans.ask_plan(request)
+
+    def apply(self, digest: str) -> AskedApply:
+        return plans.start_apply(digest)
+
+    def look(self, asked: AskedApply) -> ApplyProgress | ApplyEnd | None:
+        return plans.poll_apply(asked)
+
+    def follow(self, progress: ApplyProgress) -> AskedApply:
+        unit = services.APPLY_UNIT.format(digest=progress.digest)
+        return AskedApply(progress.digest, unit, progress.since_s)
+
+    def recent(self) -> tuple[PlanNote, ...]:
+        # Every file there is replaced whole, so that the directory changes with each plan.
+        try:
+            changed = paths.PLANS_DIR.stat().st_mtime_ns
+        except OSError:
+            return ()
+        if changed != self._notes_of:
+            self._notes, self._notes_of = plans.recent_plans(), changed
+        return self._notes
+
+    def before(self, digest: str) -> PlannedHere:
+        return plans.planned_before(digest)

@@ -1,0 +1,71 @@
+"""What the Suites screen asks: the suites, the last run of each, the schedule; all may block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from appliance.errors import OperatorError
+from appliance.model import Suite
+
+# What only some questions need is imported when they are asked: the first screen waits for none.
+if TYPE_CHECKING:
+    from appliance.asking.schedules import ScheduleNow
+    from appliance.history.pages import RunSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The suites that there are, by name, and by suite the last run that has ended.
+
+    ``problem`` says why no runs are known, where the history cannot be read.
+    """
+
+    suites: tuple[Suite, ...]
+    last: Mapping[str, RunSummary]
+    problem: str = ""
+
+
+class Suites(Protocol):
+    """All methods may block for seconds, and raise OperatorError."""
+
+    def catalog(self) -> Catalog: ...
+
+    def schedule(self) -> ScheduleNow: ...
+
+    def set_schedule(self, wanted: str) -> None:
+        """Have ``wanted``, the text of a whole schedule, installed and brought into effect."""
+        ...
+
+
+class MachineSuites:
+    """The suites of this program, with the runs in history ``db``, and this machine's schedule."""
+
+    def __init__(self, db: Path) -> None:
+        self._db = db
+
+    def catalog(self) -> Catalog:
+        from appliance.bench.suite import load_suite, suite_names
+        from appliance.history import queries
+        from appliance.history.pages import Pages
+
+        suites = tuple(load_suite(name) for name in suite_names())
+        try:
+            with queries.open_readonly(self._db) as reader:
+                last = Pages(reader).last_of_each_suite()
+        except OperatorError as error:
+            # What can be measured is known all the same.
+            return Catalog(suites, {}, error.message)
+        return Catalog(suites, {one.run.suite: one for one in last})
+
+    def schedule(self) -> ScheduleNow:
+        from appliance.asking.schedules import schedule_now
+
+        return schedule_now()
+
+    def set_schedule(self, wanted: str) -> None:
+        from appliance.asking.schedules import ask_schedule
+
+        ask_schedule(wanted)

@@ -1,0 +1,145 @@
+"""What is said before something is done about a finding, why it cannot be, and after. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from appliance.drift.detection.baseline import LEAST
+from appliance.drift.lifecycle import APPROVABLE
+from appliance.model import DriftState, FindingRecord
+from appliance.text import count, duration
+from tui import marks
+from tui.sources.drift import Evidence, Repeat
+from tui.widgets.panel import clean, wrapped
+
+if TYPE_CHECKING:
+    from appliance.asking.findings import ConfirmEnd
+
+# What fits into the question on a terminal of 80 columns.
+_TEXT_CELLS = 72
+_LABEL_CELLS = 10
+# Of appliance.drift.repeating, which is not imported for a word; a test compares them.
+AT_ONCE = 3
+_WAITS = "another run at work is waited for, half an hour at most"
+
+
+def acknowledge_text(record: FindingRecord) -> Content:
+    return _facts(
+        [
+            ("finding", f"#{record.id} {record.fact.code}: {record.fact.summary}"),
+            ("then", "it raises no alarm any more, and stays here until it is no longer so"),
+            ("before", record.note),
+        ]
+    )
+
+
+def approve_text(record: FindingRecord, evidence: Evidence | None) -> Content:
+    """What is judged by what from then on."""
+    known = record.fact.evidence
+    run, level = known.get("change_run"), known.get("level_iops")
+    low, high = known.get("baseline_low_iops"), known.get("baseline_high_iops")
+    new = f"{count(float(level))} IOPS, " if isinstance(level, int | float) else ""
+    old = ""
+    if isinstance(low, int | float) and isinstance(high, int | float):
+        old = f"{count(float(low))} to {count(float(high))} IOPS"
+        old += f", from {known['baseline_slots']} results" if "baseline_slots" in known else ""
+    there = ""
+    if evidence is not None and evidence.stretch is not None and isinstance(run, int):
+        since = sum(slot.valid and slot.run_id >= run for slot in evidence.stretch.slots)
+        there = f"; there are {since}"
+    return _facts(
+        [
+            ("series", f"{record.fact.subject} in {known.get('target', '')}"),
+            ("until now", old),
+            ("from now", f"{new}what it does since run {run} is normal"),
+            (
+                "judged",
+                f"by results from run {run} on alone: a baseline needs {LEAST} of them{there}, "
+                "and until then nothing is said of this series",
+            ),
+            ("closes", f"finding #{record.id}; what was measured stays in the history"),
+        ]
+    )
+
+
+def confirm_text(repeats: Sequence[Repeat], *, running: str) -> Content:
+    """What is repeated, for how long, and what is written meanwhile."""
+    seconds = sum(one.seconds for one in sorted(repeats, key=lambda one: -one.seconds)[:AT_ONCE])
+    writes = sorted({one.job for one in repeats if "read" not in one.rw or "rw" in one.rw})
+    targets = ", ".join(sorted({one.target for one in repeats}))
+    at_once = f"; {AT_ONCE} in one go, the largest change first" if len(repeats) > AT_ONCE else ""
+    said = "only its own files" if not writes else f"its own files, also in {', '.join(writes)}"
+    return _facts(
+        [
+            ("repeats", ", ".join(one.subject for one in repeats) + at_once),
+            ("how", "each job five times, beside a job that touches no disk"),
+            ("takes", f"about {duration(seconds)}, and what it takes to write the files first"),
+            ("writes", f"{said}, in {targets}"),
+            ("effect", "other work on these disks gets slower; foreign load puts it off"),
+            ("waits", f"for suite {running}: {_WAITS}" if running else ""),
+            ("then", "each suspect is confirmed or closed; x stops it"),
+        ]
+    )
+
+
+def stop_text() -> Content:
+    return _facts(
+        [
+            ("stops", "the repeated runs that are at work"),
+            ("keeps", "what earlier repeats said"),
+            ("then", "what is suspect stays so, and is repeated another time"),
+        ]
+    )
+
+
+def ended_words(end: ConfirmEnd) -> str:
+    """What came of the repeats, in a line or two."""
+    said = [f"{one.subject}: {one.verdict.value.replace('_', ' ')}" for one in end.made]
+    said += [f"{fact.subject} not repeated: {why}" for fact, why in end.waits]
+    if end.failed and not end.made:
+        said.insert(0, "the repeats were stopped or failed")
+    return "; ".join(said) or "nothing was left to repeat"
+
+
+def why_not_acknowledge(record: FindingRecord | None) -> str:
+    if record is None:
+        return "no finding is under the cursor"
+    if record.state is DriftState.CLOSED:
+        return f"finding {record.id} is closed: it is no longer so"
+    return ""
+
+
+def why_not_approve(record: FindingRecord | None) -> str:
+    if why := why_not_acknowledge(record):
+        return why
+    if record is None or record.fact.code not in APPROVABLE:
+        code = "" if record is None else clean(record.fact.code)
+        return f"{code} is set right or acknowledged; only a changed speed can be the new normal"
+    if type(record.fact.evidence.get("change_run")) is not int:
+        return f"finding {record.id} does not say with which run its change began"
+    return ""
+
+
+def why_not_confirm(records: Sequence[FindingRecord] | None, repeats: Sequence[Repeat]) -> str:
+    if records is None:
+        return "the findings have not been read yet"
+    if repeats:
+        return ""
+    suspects = [one for one in records if one.state is DriftState.SUSPECT]
+    if not suspects:
+        return "nothing is suspect, so there is nothing to repeat"
+    if all("by_hand" in one.fact.evidence for one in suspects):
+        return "what is suspect is measured by people only, and repeated by them"
+    return "what is suspect was repeated lately, or often enough"
+
+
+def _facts(rows: Sequence[tuple[str, str]]) -> Content:
+    lines = []
+    for label, text in rows:
+        if text:
+            lead = Content.styled(label, marks.MUTED)
+            lines += wrapped(clean(text), first=lead, indent=_LABEL_CELLS, width=_TEXT_CELLS)
+    return Content("\n").join(lines)

@@ -1,0 +1,71 @@
+"""What a history says of its machine: the first lines of the overview over a copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from appliance.text import moment
+from tui import marks
+from tui.widgets.panel import Line, View, age, clean, wrapped
+
+if TYPE_CHECKING:
+    from appliance.model import EpochRecord
+    from appliance.status import Status
+
+_INDENT = 11
+# Volumes whose layout is told in full.
+_VOLUMES = 4
+
+
+def history_lines(view: View, status: Status, width: int) -> list[Line]:
+    """Of which machine, since when it is as it was, its layout, and what drift it last knew."""
+    glyphs, epoch = view.glyphs, status.epoch
+    machine = "" if status.machine is None else status.machine.machine_type
+    of = ", ".join(clean(part) for part in (status.summary, machine) if part)
+    words = f"of {of or 'a machine without a name'}; nothing here is live"
+    mark = marks.history(glyphs)
+    first = Content.styled(mark.text, f"bold {mark.style}")
+    lines = wrapped(words, first=first, indent=_INDENT, width=width)
+    lines += _labelled("file", clean(view.history), width)
+    if view.status_is_stale and view.status_age is not None:
+        lines += _labelled("stale", f"this is {age(view.status_age)}", width, marks.WARN)
+    if status.drift is not None and status.drift.is_known:
+        drift = marks.drift(status.drift, glyphs)
+        at = status.drift.checked_at
+        when = "" if at is None else f", as of {moment(at)}"
+        kept = f"{drift.glyph} {clean(status.drift.words)}{when}"
+        lines += _labelled("drift", kept, width, drift.style)
+    if epoch is not None:
+        lines += _epoch(epoch, width)
+    if status.history_problem:
+        lines += _labelled("history", clean(status.history_problem), width)
+    return lines
+
+
+def _epoch(epoch: EpochRecord, width: int) -> list[Line]:
+    from appliance.report.surroundings import filesystem_words, stripe_words
+
+    known = epoch.fingerprint
+    software = [f"{name} {known[name]}" for name in ("kernel", "fio") if known.get(name)]
+    since = ", ".join([f"{epoch.id}, since {moment(epoch.opened_at)}", *software])
+    lines = _labelled("epoch", clean(since), width)
+    stripes = known.get("stripe", "").split("; ")
+    filesystems = known.get("filesystem", "").split("; ")
+    for number, stripe in enumerate(stripes[:_VOLUMES]):
+        if not stripe:
+            continue
+        parts = [stripe_words(stripe)]
+        if len(filesystems) == len(stripes):
+            parts.append(filesystem_words(filesystems[number]))
+        label = "layout" if len(stripes) == 1 else f"volume {number + 1}"
+        lines += _labelled(label, clean("; ".join(part for part in parts if part)), width)
+    if len(stripes) > _VOLUMES:
+        lines += _labelled("", f"and {len(stripes) - _VOLUMES} more volumes", width)
+    return lines
+
+
+def _labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:
+    first = Content.styled(label, style or marks.MUTED)
+    return wrapped(text, first=first, indent=_INDENT, width=width, style=style, rows=2)

@@ -1,0 +1,286 @@
+"""The text of the Layout screen: one volume in full, the draft, and what others plan. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from appliance.asking.plans import ApplyProgress, PlanNote
+from appliance.model import Decision, Destruction, Volume
+from appliance.storage.layout_render import amount
+from appliance.storage.preview import Preview, PreviewDisk, VolumePreview
+from appliance.text import duration, size
+from tui import marks
+from tui.layout_draft import differences, disks_words
+from tui.layout_rows import Change, VolumeRow
+from tui.marks import Glyphs, Mark
+from tui.widgets.panel import Line, cell, clean, section, wrapped
+
+_LABEL = 10
+_TEXT_ROWS = 4
+_LOST_ROWS = 8
+_NOTES = 3
+# The planner's word for a disk on which nothing was found.
+BLANK = "blank"
+
+
+def decision_mark(decision: Decision, glyphs: Glyphs) -> Mark:
+    """What becomes of a volume, as glyph, word and colour."""
+    return {
+        Decision.CREATE: Mark(glyphs.label, "made new", marks.BUSY),
+        Decision.RECREATE: Mark(glyphs.bad, "made anew, empty", marks.BAD),
+        Decision.REMOVE: Mark(glyphs.bad, "removed", marks.BAD),
+        Decision.GROW: Mark(glyphs.label, "grown", marks.BUSY),
+        Decision.ASSEMBLE: Mark(glyphs.good, "brought up", marks.GOOD),
+        Decision.NOTHING: Mark(glyphs.good, "stays as it is", marks.GOOD),
+        Decision.WAIT: Mark(glyphs.busy, "waits for disks", marks.WARN),
+        Decision.REFUSE: Mark(glyphs.warn, "refused", marks.WARN),
+    }[decision]
+
+
+def now_mark(row: VolumeRow, glyphs: Glyphs) -> Mark:
+    """Whether the volume is there."""
+    now = row.now
+    if now is None:
+        return Mark(glyphs.idle, "not made", marks.MUTED)
+    if now.is_up:
+        word = "mounted" if now.mounted else "up"
+        lacks = now.degraded or now.problem
+        return Mark(
+            glyphs.warn if lacks else glyphs.good, word, marks.WARN if lacks else marks.GOOD
+        )
+    if now.outcome == "failed":
+        return Mark(glyphs.bad, "failed", marks.BAD)
+    return Mark(glyphs.warn, clean(now.outcome)[:10] or "not up", marks.WARN)
+
+
+def change_mark(row: VolumeRow, glyphs: Glyphs) -> Mark:
+    """What the draft does to the volume; no word where it does nothing."""
+    refused = row.comes_to is not None and row.comes_to.decision is Decision.REFUSE
+    if row.change is Change.REMOVED:
+        return Mark(glyphs.bad, "removed", marks.BAD)
+    if row.change is Change.LATER:
+        return Mark(glyphs.bad, "two plans", marks.BAD)
+    if row.change is Change.UNDECLARED:
+        return Mark(glyphs.unknown, "undeclared", marks.WARN)
+    if refused:
+        return Mark(glyphs.warn, "refused", marks.WARN)
+    if row.change is Change.NONE:
+        return Mark("", "", "")
+    return Mark(glyphs.label, row.change.value, marks.BUSY)
+
+
+def declared_words(volume: Volume, glyphs: Glyphs) -> str:
+    """A declaration in one line."""
+    parts = [disks_words(volume.select), volume.stripe]
+    if volume.stripe != "single":
+        parts.append(f"chunk {amount(volume.chunk_bytes)}")
+    parts += [volume.filesystem, volume.mount or "not mounted"]
+    parts += [f"on_short {volume.on_short}", f"on_loss {volume.on_loss}"]
+    parts.append(f"wait {round(volume.wait_seconds)}s")
+    if volume.mount_options:
+        parts.append(" ".join(volume.mount_options))
+    return f" {glyphs.dot} ".join(parts)
+
+
+def geometry_words(preview: VolumePreview, glyphs: Glyphs) -> str:
+    """Capacity and geometry in a line; empty where there is nothing to say."""
+    parts = []
+    if preview.capacity_bytes is not None:
+        parts.append(f"{size(preview.capacity_bytes)} before the filesystem's own")
+    if preview.disks:
+        word = "disk" if len(preview.disks) == 1 else "disks"
+        parts.append(f"{len(preview.disks)} {word}")
+    if preview.chunk_bytes is not None:
+        parts.append(f"chunk {size(preview.chunk_bytes)}")
+    if preview.sunit_bytes is not None and preview.swidth_bytes is not None:
+        parts.append(f"sunit {size(preview.sunit_bytes)}, swidth {size(preview.swidth_bytes)}")
+    return f" {glyphs.dot} ".join(parts)
+
+
+def verdict_lines(preview: VolumePreview, width: int, glyphs: Glyphs) -> list[Line]:
+    """What a declaration comes to: decision and reason, next step, capacity and geometry."""
+    mark = decision_mark(preview.decision, glyphs)
+    lines = _labelled("would be", f"{mark.text}: {clean(preview.reason)}", width, mark.style)
+    if preview.hint:
+        lines += _labelled("next", clean(preview.hint), width)
+    words = geometry_words(preview, glyphs)
+    if words and preview.decision is not Decision.REMOVE:
+        lines += _labelled("gives", words, width)
+    if preview.unread:
+        names = ", ".join(_short(path) for path in preview.unread)
+        lines += _labelled("unread", f"{clean(names)}: taken as blank; the plan reads it", width)
+    return lines
+
+
+def volume_lines(row: VolumeRow, width: int, glyphs: Glyphs) -> list[Line]:
+    """The volume under the cursor: now, as declared, changed, and what that comes to."""
+    mark = now_mark(row, glyphs)
+    title = section(clean(row.name), Content.styled(mark.text, mark.style), width, glyphs)
+    lines = [title]
+    if row.now is not None:
+        lines += _labelled("now", _now_words(row, glyphs), width)
+    if row.before is not None:
+        lines += _labelled("declared", clean(declared_words(row.before, glyphs)), width)
+    lines += _change_lines(row, width, glyphs)
+    if row.comes_to is not None:
+        lines += verdict_lines(row.comes_to, width, glyphs)
+    return lines
+
+
+def _now_words(row: VolumeRow, glyphs: Glyphs) -> str:
+    now = row.now
+    if now is None:
+        return ""
+    parts = []
+    if now.level:
+        parts.append(f"{now.level} {glyphs.times} {len(now.members)}")
+    elif now.members:
+        parts.append(f"{len(now.members)} disk")
+    if now.chunk_bytes:
+        parts.append(f"chunk {size(now.chunk_bytes)}")
+    if now.size_bytes:
+        parts.append(size(now.size_bytes))
+    if now.mount:
+        parts.append(f"{'at' if now.mounted else 'not mounted at'} {now.mount}")
+    if now.problem or not now.is_up:
+        parts.append(now.problem or now.reason)
+    return clean(f" {glyphs.dot} ".join(parts))
+
+
+def _change_lines(row: VolumeRow, width: int, glyphs: Glyphs) -> list[Line]:
+    arrow = "->" if glyphs is marks.ASCII else "→"
+    if row.change is Change.NEW and row.after is not None:
+        return _labelled("draft", "new: " + clean(declared_words(row.after, glyphs)), width)
+    if row.change is Change.CHANGED and row.before is not None and row.after is not None:
+        words = ", ".join(differences(row.before, row.after, arrow))
+        return _labelled("draft", clean(words), width, marks.BUSY)
+    if row.change is Change.REMOVED:
+        return _labelled(
+            "draft", "removed: what it holds is given up, its disks are free", width, marks.BAD
+        )
+    if row.change is Change.LATER and row.after is not None:
+        changed = "" if row.before is None else ", ".join(differences(row.before, row.after, arrow))
+        text = f"two plans: p removes it and what it holds; after that it is made anew, {changed}"
+        return _labelled("draft", clean(text), width, marks.BAD)
+    if row.change is Change.UNDECLARED:
+        return _labelled(
+            "draft", "disks carry it, the layout does not declare it; d removes it", width
+        )
+    return []
+
+
+def outcome_lines(preview: Preview | None, why_none: str, width: int, glyphs: Glyphs) -> list[Line]:
+    """What the draft as a whole gives up and leaves over, from what boot saw of the disks."""
+    if preview is None:
+        return [section("DRAFT", Content.styled(clean(why_none), marks.MUTED), width, glyphs)]
+    note = "from what the boot unit saw; a plan reads the disks again"
+    lines = [section("ON THE DISKS", Content.styled(note, marks.MUTED), width, glyphs)]
+    lost = [one for one in preview.destroys if is_loss(one)]
+    if not lost:
+        lines.append(Content.styled(f"{glyphs.good} nothing would be overwritten", marks.GOOD))
+    for one in lost[:_LOST_ROWS]:
+        lead = Content.styled(f"{glyphs.bad} overwritten  ", marks.BAD)
+        lines.append(_disk_line(lead, one, one.holds, glyphs))
+    if len(lost) > _LOST_ROWS:
+        lines.append(Content.styled(f"  and {len(lost) - _LOST_ROWS} more disks", marks.BAD))
+    for disk in preview.unused:
+        lead = Content.styled(f"{glyphs.idle} left over    ", marks.MUTED)
+        lines.append(_disk_line(lead, disk, disk.reason, glyphs))
+    return lines
+
+
+def is_loss(one: Destruction) -> bool:
+    """Whether something is overwritten that was there."""
+    return one.holds != BLANK
+
+
+def _disk_line(lead: Content, one: Destruction | PreviewDisk, words: str, glyphs: Glyphs) -> Line:
+    return Content.assemble(
+        lead,
+        cell(f"{clean(_short(one.path))} {clean(one.serial)}", 28, glyphs),
+        (f" {size(one.size_bytes):>8}  {clean(words)}", marks.MUTED),
+    )
+
+
+def note_words(note: PlanNote, now: float) -> str:
+    """A plan of somebody in a line: when, what, how many steps."""
+    ago = duration(max(0.0, now - note.made_at_monotonic_s))
+    steps = "no steps" if not note.steps else f"{note.steps} steps"
+    return f"{ago} ago  {note.digest[:12]}  {note.words}, {steps}"
+
+
+def plans_lines(
+    notes: Sequence[PlanNote],
+    *,
+    mine: frozenset[str],
+    stale: dict[str, str],
+    now: float,
+    width: int,
+    glyphs: Glyphs,
+) -> list[Line]:
+    """The latest plans of everybody; nothing where there are none."""
+    if not notes:
+        return []
+    hint = Content.styled("o lists them", marks.MUTED)
+    lines = [section("PLANS SINCE BOOT", hint, width, glyphs)]
+    for note in notes[:_NOTES]:
+        whose = "yours" if note.digest in mine else "theirs"
+        mark = stale_mark(note, stale, glyphs)
+        lines.append(
+            Content.assemble(
+                (mark.text.ljust(13), mark.style),
+                (whose.ljust(7), marks.MUTED),
+                clean(note_words(note, now)),
+            )
+        )
+    return lines
+
+
+def stale_mark(note: PlanNote, stale: dict[str, str], glyphs: Glyphs) -> Mark:
+    """Whether a plan can still be confirmed."""
+    if note.decision is Decision.REFUSE:
+        return Mark(glyphs.warn, "refused", marks.WARN)
+    if stale.get(note.digest):
+        return Mark(glyphs.warn, "stale", marks.WARN)
+    if not note.steps:
+        return Mark(glyphs.good, "nothing", marks.MUTED)
+    return Mark(glyphs.label, "plan", marks.BUSY)
+
+
+def applying_line(progress: ApplyProgress, now: float, width: int, glyphs: Glyphs) -> Line:
+    """What is carried out right now, in a line."""
+    seconds = duration(max(0.0, now - progress.since_s))
+    text = f"step {progress.step} of {progress.steps}: {clean(progress.why)}, {seconds}"
+    lead = f"{glyphs.pointer} APPLYING "
+    return Content.assemble(
+        (lead, f"bold {marks.BUSY}"),
+        cell(text, max(0, width - len(lead) - 12), glyphs),
+        "  w shows it",
+    )
+
+
+def clipped(lines: Sequence[Line], width: int, glyphs: Glyphs) -> list[Line]:
+    """``lines``, those that are too long cut with the ellipsis of these glyphs."""
+    return [
+        line
+        if line.cell_length <= width
+        else Content.assemble(line.truncate(max(0, width - 1)), glyphs.ellipsis)
+        for line in lines
+    ]
+
+
+def _labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:
+    return wrapped(
+        text,
+        first=Content.styled(label, marks.MUTED),
+        indent=_LABEL,
+        width=width,
+        style=style,
+        rows=_TEXT_ROWS,
+    )
+
+
+def _short(path: str) -> str:
+    return path.removeprefix("/dev/")

@@ -1,0 +1,203 @@
+"""A plan exactly as it will run, and what it takes to confirm it. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from textual.content import Content
+
+from appliance.asking.plans import PlannedHere
+from appliance.model import Decision, Destruction, Plan
+from appliance.text import size
+from tui import marks
+from tui.marks import Glyphs
+from tui.widgets.layout import decision_mark, is_loss
+from tui.widgets.panel import Line, clean, section, wrapped
+
+# What is made or loses what it holds.
+_GRAVE = (Decision.CREATE, Decision.RECREATE, Decision.REMOVE)
+_WHAT = {
+    Decision.CREATE: "is made, new and empty",
+    Decision.RECREATE: "is made anew and is EMPTY afterwards: what it held is lost",
+    Decision.REMOVE: "is taken down: ALL THAT IT HOLDS IS LOST",
+    Decision.GROW: "grows and keeps what it holds",
+    Decision.ASSEMBLE: "is brought up with what it holds",
+    Decision.NOTHING: "stays as it is",
+    Decision.WAIT: "waits for disks",
+    Decision.REFUSE: "is refused: nothing is done to it",
+}
+# What is typed where only the declaration changes.
+DECLARATION = "layout"
+_NAME = re.compile(r"[^\s,;]+")
+
+
+def names_to_type(plan: Plan) -> tuple[str, ...]:
+    """What has to be typed to confirm ``plan``: each volume that is made or loses what it holds.
+
+    Where there is none, those with something to do; and :data:`DECLARATION` where only the
+    layout's text changes.
+    """
+    grave = [one.name for one in plan.volumes if one.decision in _GRAVE]
+    lossy = [step.volume for step in plan.steps if step.destroys]
+    busy = [step.volume for step in plan.steps]
+    for names in ((*grave, *lossy), busy):
+        if found := tuple(dict.fromkeys(name for name in names if name)):
+            return found
+    return (DECLARATION,)
+
+
+def not_yet_confirmed(names: Sequence[str], typed: str) -> str:
+    """Why ``typed`` does not confirm: empty if it names all ``names`` and nothing else."""
+    said = _NAME.findall(typed)
+    if wrong := [one for one in said if one not in names]:
+        return f"{clean(wrong[0])!r} is not what is asked for"
+    if left := [one for one in names if one not in said]:
+        return f"still to be typed: {' '.join(left)}"
+    return ""
+
+
+def destroyed(plan: Plan) -> tuple[Destruction, ...]:
+    """Every disk that is overwritten, once, with what it holds before anything is done."""
+    found: dict[str, Destruction] = {}
+    for step in plan.steps:
+        for one in step.destroys:
+            found.setdefault(one.path, one)
+    return tuple(found.values())
+
+
+def plan_lines(made: PlannedHere, width: int, glyphs: Glyphs, *, comments: bool) -> list[Line]:
+    """The whole plan: volumes in words, what is lost, the steps with their commands, the digest.
+
+    ``comments``: the installed layout is a file, whose comments a new one does not keep.
+    """
+    plan = made.plan
+    lines = [*_lost(plan, width, glyphs), Content("")]
+    note = Content.styled(decision_words(plan), marks.MUTED)
+    lines.append(section("WHAT BECOMES OF THE VOLUMES", note, width, glyphs))
+    for one in plan.volumes:
+        mark = decision_mark(one.decision, glyphs)
+        lead = Content.assemble((mark.glyph, mark.style), " ", (clean(one.name), "bold"), " ")
+        lines += wrapped(
+            f"{_WHAT[one.decision]}. {clean(one.reason)}",
+            first=lead,
+            indent=max(16, lead.cell_length),
+            width=width,
+            rows=6,
+        )
+        if one.hint:
+            lines += _below(f"next: {clean(one.hint)}", width, marks.MUTED)
+    if made.late is not None:
+        lines += _below("if no more disks come:", width, marks.WARN)
+        for one in made.late.volumes:
+            lines += _below(f"{clean(one.name)} {_WHAT[one.decision]}", width, marks.WARN)
+    if comments and made.request.layout_text is not None:
+        lines += _below(
+            "the installed layout is replaced; comments in it are not kept", width, marks.MUTED
+        )
+    lines += [*_steps(plan, width, glyphs), Content(""), *_digest(plan, width, glyphs)]
+    return lines
+
+
+def decision_words(plan: Plan) -> str:
+    """The plan's decision as the command line has it, and how many steps there are."""
+    number = len(plan.steps)
+    return f"{plan.decision}, {number} {'step' if number == 1 else 'steps'}"
+
+
+def _below(text: str, width: int, style: str) -> list[Line]:
+    return wrapped(text, first=Content(""), indent=2, width=width, style=style, rows=6)
+
+
+def _lost(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
+    written = destroyed(plan)
+    lost = [one for one in written if is_loss(one)]
+    words = f"{len(lost)} {'disk' if len(lost) == 1 else 'disks'}" if lost else "nothing"
+    style = marks.BAD if lost else marks.GOOD
+    glyph = glyphs.bad if lost else glyphs.good
+    count = Content.styled(f"{glyph} {words}", style)
+    lines = [section("WHAT IS DESTROYED", count, width, glyphs, style=f"bold {style}")]
+    for one in written:
+        glyph, style = (glyphs.bad, marks.BAD) if is_loss(one) else (glyphs.label, marks.BUSY)
+        lead = f"{glyph} {clean(one.path)}"
+        lines += wrapped(
+            f"serial {clean(one.serial) or '-'}, {size(one.size_bytes)}: {clean(one.holds)}",
+            first=Content.styled(lead, style),
+            indent=max(17, len(lead) + 1),
+            width=width,
+            rows=4,
+        )
+    return lines
+
+
+def _steps(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
+    note = Content.styled("exactly what is run, in this order", marks.MUTED)
+    lines = [Content(""), section(f"{len(plan.steps)} STEPS", note, width, glyphs)]
+    for number, step in enumerate(plan.steps, 1):
+        lead = f"{number}."
+        lines += wrapped(
+            clean(step.why), first=Content.styled(lead, marks.MUTED), indent=4, width=width, rows=4
+        )
+        lines += [
+            Content.styled(f"    {part}", "bold") for part in command_lines(step.argv, width - 4)
+        ]
+        if step.destroys:
+            names = ", ".join(one.path.removeprefix("/dev/") for one in step.destroys)
+            lines += wrapped(
+                f"overwrites {clean(names)}",
+                first=Content(""),
+                indent=4,
+                width=width,
+                style=marks.BAD,
+                rows=4,
+            )
+    return lines
+
+
+def command_lines(argv: Sequence[str], width: int) -> list[str]:
+    r"""``argv`` as a shell would take it, in lines of ``width``; all but the last end in ``\``.
+
+    Nothing is left out: a word that is longer than a line goes on in the next.
+    """
+    room = max(20, width - 4)
+    lines = ["$"]
+    for word in (clean(shlex.quote(part)) for part in argv):
+        if len(lines[-1]) + 1 + len(word) <= room:
+            lines[-1] += f" {word}"
+            continue
+        lines[-1] += " \\"
+        parts = [word[at : at + room] for at in range(0, len(word), room)]
+        lines += [
+            *(f"{part}\\" for part in parts[:-1]),
+            f"  {parts[-1]}" if len(parts) == 1 else parts[-1],
+        ]
+    return lines
+
+
+def _digest(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
+    return [
+        section(
+            "DIGEST", Content.styled("of these disks and these steps", marks.MUTED), width, glyphs
+        ),
+        *(Content.styled(part, marks.MUTED) for part in textwrap.wrap(plan.digest, width)),
+    ]
+
+
+def confirm_words(plan: Plan, names: Iterable[str]) -> list[tuple[str, str, bool]]:
+    """For each of ``names``: (name, what happens to it, whether it loses what it holds)."""
+    decisions = {one.name: one.decision for one in plan.volumes}
+    erased = {step.volume or "" for step in plan.steps if step.destroys}
+    words = []
+    for name in names:
+        decision = decisions.get(name)
+        if decision is None:
+            text = (
+                "only the text of the layout is replaced" if name == DECLARATION else "is changed"
+            )
+        else:
+            text = _WHAT[decision]
+        loses = decision in {Decision.REMOVE, Decision.RECREATE}
+        words.append((name, text, loses or (decision is None and name in erased)))
+    return words

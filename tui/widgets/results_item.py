@@ -1,0 +1,235 @@
+"""One result of a run, or one report of an import, in the same form and in words; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from appliance.bench.capability import percent_of_published
+from appliance.bench.validity import corrected_iops, coverage_of, percentile_ns
+from appliance.model import Evidence, Finding, JobResult, Judged, Provisioned, RunRecord, SeriesKey
+from appliance.text import bandwidth, count, duration, size
+from tui import marks
+from tui.charts.bars import MemberBar
+from tui.marks import Glyphs, Mark
+from tui.widgets.panel import Line, clean, nanoseconds, wrapped
+
+_SHOWN_PERCENTILES = (1.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+_LABEL_CELLS = 14
+_FINDING_ROWS = 6
+_MIXED = {"rw", "randrw", "readwrite"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What is shown of a result. ``None`` is what nobody knows; texts are as they came.
+
+    ``published`` and ``limited`` say in words how it stands to what is published and how long
+    a provisioned limit was exceeded. ``members`` are the disks of this direction.
+    """
+
+    name: str
+    shape: str
+    mark: Mark
+    findings: tuple[Finding, ...]
+    iops: float | None
+    bandwidth_bytes: float | None
+    mean_ns: float | None
+    corrected: float | None
+    coverage: float | None
+    published: str
+    limited: str
+    percentiles_ns: dict[str, int]
+    p99_ns: float | None
+    bins: dict[int, int]
+    members: tuple[MemberBar, ...]
+    series: SeriesKey | None = None
+
+
+def of_result(result: JobResult, run: RunRecord, glyphs: Glyphs) -> Item:
+    """A result of one of our runs."""
+    name = result.job
+    if result.rw in _MIXED:
+        name += f" {result.direction}"
+    if result.member:
+        name += f" on {result.member}"
+    if result.pass_index > 1:
+        name += f" #{result.pass_index}"
+    return Item(
+        name=name,
+        shape=shape(result.block_size_bytes, result.iodepth, result.jobs, glyphs),
+        mark=marks.verdict(result, glyphs),
+        findings=result.findings,
+        iops=result.iops,
+        bandwidth_bytes=result.bandwidth_bytes,
+        mean_ns=result.latency_mean_ns,
+        corrected=corrected_iops(result),
+        coverage=result.coverage,
+        published=published_words(result, result.published_iops, result.published_basis),
+        limited=limited_words(result.provisioned, result.runtime_ms / 1000),
+        percentiles_ns=result.percentiles_ns,
+        p99_ns=percentile_ns(result, 99.0),
+        bins=result.bins,
+        members=_members(result, run),
+        series=SeriesKey(run.suite, run.target, result.job, result.direction, result.member),
+    )
+
+
+def of_report(report: Judged, glyphs: Glyphs) -> Item:
+    """An imported report."""
+    known = report.evidence
+    limits = known.capability
+    read = known.direction == "read"
+    return Item(
+        name=f"line {report.line} {known.job} {known.direction}",
+        shape=shape(known.block_size_bytes, known.iodepth, known.jobs, glyphs),
+        mark=marks.verdict(report, glyphs),
+        findings=report.findings,
+        iops=known.iops,
+        bandwidth_bytes=known.bandwidth_bytes,
+        mean_ns=known.latency_mean_ns,
+        corrected=corrected_iops(report),
+        coverage=coverage_of(known),
+        published=published_words(
+            known, limits.iops if limits else None, limits.basis if limits else ""
+        ),
+        limited=limited_words(known.provisioned, (known.runtime_ms or 0) / 1000),
+        percentiles_ns=known.percentiles_ns or {},
+        p99_ns=percentile_ns(known, 99.0),
+        bins={},
+        members=tuple(
+            _bar(
+                one.device,
+                one.read_ios if read else one.write_ios,
+                one.read_ticks_ms if read else one.write_ticks_ms,
+            )
+            for one in known.device_io
+            if one.device != known.device
+        ),
+    )
+
+
+def shape(
+    block_size_bytes: int | None, iodepth: int | None, jobs: int | None, glyphs: Glyphs
+) -> str:
+    """What was asked: ``4 KiB QD 32 × 8``."""
+    block = "?" if not block_size_bytes else size(block_size_bytes)
+    depth = f"QD {iodepth or '?'}"
+    return f"{block} {depth}" + (f" {glyphs.times} {jobs}" if jobs is not None and jobs > 1 else "")
+
+
+def published_words(of: JobResult | Evidence, iops: float | None, basis: str) -> str:
+    """How much of what is published was reached, where it was within reach."""
+    share = percent_of_published(of)
+    by = f" ({basis})" if basis else ""
+    if share and of.iops:
+        # What is published for this block size: the lesser of IOPS and bandwidth.
+        return f"{share:.0f} % of the published {count(100 * of.iops / share)} IOPS{by}"
+    if iops:
+        return f"{count(iops)} IOPS{by}; out of reach of what this job asked for"
+    return ""
+
+
+def limited_words(limits: Provisioned | None, seconds: float) -> str:
+    """For how long a provisioned limit was exceeded, by the disks' own counters."""
+    if limits is None:
+        return ""
+    counted = (
+        ("the volume's IOPS", limits.volume_iops_us),
+        ("the volume's throughput", limits.volume_throughput_us),
+        ("the machine's IOPS", limits.instance_iops_us),
+        ("the machine's throughput", limits.instance_throughput_us),
+    )
+    parts = []
+    for what, microseconds in counted:
+        if microseconds:
+            share = f" ({microseconds / seconds / 1e4:.0f} %)" if seconds else ""
+            parts.append(f"{what} for {duration(microseconds / 1e6)}{share}")
+    return "no provisioned limit was exceeded" if not parts else "exceeded: " + ", ".join(parts)
+
+
+def _members(result: JobResult, run: RunRecord) -> tuple[MemberBar, ...]:
+    """The disks below the device that was measured; of a single disk there is nothing to see."""
+    read = result.direction == "read"
+    bars = []
+    for one in result.device_deltas:
+        if one.device == run.device and len(result.device_deltas) > 1:
+            continue
+        ios, spent_ms = (one.read_ios, one.read_ms) if read else (one.write_ios, one.write_ms)
+        bars.append(_bar(one.device, ios, spent_ms))
+    return tuple(bars)
+
+
+def _bar(device: str, ios: int, spent_ms: int | None) -> MemberBar:
+    # await as iostat has it: the time of all requests over their number.
+    mean_ns = None if spent_ms is None or not ios else spent_ms * 1e6 / ios
+    return MemberBar(device, float(ios), mean_ns)
+
+
+def item_lines(item: Item, width: int, glyphs: Glyphs) -> list[Line]:
+    """Verdict, figures, what limits them, percentiles, and each finding in words."""
+    lines = [
+        Content.assemble(
+            (item.mark.text, f"bold {item.mark.style}"),
+            "  ",
+            (clean(item.name), "bold"),
+            (f"  {item.shape}", marks.MUTED),
+        ),
+        *_facts([("measured", figures(item, glyphs))], width),
+    ]
+    facts = []
+    if item.corrected is not None:
+        facts.append(("corrected", f"~{count(item.corrected)} IOPS is probably true"))
+    facts.append(("published", item.published))
+    facts.append(("provisioned", item.limited))
+    if item.coverage is not None:
+        facts.append(("coverage", f"the disks did {100 * item.coverage:.1f} % of fio's bytes"))
+    facts.append(("percentiles", percentiles(item, glyphs)))
+    return lines + _facts([one for one in facts if one[1]], width) + finding_lines(item, width)
+
+
+def figures(item: Item, glyphs: Glyphs) -> str:
+    """IOPS, bandwidth and mean latency in one line."""
+    parts = []
+    if item.iops is not None:
+        parts.append(f"{count(item.iops)} IOPS")
+    if item.bandwidth_bytes is not None:
+        parts.append(bandwidth(item.bandwidth_bytes))
+    if item.mean_ns is not None:
+        parts.append(f"mean {nanoseconds(item.mean_ns, glyphs)}")
+    return ", ".join(parts) or "no figure could be read"
+
+
+def percentiles(item: Item, glyphs: Glyphs) -> str:
+    """The percentiles that people ask for, as far as they are known."""
+    known = sorted((float(name), value) for name, value in item.percentiles_ns.items())
+    return ", ".join(
+        f"p{percent:g} {nanoseconds(value, glyphs)}"
+        for percent, value in known
+        if percent in _SHOWN_PERCENTILES
+    )
+
+
+def finding_lines(item: Item, width: int) -> list[Line]:
+    """Every finding, wrapped under its code."""
+    lines: list[Line] = []
+    for finding in item.findings:
+        style = {"block": marks.BAD, "warn": marks.WARN, "label": marks.BUSY}[finding.severity]
+        code = clean(finding.code)
+        lines += wrapped(
+            clean(finding.message),
+            first=Content.styled(code, f"bold {style}"),
+            indent=_LABEL_CELLS,
+            width=width,
+            rows=_FINDING_ROWS,
+        )
+    return lines
+
+
+def _facts(facts: list[tuple[str, str]], width: int) -> list[Line]:
+    lines: list[Line] = []
+    for label, value in facts:
+        first = Content.styled(label, marks.MUTED)
+        lines += wrapped(clean(value), first=first, indent=_LABEL_CELLS, width=width, rows=2)
+    return lines

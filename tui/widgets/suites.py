@@ -1,0 +1,229 @@
+"""The table of suites, and the one under the cursor in full; pure."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from appliance.asking.schedules import ScheduleNow
+from appliance.history.pages import RunSummary
+from appliance.model import Suite
+from appliance.text import duration, moment
+from tui import marks
+from tui.marks import Glyphs
+from tui.progress import suite_seconds
+from tui.schedule_fields import Holds, holds
+from tui.snapshot import Snapshot
+from tui.sources.suites import Catalog
+from tui.suite_facts import volume_of, written, written_words
+from tui.widgets.panel import Line, View, cell, clean, section, wrapped
+from tui.widgets.results import run_mark
+from tui.widgets.suite import ago, describe_job
+from tui.widgets.table import Column, Row
+
+_WIDE_CELLS = 120
+_COLUMNS = (
+    Column("suite", 16),
+    Column("takes", 11, right=True),
+    Column("files", 15),
+    Column("last run", 15),
+    Column("next", 13, grows=True),
+)
+_WIDE_COLUMNS = (
+    Column("suite", 18),
+    Column("what it does", 30, grows=True),
+    Column("takes", 11, right=True),
+    Column("files", 16),
+    Column("last run", 26),
+    Column("next", 15),
+)
+_LABEL_CELLS = 8
+_FACT_ROWS, _SHEET_FACT_ROWS = 2, 4
+# What fits into a sheet on a terminal of 80 columns.
+_SHEET_CELLS = 72
+_ABOUT_TIMES = "It measures the first volume; times are local unless they say UTC."
+
+# The catalog, and the schedule as far as it is known.
+Known = tuple[Catalog, ScheduleNow | None]
+
+
+def columns(width: int) -> tuple[Column, ...]:
+    return _WIDE_COLUMNS if width >= _WIDE_CELLS else _COLUMNS
+
+
+def table_rows(
+    catalog: Catalog | None, schedule: ScheduleNow | None, view: View, width: int
+) -> list[Row]:
+    """A row a suite, in the order of the catalog."""
+    if catalog is None:
+        return []
+    wide = width >= _WIDE_CELLS
+    return [_row(one, catalog, schedule, view, wide=wide) for one in catalog.suites]
+
+
+def _row(
+    suite: Suite, catalog: Catalog, schedule: ScheduleNow | None, view: View, *, wide: bool
+) -> Row:
+    snapshot, glyphs = view.snapshot, view.glyphs
+    volume = None if snapshot is None else snapshot.mounted_volume
+    running = None if snapshot is None else snapshot.running
+    last, last_style = _last(catalog.last.get(suite.name), view, wide=wide)
+    if catalog.problem:
+        last, last_style = f"{glyphs.unknown} not known", marks.MUTED
+    if running is not None and running.suite == suite.name:
+        last, last_style = f"{glyphs.pointer} running", marks.BUSY
+    files = written(suite, volume)
+    cells = [
+        (suite.name, ""),
+        (duration(suite_seconds(suite)), ""),
+        (files, marks.WARN if files == "no room" else ""),
+        (last, last_style),
+        _next(holds(schedule, suite.name), view),
+    ]
+    if wide:
+        cells.insert(1, (suite.summary, marks.MUTED))
+    return Row(suite.name, tuple(cells), also=suite.summary)
+
+
+def _last(last: RunSummary | None, view: View, *, wide: bool) -> tuple[str, str]:
+    """The verdict of the last run as a glyph and a word, and how long ago it was."""
+    if last is None:
+        return f"{view.glyphs.idle} never", marks.MUTED
+    mark = run_mark(last, view.glyphs)
+    when = ago(view.wall - _ended(last))
+    if not wide:
+        return mark.text, mark.style
+    return f"{mark.text}, {when}", mark.style
+
+
+def _ended(last: RunSummary) -> float:
+    return last.run.started_at if last.run.ended_at is None else last.run.ended_at
+
+
+def _next(found: Holds | None, view: View) -> tuple[str, str]:
+    if found is None:
+        return "?", marks.MUTED
+    if not found.runs:
+        return "never", marks.MUTED
+    if found.next_at is None:
+        return "not known", marks.MUTED
+    left = found.next_at - view.wall
+    if left <= 0:
+        return "due", ""
+    return (f"in {duration(left)}" if left < 129_600 else f"in {left / 86_400:.0f} days"), ""
+
+
+# ------------------------------------------------------------------------------- in full
+
+
+def detail_lines(suite: Suite, known: Known, view: View, width: int, rows: int) -> list[Line]:
+    """The suite in at most ``rows`` lines: its facts, and as many of its jobs as there is room
+    for.
+    """
+    glyphs = view.glyphs
+    lines = [
+        section(clean(suite.name), Content(""), width, glyphs),
+        *_facts(suite, known, view, width, _FACT_ROWS),
+    ]
+    jobs = job_rows(suite, glyphs)
+    room = rows - len(lines)
+    if len(jobs) <= room:
+        return lines + jobs
+    hidden = len(jobs) - max(0, room - 1)
+    more = Content.styled(f"{glyphs.ellipsis} {hidden} more jobs: enter", marks.MUTED)
+    return [*lines, *jobs[: max(0, room - 1)], more][: max(0, rows)]
+
+
+def sheet(suite: Suite, known: Known, view: View, width: int) -> Content:
+    """All of it, for a sheet of its own."""
+    facts = _facts(suite, known, view, width, _SHEET_FACT_ROWS)
+    return Content("\n").join([*facts, Content(""), *job_rows(suite, view.glyphs)])
+
+
+def _facts(suite: Suite, known: Known, view: View, width: int, rows: int) -> list[Line]:
+    catalog, schedule = known
+    last = catalog.last.get(suite.name)
+    facts = [("does", suite.summary, ""), ("takes", _takes(suite, last), "")]
+    facts += [("writes", words, "") for words in _writes(suite, view.snapshot)]
+    facts.append(("last", *last_words(last, catalog.problem, view)))
+    facts.append(("next", next_words(holds(schedule, suite.name), view), ""))
+    lines: list[Line] = []
+    for label, words, style in facts:
+        first = Content.styled(label, marks.MUTED)
+        lines += wrapped(
+            clean(words), first=first, indent=_LABEL_CELLS, width=width, style=style, rows=rows
+        )
+    return lines
+
+
+def _takes(suite: Suite, last: RunSummary | None) -> str:
+    passes = f" in {suite.passes} passes" if suite.passes > 1 else ""
+    words = f"{duration(suite_seconds(suite))} of measuring{passes}, after its files are written"
+    complete = last is not None and last.run.state.value == "complete" and not last.run.scaled
+    if last is not None and complete and last.run.ended_at is not None:
+        words += f"; {duration(last.run.ended_at - last.run.started_at)} in all the last time"
+    return words
+
+
+def _writes(suite: Suite, snapshot: Snapshot | None) -> list[str]:
+    """For each volume that can be measured; without any, what it would be."""
+    volumes = () if snapshot is None else snapshot.mounted_volumes
+    return [written_words(suite, one) for one in volumes] or [written_words(suite, None)]
+
+
+def last_words(last: RunSummary | None, problem: str, view: View) -> tuple[str, str]:
+    """What came of the last run, with its style."""
+    if last is None:
+        words = f"not known: {problem}" if problem else "it has never been run here"
+        return words, marks.WARN if problem else marks.MUTED
+    mark = run_mark(last, view.glyphs)
+    words = mark.text
+    if last.results:
+        words += f", {last.valid} of {last.results} results valid"
+    volume = volume_of(last.run, None if view.snapshot is None else view.snapshot.status)
+    where = last.run.target if volume is None else volume.name
+    words += f", {ago(view.wall - _ended(last))} on {where}, run {last.run.id}"
+    if last.run.reason:
+        words += f": {last.run.reason}"
+    return words, mark.style
+
+
+def next_words(found: Holds | None, view: View) -> str:
+    """When it is started next, and by what."""
+    if found is None:
+        return "the schedule has not been read"
+    if not found.runs:
+        return f"never by itself ({found.source}); e sets a time"
+    words = f"{found.when} ({found.source})"
+    if found.next_at is not None and found.next_at > view.wall:
+        words = f"in {duration(found.next_at - view.wall)}, {moment(found.next_at)[:16]}Z; {words}"
+    return words
+
+
+def job_rows(suite: Suite, glyphs: Glyphs) -> list[Line]:
+    """A line a job: pattern, block size, queue depth and workers, seconds."""
+    lines: list[Line] = []
+    for job in suite.jobs:
+        more = [describe_job(job, glyphs)]
+        if job.read_percent is not None:
+            more.append(f"{job.read_percent} % reads")
+        if job.engine:
+            more.append(job.engine)
+        if job.think_time_ms:
+            more.append(f"{job.think_time_ms} ms between two I/Os")
+        lines.append(
+            Content.assemble(
+                f"{'':{_LABEL_CELLS}}",
+                cell(clean(job.name), 18, glyphs),
+                " ",
+                (f" {glyphs.dot} ".join(more), marks.MUTED),
+            )
+        )
+    return lines
+
+
+def schedule_words(suite: str, now: ScheduleNow, view: View) -> Content:
+    """What holds for ``suite``, for the question what shall."""
+    words = f"Now: {next_words(holds(now, suite), view)}"
+    lines = wrapped(clean(words), first=Content(""), indent=0, width=_SHEET_CELLS, rows=2)
+    lines.append(Content.styled(_ABOUT_TIMES, marks.MUTED))
+    return Content("\n").join(lines)

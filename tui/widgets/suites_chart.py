@@ -1,0 +1,210 @@
+"""What the stripe and its members did in the last minutes, or since the job began; pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from rich.cells import cell_len
+from textual.content import Content
+
+from appliance.model import RunRecord
+from appliance.text import bandwidth, count, table
+from tui import marks
+from tui.charts.axes import Axis, Unit
+from tui.charts.line import Series, legend, line_chart
+from tui.charts.markers import Marker
+from tui.charts.table import table_of
+from tui.marks import Glyphs
+from tui.snapshot import TREND_SECONDS, Snapshot
+from tui.suite_facts import volume_of
+from tui.tracks import Figure, Followed, Second, group, points, spread
+from tui.widgets.panel import Line, View, clean, milliseconds, section
+
+# More lines than these cannot be told apart: then the least, the median and the most are drawn.
+_MOST_MEMBERS = 6
+_STYLES = ("$secondary", "$accent", "$foreground 70%", "$secondary 60%", "$accent 60%")
+# A second in which nobody could read the counters is a gap.
+_GAP_SECONDS = 5.0
+_LEAST_ROWS = 5
+# The last minutes go on by steps: were each second to move every cell, SSH would carry it.
+_STEP_SECONDS = 5.0
+# What is drawn of many members: fields of a Spread.
+_OF_MANY = ("least", "median", "most")
+
+
+class Shown(Enum):
+    """Which figure is drawn, in the order in which a key changes it."""
+
+    IOPS = (Figure.IOPS, "IOPS", Unit.COUNT, 1.0)
+    BANDWIDTH = (Figure.BYTES_PER_S, "throughput", Unit.BANDWIDTH, 1.0)
+    AWAIT = (Figure.AWAIT_MS, "await", Unit.LATENCY, 1e6)
+
+    @property
+    def figure(self) -> Figure:
+        return self.value[0]
+
+    @property
+    def words(self) -> str:
+        return self.value[1]
+
+    @property
+    def unit(self) -> Unit:
+        return self.value[2]
+
+    @property
+    def factor(self) -> float:
+        """What the axis' unit is of the figure's: latencies are drawn in nanoseconds."""
+        return self.value[3]
+
+    def next(self) -> Shown:
+        order = tuple(Shown)
+        return order[(order.index(self) + 1) % len(order)]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the chart is drawn: ``since_job`` from the beginning of the job on."""
+
+    shown: Shown = Shown.IOPS
+    since_job: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    series: tuple[Series, ...]
+    x: Axis
+    y: Axis
+
+
+def group_of(run: RunRecord, snapshot: Snapshot) -> tuple[Followed, ...]:
+    """The device that ``run`` measures and its members; nothing if they are not followed."""
+    devices = snapshot.seconds[-1].devices if snapshot.seconds else ()
+    volume = volume_of(run, snapshot.status)
+    for one in devices:
+        if one.member:
+            continue
+        if one.device == run.device or (volume is not None and one.label == volume.name):
+            return group(devices, one)
+    return ()
+
+
+def chart_lines(
+    run: RunRecord, view: View, width: int, rows: int, *, choice: Choice, marker: Marker
+) -> list[Line]:
+    """Heading with what is true now, legend, and chart, in ``rows`` lines."""
+    snapshot, glyphs = view.snapshot, view.glyphs
+    if rows < 1 or snapshot is None:
+        return []
+    devices = group_of(run, snapshot)
+    # With the keys that change it.
+    title = f"{choice.shown.words.upper()} (v), {_span(choice)} (j)"
+    if not devices:
+        words = "these disks are not followed here" if snapshot.seconds else "no figures yet"
+        return [section(title, Content.styled(words, marks.MUTED), width, glyphs)]
+    words = _now(devices, snapshot.seconds[-1], choice.shown, width - cell_len(title) - 3, glyphs)
+    now = Content.styled(words, marks.MUTED)
+    if view.live_is_stale and view.live_age is not None:
+        now = Content.styled(f"{glyphs.warn} {view.live_age:.0f} s old", marks.WARN)
+    head = section(title, now, width, glyphs)
+    if rows < _LEAST_ROWS:
+        return [head]
+    drawn = _drawn(run, devices, view, choice)
+    return [
+        head,
+        legend(drawn.series, width=width, marker=marker),
+        *line_chart(
+            drawn.series, width=width, height=rows - 2, marker=marker, x=drawn.x, y=drawn.y
+        ),
+    ]
+
+
+def numbers(run: RunRecord, view: View, choice: Choice) -> Content:
+    """The numbers of the chart, a second a line, the latest last."""
+    snapshot = view.snapshot
+    devices = () if snapshot is None else group_of(run, snapshot)
+    if not devices:
+        return Content("there are no figures of these disks")
+    drawn = _drawn(run, devices, view, choice)
+    made = table_of(drawn.series, x=drawn.x, y=drawn.y)
+    text = table([made.header, *made.rows])
+    if view.glyphs is marks.ASCII:
+        text = text.replace("µ", "u")
+    first, *rest = text.splitlines()
+    return Content("\n").join([Content.styled(first, marks.MUTED), *map(Content, rest)])
+
+
+def _span(choice: Choice) -> str:
+    return "this job" if choice.since_job else f"last {TREND_SECONDS // 60} min"
+
+
+def _drawn(run: RunRecord, devices: tuple[Followed, ...], view: View, choice: Choice) -> _Drawn:
+    seconds = () if view.snapshot is None else view.snapshot.seconds
+    began = view.now - (view.wall - run.phase_started_at)
+    if choice.since_job:
+        elapsed = max(0.0, view.now - began)
+        x = Axis(Unit.ELAPSED, low=0.0, high=max(run.phase_seconds, elapsed, 1.0))
+        seconds = tuple(one for one in seconds if one.at >= began)
+        shift = began
+    else:
+        high = math.ceil(view.now / _STEP_SECONDS) * _STEP_SECONDS
+        x = Axis(Unit.AGO, low=high - TREND_SECONDS, high=high)
+        shift = 0.0
+    return _Drawn(tuple(_series(devices, seconds, choice.shown, shift)), x, Axis(choice.shown.unit))
+
+
+def _series(
+    devices: tuple[Followed, ...], seconds: Sequence[Second], shown: Shown, shift: float
+) -> list[Series]:
+    stripe, *members = devices
+    lines = [_line(clean(stripe.label), _scaled(stripe, seconds, shown, shift), "bold $primary")]
+    if len(members) <= _MOST_MEMBERS:
+        lines += [
+            _line(clean(one.label), _scaled(one, seconds, shown, shift), style)
+            for one, style in zip(members, _STYLES * 2, strict=False)
+        ]
+        return lines
+    apart = [(second.at - shift, spread(second, stripe, shown.figure)) for second in seconds]
+    for words, style in zip(_OF_MANY, _STYLES, strict=False):
+        made = [(at, _times(getattr(one, words), shown)) for at, one in apart]
+        lines.append(_line(f"{words} of {len(members)} members", made, style))
+    return lines
+
+
+def _line(name: str, found: Sequence[tuple[float, float | None]], style: str) -> Series:
+    return Series(name, found, style, gap=_GAP_SECONDS)
+
+
+def _scaled(
+    device: Followed, seconds: Sequence[Second], shown: Shown, shift: float
+) -> list[tuple[float, float | None]]:
+    return [
+        (at - shift, _times(value, shown)) for at, value in points(seconds, device, shown.figure)
+    ]
+
+
+def _now(
+    devices: tuple[Followed, ...], last: Second, shown: Shown, room: int, glyphs: Glyphs
+) -> str:
+    """The last second in figures: the stripe, and as far as there is room the members."""
+    value = points([last], devices[0], shown.figure)[0][1]
+    words = f"now {_figure(value, shown, glyphs)}"
+    between = spread(last, devices[0], shown.figure)
+    low, high = (_figure(one, shown, glyphs) for one in (between.least, between.most))
+    members = f" {glyphs.dot} members {low} to {high}"
+    fits = between.least is not None and cell_len(words + members) <= room
+    return words + members if fits else words
+
+
+def _times(value: float | None, shown: Shown) -> float | None:
+    return None if value is None else value * shown.factor
+
+
+def _figure(value: float | None, shown: Shown, glyphs: Glyphs) -> str:
+    if value is None:
+        return "-"
+    if shown is Shown.AWAIT:
+        return milliseconds(value, glyphs)
+    return bandwidth(value) if shown is Shown.BANDWIDTH else count(value)
