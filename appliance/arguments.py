@@ -51,9 +51,7 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"stripewright {__version__}")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.set_defaults(
-        does="tui", db=paths.HISTORY_DB, readonly=False, theme="", mouse=False
-    )
+    parser.set_defaults(does="tui", db=paths.HISTORY_DB, readonly=False, theme="", mouse=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
 
     def command(name: str, summary: str, *, json: bool = True) -> argparse.ArgumentParser:

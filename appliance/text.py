@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import textwrap
 import unicodedata
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DECIMAL = ("", "k", "M", "G")
 # What every terminal shows, and a mail, and a ticket.
 WIDTH = 80
+# Categories of Unicode whose characters steer, or are not to be seen.
+_UNSHOWN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 # A last column narrower than this is not folded: a word a line is harder to read than a long line.
 _LEAST_FOLDED = 12
 
@@ -18,12 +21,13 @@ _LEAST_FOLDED = 12
 def printable(text: str) -> str:
     r"""``text`` with everything that could steer a terminal shown as ``\x1b``-like escapes.
 
-    Control, format (bidirectional overrides), surrogate and private characters are
-    escaped; markup such as ``[red]`` is left alone, because nothing here interprets it.
+    Control, format (bidirectional overrides), surrogate and private characters and Unicode's
+    own ends of lines are escaped; markup such as ``[red]`` is left alone, because nothing here
+    interprets it.
     """
     return "".join(
         char
-        if not unicodedata.category(char).startswith("C")
+        if unicodedata.category(char) not in _UNSHOWN
         else char.encode("unicode_escape", "surrogatepass").decode("ascii")
         for char in text
     )
@@ -61,7 +65,9 @@ def latency(latency_ns: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as ``42 s``, ``3 min 05 s`` or ``2 h 10 min``."""
+    """Seconds as ``42 s``, ``3 min 05 s`` or ``2 h 10 min``; ``?`` for what is no number."""
+    if not math.isfinite(seconds):
+        return "?"
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -71,10 +77,16 @@ def duration(seconds: float) -> str:
 
 
 def moment(at: float | None) -> str:
-    """Seconds since the epoch as UTC to the second, or ``-``."""
+    """Seconds since the epoch as UTC to the second, or ``-``; ``?`` for what is in no calendar,
+    as a damaged history may have it.
+    """
     if at is None:
         return "-"
-    return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    try:
+        then = datetime.datetime.fromtimestamp(at, datetime.UTC)
+    except (ValueError, OverflowError, OSError):
+        return "?"
+    return then.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def wrapped(line: str, *, indent: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import ClassVar, Literal, cast
@@ -12,8 +13,10 @@ from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.dom import DOMNode
 from textual.markup import escape
+from textual.message_pump import MessagePump
 from textual.screen import Screen
 
+from appliance.text import printable
 from tui import marks, plain
 from tui.asking import Asker
 from tui.help import described, help_text
@@ -31,6 +34,8 @@ from tui.world import World
 _Severity = Literal["information", "warning", "error"]
 # Each snapshot is drawn when it comes; without one for so long the screens draw by themselves.
 _SILENT_INTERVALS = 1.5
+# The next key is taken at the latest so long after the one before.
+_KEY_SECONDS = 0.3
 
 
 class StripewrightApp(App[int]):
@@ -57,6 +62,7 @@ class StripewrightApp(App[int]):
         self.feed = world.feed(self._receive)
         self._started = self._received = world.clock()
         self._allowed: tuple[tuple[str, bool], ...] = ()
+        self._typed: deque[events.Key] = deque()
         # Every repaint travels through SSH, so nothing moves for its own sake.
         self.animation_level = "none"
         for theme in OURS:
@@ -184,14 +190,45 @@ class StripewrightApp(App[int]):
         # None shows the key as disabled; on_key then says why.
         return None if self.why_not(action) else True
 
+    async def on_event(self, event: events.Event) -> None:
+        """Take one key after the other: what a key does may change whose the next one is.
+
+        Textual hands keys on as they come. Through SSH many come in one read, and words typed
+        behind the key that opens a line for them would be commands of the screen.
+        """
+        if isinstance(event, events.Paste) and not event.is_forwarded:
+            # Textual draws what is in a line as it is, and this may be out of anybody's log.
+            event.text = "\n".join(map(printable, event.text.splitlines()))
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            self._typed.append(event)
+            if len(self._typed) == 1:
+                await self._hand_on(event)
+        else:
+            await super().on_event(event)
+
+    async def _hand_on(self, key: events.Key) -> None:
+        target: MessagePump = self.focused or self.screen
+        await super().on_event(key)
+        # A widget that is taken down meanwhile never gets to what is behind the key.
+        self.set_timer(_KEY_SECONDS, partial(self._next_key, key))
+        # One with priority was obeyed here.
+        self._go_behind(key, target if key.is_forwarded else self)
+
+    def _go_behind(self, key: events.Key, node: MessagePump | None) -> None:
+        """Go the way of ``key`` behind it, from ``node`` up to here."""
+        if node is None or node is self:
+            self.call_later(self._next_key, key)
+        else:
+            node.call_later(self._go_behind, key, node._parent)
+
+    async def _next_key(self, key: events.Key) -> None:
+        if self._typed and self._typed[0] is key:
+            self._typed.popleft()
+            if self._typed:
+                await self._hand_on(self._typed[0])
+
     def on_key(self, event: events.Key) -> None:
         """Say why not, when a key gets here: it has no binding, or a disabled one."""
-        line = self.focused
-        if line is not None and line.check_consume_key(event.key, event.character):
-            # Typed faster than the line came, as through SSH: it is its text, and no command.
-            line.post_message(events.Key(event.key, event.character))
-            event.prevent_default()
-            return
         entry = self.screen.active_bindings.get(event.key)
         if entry is not None and not entry.enabled:
             self._say_why_not(entry.node, entry.binding)

@@ -32,6 +32,8 @@ _STATUS_EVERY_SECONDS = 5.0
 _STATUS_EVERY_SECONDS_IN_RUN = 2.0
 # Of an interval: how long the first rates are taken over.
 _FIRST_SHARE = 0.3
+# What happened in less of an interval than this says little of a second, and would be its peak.
+_LEAST_SHARE = 0.25
 # A unit that was started without waiting is 'inactive' until systemd gets to its job.
 _START_GRACE_SECONDS = 5.0
 
@@ -142,7 +144,13 @@ class Feed:
     def step_live(self) -> Snapshot:
         """Read the live figures and build the next snapshot."""
         live, live_at, problem = self._read_live()
-        applying = self.sources.applying()
+        try:
+            applying = self.sources.applying()
+            # Nobody writes such figures while nothing runs.
+            live_jobs = () if self._latest.running is None else self.sources.live_jobs()
+        except Exception as error:
+            applying, live_jobs = self._latest.applying, self._latest.live_jobs
+            problem = describe(error)
         if applying is None and self._latest.applying is not None:
             # It has ended: the volumes are not what they were.
             self.hurry()
@@ -154,8 +162,7 @@ class Feed:
             live_problem=problem,
             **self._trend_fields(),
             seconds=tuple(self._seconds),
-            # Nobody writes such figures while nothing runs.
-            live_jobs=() if self._latest.running is None else self.sources.live_jobs(),
+            live_jobs=live_jobs,
         )
 
     def _trend_fields(self) -> dict[str, Any]:
@@ -260,8 +267,8 @@ class Feed:
                     continue
                 if device in self._before:
                     at, before = self._before[device]
-                    if now <= at:
-                        # Woken twice in one tick of the clock: rates need time to pass.
+                    if now - at < self.interval_seconds * _LEAST_SHARE:
+                        # Woken for a status: rates need time to pass.
                         return self._latest.live, self._latest.live_at, ""
                     sample = rates(before, after, seconds=now - at, at_ns=at_ns)
                 counters[device] = (now, after)

@@ -28,7 +28,8 @@ class StepState(StrEnum):
 class Watched:
     """``plan`` is ``None`` where only its progress is known. ``began_s`` says when each step that
     was seen began, ``ended_s`` when the plan did, in seconds of ``time.monotonic()``. ``problem``
-    is why how far it is could not be read the last time.
+    is why how far it is could not be read the last time; ``is_lost``: so often that nobody looks
+    any more.
     """
 
     asked: AskedApply
@@ -37,6 +38,7 @@ class Watched:
     latest: ApplyProgress | None = None
     end: ApplyEnd | None = None
     problem: str = ""
+    is_lost: bool = False
 
     @property
     def digest(self) -> str:
@@ -60,6 +62,8 @@ class Watched:
         """How far step ``number`` is, counted from 1."""
         at = 0 if self.latest is None else self.latest.step
         if self.end is None:
+            if self.is_lost and number >= at:
+                return StepState.UNKNOWN
             if number == at:
                 return StepState.RUNNING
             return StepState.DONE if number < at else StepState.WAITING
@@ -106,7 +110,7 @@ class Watched:
             return None
         if (after := self.began_s.get(number + 1)) is not None:
             return max(0.0, after - began)
-        if self.latest is None or self.latest.step != number:
+        if self.is_lost or self.latest is None or self.latest.step != number:
             return None
         ended = now if self.end is None else self.end.at_monotonic_s
         return max(0.0, ended - began)

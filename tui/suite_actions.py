@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from appliance.status import VolumeStatus
     from tui.app import StripewrightApp
 
+_START = "start"
+
 
 class SuiteActions:
     """Belongs to the application, because several screens start and cancel."""
@@ -61,9 +63,13 @@ class SuiteActions:
             if not permission.allowed:
                 app.tell(f"not started: {permission.reason}", "error")
                 return
+            if app.asker.waiting_since(_START) is not None:
+                # It would wait for its turn, and begin when nobody looks any more.
+                app.tell("not started: systemd has not answered the start before", "error")
+                return
             named = self._named(volume)
             app.asker.ask(
-                "start",
+                _START,
                 lambda: app.world.control.start(suite.name, named),
                 lambda answer: started(answer, named),
             )

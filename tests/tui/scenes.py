@@ -42,6 +42,10 @@ def _typed(text: str) -> str:
     return " ".join("space" if letter == " " else letter for letter in text)
 
 
+def _a_second_later(acted: Stage) -> None:
+    acted.clock[0] += 1
+
+
 def _look(acted: Stage, step: int, seconds: float) -> None:
     """The plan that is carried out has got to ``step``, or (0) to its end."""
     layouts = acted.app.world.layouts
@@ -117,7 +121,8 @@ WALKS = (
             Step("enter", "layout-draft"),
             Step("p", "layout-plan"),
             Step("tab " + _typed("scratch data logs"), "layout-confirm"),
-            Step("enter enter", "layout-progress", tuple(map(_at, range(1, 9)))),
+            Step("enter", happens=(_a_second_later,)),
+            Step("enter", "layout-progress", tuple(map(_at, range(1, 9)))),
             Step("", "layout-done", tuple(map(_at, (*range(9, 16), 0)))),
             Step("escape o", "layout-plans"),
         ),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from textual.command import CommandPalette
 
-from tests.tui.driving import both_sizes, notices, resized, settled
+from tests.tui.driving import both_sizes, keys, notices, resized, settled
 from tests.tui.fakes import (
     REFUSED_STATUS,
     STATUS,
@@ -246,3 +246,14 @@ async def test_a_resize_is_followed():
         await resized(pilot, 30, 8)
         await settled(pilot)
         assert "HEALTHY" in screen_text(acted.app)
+
+
+async def test_the_answer_that_does_nothing_stays_in_sight_on_a_small_terminal():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await keys(pilot, "s")
+        await resized(pilot, 40, 10)
+        await settled(pilot)
+        assert "Cancel" in screen_text(acted.app)
+        assert acted.app.focused.id == "leave"

@@ -184,6 +184,15 @@ def test_waking_twice_in_one_tick_of_the_clock_divides_by_nothing(bench):
     assert bench.after(0.0, ios=10).live == good.live
 
 
+def test_what_happened_in_an_instant_is_no_peak_of_the_last_minutes(bench):
+    """A status that was read wakes the pump, whenever that is."""
+    bench.feed.step()
+    good = bench.after(1.0, ios=1000)
+    hasty = bench.after(0.011, ios=250)
+    assert (hasty.live, hasty.trend, hasty.seconds) == (good.live, good.trend, good.seconds)
+    assert bench.after(0.989, ios=750).live[0].sample.read_iops == pytest.approx(1000)
+
+
 def test_a_run_brings_its_suite_and_its_results_so_far(bench):
     bench.sources.state = replace(STATUS, running=RUNNING)
     snapshot = bench.feed.step()

@@ -125,6 +125,13 @@ async def test_a_history_shows_what_it_knows_on_every_screen(db, elsewhere):
         assert "AWS[1]" in text
         assert "◆ member" in text
         assert "member 1 of 2 of volume 1 in epoch 1" in text
+        assert "2 members; the history knows no other disks" in text.splitlines()[2]
+        await pilot.press("6")
+        await started(pilot, app)
+        text = screen_text(app)
+        assert "and the longest series has 0" in text
+        assert "nobody has looked yet" in text
+        assert "nothing has drifted" not in text
         for tab in TABS:
             await pilot.press(tab.key)
             await started(pilot, app)
@@ -134,6 +141,7 @@ async def test_a_history_shows_what_it_knows_on_every_screen(db, elsewhere):
         await pilot.press("5")
         await started(pilot, app)
         assert "smoke" in screen_text(app)
+        assert "─ 2 runs" in screen_text(app)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from textual import events
 from textual.widgets import DataTable
 
 from appliance.model import Finding, Severity, Signature
@@ -190,3 +191,14 @@ async def test_poor_terminal_gets_only_ascii_from_us():
             # the footer is Textual's, which draws keys such as the arrows
             body = "\n".join(screen_text(acted.app).splitlines()[:-1])
             assert {char for char in body if ord(char) > 126} == set(), keys
+
+
+async def test_what_is_pasted_into_a_line_does_not_steer_the_terminal():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("2", "slash")
+        await pilot.pause()
+        acted.app.post_message(events.Paste(f"{CONTROL}\r\nmore"))
+        await pilot.pause()
+        await pilot.pause()
+        assert acted.app.screen.query_one("#filter").value == shown(CONTROL)

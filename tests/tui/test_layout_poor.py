@@ -7,6 +7,8 @@ from tests.tui.driving import keys, settled, typed
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, inventory
 from tests.tui.fakes import VOLUME, screen_text, snapshot, stage
 from tests.unit.disks import disk
+from tui import marks
+from tui.screens.layout_apply import ApplyScreen
 from tui.terminal import POOR_THEME, Policy
 
 HERE = snapshot(STATUS_HERE)
@@ -60,3 +62,15 @@ async def test_words_of_disks_labels_and_errors_are_only_text():
         assert "'scratch[red]' is not allowed" in seen
         assert "\x1b" not in seen
         assert "\u202e" not in seen
+
+
+async def test_steps_on_a_screen_that_is_being_taken_down_are_not_drawn():
+    acted = stage(HERE)
+    watched = []
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        screen = ApplyScreen(lambda: watched[0] if watched else None, lambda: 0.0, marks.UNICODE)
+        await acted.app.push_screen(screen)
+        await screen.query_one("#apply-title").remove()
+        watched.append(object())
+        screen.tick()

@@ -71,6 +71,13 @@ def test_only_exactly_the_names_confirm(typed, why):
     assert not_yet_confirmed(NAMES, typed) == why
 
 
+def test_what_is_erased_by_order_is_confirmed_as_it_is_shown():
+    names = ("data", "erase AB;C\u202e1")
+    asked = "data erase AB;C\\u202e1"
+    assert not_yet_confirmed(names, asked) == ""
+    assert not_yet_confirmed(names, "data erase") == "still to be typed: AB C\\u202e1"
+
+
 def test_what_is_destroyed_is_said_by_disk_with_what_it_holds_now():
     lost = destroyed(TWO.plan)
     assert [one.path for one in lost] == [f"/dev/nvme{number}n1" for number in range(1, 5)]

@@ -204,6 +204,10 @@ async def test_what_stands_in_for_a_journal_and_what_fails_is_said():
         text = screen_text(acted.app)
         assert "events in the history" in text
         assert "members of group systemd-" in text
+        log.now = replace(log.now, entries=())
+        acted.app.present()
+        await settled(pilot)
+        assert "no entries yet" in screen_text(acted.app)
         log.now = replace(log.now, problem="database is locked")
         acted.clock[0] += 3
         acted.app.present()

@@ -17,6 +17,7 @@ from tests.tui.fakes import (
     RESULTS,
     STATUS,
     VOLUME,
+    WALL,
     live,
     run_record,
     running_snapshot,
@@ -26,8 +27,13 @@ from tests.tui.fakes import (
     trend,
 )
 from tests.tui.pictures import assert_looks_as_kept
+from tui import marks
+from tui.charts.markers import Marker
 from tui.screens.overview import share
 from tui.sources.overview import Level, Lookback
+from tui.widgets.pace import pace_of, stacked
+from tui.widgets.panel import View
+from tui.widgets.suite import suite_lines
 
 LOGS = replace(VOLUME, name="logs", device="/dev/md/logs", mount="/mnt/logs")
 TWO = snapshot(
@@ -336,3 +342,32 @@ async def test_a_run_that_was_not_complete_says_why():
         text = screen_text(acted.app)
         assert "aborted" in text
         assert "the power went" in text
+
+
+def seen_after(seconds, **changes):
+    """What is shown of the same machine so many seconds later."""
+    return View(snapshot(**changes), NOW + seconds, WALL + seconds, marks.UNICODE)
+
+
+def text_of(lines):
+    return "\n".join(line.plain for line in lines)
+
+
+def test_a_peak_is_of_the_minutes_that_are_shown():
+    now, later = seen_after(0), seen_after(600)
+    pace = pace_of(now.snapshot, 0)
+    assert "peak" in text_of(stacked(pace, now, 80, 20, marker=Marker.BRAILLE))
+    assert "peak" not in text_of(stacked(pace, later, 80, 20, marker=Marker.BRAILLE))
+
+
+def test_the_last_suite_is_not_just_over_where_the_clock_was_put_back():
+    shown = [text_of(suite_lines(seen_after(far), 80, 9, levels={})) for far in (-7200, -1250)]
+    assert "in the future" in shown[0]
+    assert "just now" in shown[1]
+
+
+def test_a_history_that_cannot_be_read_is_not_one_without_runs():
+    status = replace(STATUS, last_run=None, last_results=(), history_problem="it is damaged")
+    view = View(snapshot(status), NOW, WALL, marks.UNICODE)
+    assert "not read" in text_of(suite_lines(view, 80, 9, levels={}))
+    assert "none yet" not in text_of(suite_lines(view, 80, 9, levels={}))

@@ -3,7 +3,7 @@
 from textual.app import App
 from textual.content import Content
 
-from tui.widgets.panel import Panel
+from tui.widgets.panel import Panel, wrapped
 
 TEXT = "scratch  1.60 GiB/s  0.31 ms"
 
@@ -57,3 +57,10 @@ async def test_more_lines_are_drawn_with_the_panel_as_high_as_they_are():
             assert panel.size.height == len(lines)
             shown = [panel.render_line(y).text.rstrip() for y in range(len(lines))]
             assert shown == lines
+
+
+def test_wide_characters_are_wrapped_and_none_is_lost():
+    label = "全角" * 20
+    lines = wrapped(f"holds '{label}' END", first=Content("x"), indent=4, width=40, rows=9)
+    assert max(line.cell_length for line in lines) <= 40
+    assert "".join("".join(line.plain.split()) for line in lines) == f"xholds'{label}'END"

@@ -113,7 +113,7 @@ async def test_two_runs_are_compared(size):
         assert results.calls[-1] == "compare - 241"
         text = screen_text(acted.app)
         assert "↓0.90  0.90 to 0.90" in text
-        assert "↓ B is slower  by the 95 % interval of B/A" in text
+        assert "↓ B is slower  by the 95 % interval" in text
         assert "523.2k is not valid (COVERAGE), not compared; corrected" in text
         await _press(pilot, "w")
         assert results.calls[-1] == "compare 241 240"

@@ -71,3 +71,18 @@ def test_what_is_not_there_is_an_error_in_words(results, tmp_path):
     ):
         with pytest.raises(OperatorError):
             ask()
+
+
+def test_a_run_that_a_wrong_clock_dated_far_ahead_does_not_empty_the_trend():
+    whole = fake_results.trend()
+    last = whole.stretches[-1]
+    now = last.slots[-1].started_at
+    odd = last.slots[-1]._replace(run_id=999, started_at=1e18)
+    stretches = (*whole.stretches[:-1], dataclasses.replace(last, slots=(*last.slots, odd)))
+    as_it_is = drawing(whole, 30, marks.UNICODE, now=now)
+    with_odd = drawing(
+        dataclasses.replace(whole, stretches=stretches), 30, marks.UNICODE, now=now
+    )
+    assert as_it_is.shown > 10
+    assert with_odd.shown == as_it_is.shown
+    assert with_odd.series == as_it_is.series

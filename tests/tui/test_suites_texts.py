@@ -26,7 +26,7 @@ from tui.progress import plan_of
 from tui.suite_facts import file_bytes, volume_of, written, written_words
 from tui.widgets import suites, suites_run
 from tui.widgets.panel import View
-from tui.widgets.suite import job_cell
+from tui.widgets.suite import ago, job_cell
 
 LOGS = replace(VOLUME, name="logs", mount="/mnt/scratch/logs")
 
@@ -272,3 +272,11 @@ def test_hostile_names_are_only_text(evil):
     ]
     assert all(char.isprintable() for line in lines for char in line.plain)
     assert all("click" not in str(span.style) for line in lines for span in line.spans)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(-100_000, "in the future"), (-60, "just now"), (60, "just now"), (7200, "2 h ago")],
+)
+def test_what_a_clock_ahead_wrote_is_not_called_just_now(seconds, words):
+    assert ago(seconds) == words

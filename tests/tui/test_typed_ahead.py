@@ -3,8 +3,15 @@
 import pytest
 from textual import events
 
-from tests.tui.driving import settled
-from tests.tui.fakes import snapshot, stage
+from tests.tui.driving import settled, until
+from tests.tui.fakes import FakeControl, snapshot, stage
+
+
+def in_one_read(app, *keys):
+    """None of ``keys`` waits for what the one before it does."""
+    for key in keys:
+        character = {"slash": "/", "space": " "}.get(key, key if len(key) == 1 else None)
+        app.post_message(events.Key(key, character))
 
 
 @pytest.mark.parametrize(
@@ -16,10 +23,19 @@ async def test_words_behind_a_slash_are_words(screen, line):
         await settled(pilot)
         await pilot.press(screen)
         await settled(pilot)
-        # In one read, so that none waits for what the one before it does.
-        for letter in "/brief quest":
-            key = {"/": "slash", " ": "space"}.get(letter, letter)
-            acted.app.post_message(events.Key(key, letter))
+        in_one_read(acted.app, "slash", *"brief", "space", *"ques", "enter")
+        await until(pilot, lambda: acted.app.screen.query_one(line).value == "brief ques")
         await settled(pilot)
+        assert acted.app.focused is not acted.app.screen.query_one(line)
+        assert len(acted.app.screen_stack) == 1
+
+
+async def test_an_answer_typed_ahead_goes_to_its_question():
+    control = FakeControl()
+    acted = stage(snapshot(), control=control)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        assert acted.app.screen.query_one(line).value == "brief quest"
+        in_one_read(acted.app, "4", "down", "down", "s", "escape", "3")
+        await until(pilot, lambda: acted.app.current_mode == "layout")
+        await settled(pilot)
+        assert control.calls == []

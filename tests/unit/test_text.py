@@ -14,6 +14,7 @@ from appliance import text
         ("line\nbreak\r", r"line\nbreak\r"),
         ("\u202egpj.exe", r"\u202egpj.exe"),
         ("\udcff", r"\udcff"),
+        ("two\u2028lines\u2029", r"two\u2028lines\u2029"),
         ("µ±日本", "µ±日本"),
     ],
 )
@@ -46,6 +47,10 @@ def test_counts_latencies_durations_and_moments() -> None:
     assert text.duration(7_800) == "2 h 10 min"
     assert text.moment(0) == "1970-01-01 00:00:00Z"
     assert text.moment(None) == "-"
+    # As a damaged history may have it.
+    for beyond in (1e20, -1e18, float("nan"), float("inf")):
+        assert text.moment(beyond) == "?"
+    assert [text.duration(value) for value in (float("nan"), float("inf"))] == ["?", "?"]
 
 
 def test_a_table_aligns_and_cannot_be_broken_by_a_cell() -> None:

@@ -69,7 +69,8 @@ class Scale:
             return (value - self.low) / (self.high - self.low)
         if value <= 0:
             return -math.inf
-        return math.log(value / self.low) / math.log(self.high / self.low)
+        # Not of the ratio: that of the least numbers to a large one is zero.
+        return (math.log(value) - math.log(self.low)) / math.log(self.high / self.low)
 
 
 def counts(*, zero: bool = True) -> Axis:

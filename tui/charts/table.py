@@ -123,10 +123,7 @@ def position(unit: Unit, at: float, end: float) -> str:
     if not math.isfinite(at):
         return "-"
     if unit is Unit.CALENDAR:
-        try:
-            return moment(at)
-        except (ValueError, OverflowError, OSError):
-            return "-"
+        return moment(at)
     if unit is Unit.AGO:
         return f"{at - end:.0f} s"
     return f"{at:.0f} s" if unit is Unit.ELAPSED else f"{at:g}"

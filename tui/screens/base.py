@@ -49,7 +49,8 @@ class MainScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._view: View | None = None
-        self._mark = ""
+        # Of the history that was asked of last; ``None``: it was not asked yet.
+        self._mark: str | None = None
 
     @property
     def main(self) -> StripewrightApp:
@@ -74,7 +75,9 @@ class MainScreen(Screen[None]):
         raise NotImplementedError
 
     def history_changed(self) -> None:
-        """The history has something new, or this screen is shown for the first time."""
+        """The history has something new, or cannot be read any more, or this screen is shown for
+        the first time.
+        """
 
     def why_not(self, action: str) -> str:  # noqa: ARG002
         """Why ``action`` of this screen cannot be done now; empty if it can."""
@@ -89,9 +92,14 @@ class MainScreen(Screen[None]):
 
         ``key`` is this screen's own. An answer that comes when the screen has gone is dropped.
         """
-        self.main.asker.ask(
-            f"{self.NAME}.{key}", work, lambda answer: done(answer) if self.is_mounted else None
-        )
+
+        def answered(answer: Answer[T]) -> None:
+            if self.is_mounted:
+                done(answer)
+                # What can be done now may be more, and the footer is not to say so a second later.
+                self.call_after_refresh(self.main.update_permissions)
+
+        self.main.asker.ask(f"{self.NAME}.{key}", work, answered)
 
     def is_asking(self, key: str) -> bool:
         """Whether a question of ``key`` is open."""
@@ -105,10 +113,14 @@ class MainScreen(Screen[None]):
     def present(self, view: View) -> None:
         """Take ``view`` and draw it, if this screen has its size already."""
         self._view = view
-        mark = "" if view.snapshot is None else view.snapshot.history_mark
-        if mark and mark != self._mark and self.is_mounted:
-            self._mark = mark
-            self.history_changed()
+        snapshot = view.snapshot
+        # Before the first status nobody knows whether there is a history; after it one without a
+        # mark cannot be read, and what needs none is asked for all the same.
+        if snapshot is not None and (snapshot.status or snapshot.status_problem):
+            mark = snapshot.history_mark
+            if mark != self._mark and self.is_mounted:
+                self._mark = mark
+                self.history_changed()
         self.redraw()
 
     def redraw(self) -> None:

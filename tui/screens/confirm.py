@@ -48,6 +48,14 @@ class ConfirmScreen(ModalScreen[bool]):
     def on_mount(self) -> None:
         self.query_one("#leave", Button).focus()
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_answer)
+
+    def _show_answer(self) -> None:
+        """On a terminal of a few lines, what enter does is seen before what is asked."""
+        if self.focused is not None:
+            self.focused.scroll_visible(animate=False)
+
     @on(Button.Pressed)
     def _chosen(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "do")

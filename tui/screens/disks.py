@@ -116,7 +116,8 @@ class DisksScreen(MainScreen):
             what = "the history names none" if view.history else "none recorded by the boot unit"
             return status.history_problem.partition(";")[0] if status.history_problem else what
         if view.history:
-            return f"{len(self._disks)} members, as the history names them; other disks it does not"
+            members = len(self._disks)
+            return f"{members} member{'s' * (members != 1)}; the history knows no other disks"
         words = [_use(disk, view).word for disk in self._disks]
         note = f"{words.count('used')} of {len(words)} used"
         if free := words.count("free"):

@@ -65,6 +65,8 @@ class DriftScreen(MainScreen):
         self._marker: Marker | None = None
         self._known: dict[int, Evidence] = {}
         self._unknown: dict[int, str] = {}
+        # Counts how often both began anew: what was asked for before that is no longer so.
+        self._generation = 0
         # Whose evidence was asked for last.
         self._evidence_of = 0
         self._heading_rows = 1
@@ -91,6 +93,8 @@ class DriftScreen(MainScreen):
             self._findings, self._read_at = answer.value, answer.asked_at
             self._known.clear()
             self._unknown.clear()
+            self._generation += 1
+            self._evidence_of = 0
         self.redraw()
 
     def _ask_evidence(self, record: FindingRecord) -> None:
@@ -98,7 +102,11 @@ class DriftScreen(MainScreen):
         if record.id in self._known or record.id in self._unknown:
             return
 
+        generation = self._generation
+
         def known(answer: Answer[Evidence]) -> None:
+            if generation != self._generation:
+                return
             if len(self._known) >= _KNOWN_MOST:
                 self._known.clear()
             if answer.value is None:
@@ -132,7 +140,7 @@ class DriftScreen(MainScreen):
             [drift.row(one, width, view.glyphs) for one in records],
             width=width,
             glyphs=view.glyphs,
-            nothing="" if found is None else "nothing has drifted",
+            nothing="" if found is None else drift.nothing_words(view),
         )
         self._draw_below(view, width)
 

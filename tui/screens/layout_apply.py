@@ -18,6 +18,7 @@ from tui.widgets.layout_progress import end_lines, steps_lines, title_words
 from tui.widgets.panel import Panel
 
 _ROWS_ABOVE = 3
+_PARTS = "#apply-title, #apply-body, #apply-steps, #apply-end"
 
 
 class ApplyScreen(ModalScreen[None]):
@@ -62,7 +63,8 @@ class ApplyScreen(ModalScreen[None]):
     def tick(self) -> None:
         """Draw how far it is now."""
         watched = self._watched()
-        if watched is None or not self.is_mounted:
+        # A screen that is being taken down loses its parts before it is asked no more.
+        if watched is None or not self.is_mounted or len(self.query(_PARTS)) < _PARTS.count("#"):
             return
         body = self.query_one("#apply-body", VerticalScroll)
         width = max(20, body.size.width - 3)

@@ -213,10 +213,14 @@ class VolumeForm(ModalScreen[Wish]):
         if self._volume is None:
             self._preview, self._no_preview = None, ""
         else:
-            self._ask_preview(self._volume, self._previewed)
+            asked = self._volume
+            self._ask_preview(asked, lambda *found: self._previewed(asked, *found))
         self._draw()
 
-    def _previewed(self, preview: Preview | None, why_none: str) -> None:
+    def _previewed(self, asked: Volume, preview: Preview | None, why_none: str) -> None:
+        # What was typed before comes to something else.
+        if asked != self._volume:
+            return
         self._preview, self._no_preview = preview, why_none
         if self.is_mounted:
             self._draw()

@@ -24,6 +24,10 @@ from tui.widgets.panel import Line, Panel, cell, clean, wrapped
 
 _WORD_ROWS = 4
 _PROBLEM_ROWS = 6
+# In less than this the names of some disks, or the answers, would be out of sight.
+_LEAST_CELLS, _LEAST_ROWS = 60, 20
+# A key that is held comes again faster than this, and is not another one.
+_SAME_KEY_SECONDS = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class PlanScreen(ModalScreen[None]):
         self._problem = ""
         self._begun_at: float | None = None
         self._drawn_width = 0
+        self._entered_at: float | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="sheet layout-plan"):
@@ -135,6 +140,7 @@ class PlanScreen(ModalScreen[None]):
         ]
 
     def _draw_answers(self, width: int) -> None:
+        self.set_class(self._is_small, "-small")
         against = self._against()
         typed = self.query_one("#typed", Input)
         words = self.query_one("#plan-words", Panel)
@@ -142,6 +148,9 @@ class PlanScreen(ModalScreen[None]):
         typed.display = wanted
         words.show(self._words(width) if wanted else [])
         self.query_one("#do", Button).disabled = bool(against)
+        if self.focused is None or not self.focused.display:
+            # It stood on what has gone.
+            self.query_one("#leave", Button).focus()
         panel = self.query_one("#plan-against", Panel)
         if against:
             style = marks.MUTED if self._made is None else marks.WARN
@@ -186,7 +195,14 @@ class PlanScreen(ModalScreen[None]):
             return "there is nothing to do" if not made.why_not else clean(made.why_not)
         if not made.confirmable:
             return clean(made.why_not)
+        if self._is_small:
+            return f"the terminal is smaller than {_LEAST_CELLS} x {_LEAST_ROWS}"
         return self._desk.against(made)
+
+    @property
+    def _is_small(self) -> bool:
+        width, height = self.app.size
+        return width < _LEAST_CELLS or height < _LEAST_ROWS
 
     def _against(self) -> str:
         """Why it cannot be carried out now."""
@@ -213,6 +229,7 @@ class PlanScreen(ModalScreen[None]):
         if button.disabled:
             self.app.bell()
         else:
+            self._entered_at = self._desk.clock()
             button.focus()
 
     @on(Button.Pressed, "#leave")
@@ -221,12 +238,17 @@ class PlanScreen(ModalScreen[None]):
 
     @on(Button.Pressed, "#do")
     def _do(self) -> None:
-        made = self._made
+        made, entered, now = self._made, self._entered_at, self._desk.clock()
+        if entered is not None and now - entered < _SAME_KEY_SECONDS:
+            # The enter that left the line is still held down.
+            self._entered_at = now
+            self.app.bell()
+            return
         # Looked at again: the machine went on since the button was drawn.
         if made is None or self._against():
             self._draw()
             return
-        self._begun_at = self._desk.clock()
+        self._begun_at = now
         self._desk.begin(made, self._not_begun)
         if self.is_mounted:
             self._draw()

@@ -75,6 +75,7 @@ class PlanWork:
         if (
             watched is not None
             and watched.digest == applying.digest
+            and not watched.is_lost
             and not self._is_later(applying)
         ):
             return
@@ -141,7 +142,8 @@ class PlanWork:
         status = None if view.snapshot is None else view.snapshot.status
         decided_at = None if status is None else status.decided_at
         made_at = view.wall - (view.now - made_at_s)
-        if decided_at is not None and decided_at > made_at + _SLACK_SECONDS:
+        # What was decided in the future was so before the clock was put back: that says nothing.
+        if decided_at is not None and made_at + _SLACK_SECONDS < decided_at <= view.wall:
             return "stale: volumes were changed or brought up since it was made; plan again"
         kept = {note.digest for note in self.notes}
         if self.notes and digest not in kept and self._known_since(made_at_s):
@@ -197,17 +199,22 @@ class PlanWork:
         if watched is None or watched.is_over:
             return
         layouts = self._screen.main.world.layouts
-        self._screen.ask("look", lambda: layouts.look(watched.asked), self._looked)
+        asked = watched.asked
+        self._screen.ask(
+            "look", lambda: layouts.look(asked), lambda answer: self._looked(asked, answer)
+        )
 
-    def _looked(self, answer: Answer[ApplyProgress | ApplyEnd | None]) -> None:
+    def _looked(self, asked: AskedApply, answer: Answer[ApplyProgress | ApplyEnd | None]) -> None:
         watched = self.watched
-        if watched is None or watched.is_over:
+        # The answer may be late, and another plan be watched by now.
+        if watched is None or watched.is_over or watched.asked != asked:
             return
         if answer.problem:
             self._problems += 1
             self.watched = replace(watched, problem=answer.problem)
             if self._problems >= _MOST_PROBLEMS:
                 self._stop()
+                self.watched = replace(self.watched, is_lost=True)
                 self._screen.main.tell(f"not followed any more: {answer.problem}", "error")
         else:
             self._problems = 0

@@ -115,7 +115,9 @@ class ResultsScreen(MainScreen):
         if page is None:
             return Content.styled("not read yet", marks.MUTED)
         loaded, total = len(page.runs), page.total
-        words = f"{total:,} runs" if loaded == total else f"{loaded:,} of {total:,} runs loaded"
+        words = f"{total:,} run{'s' * (total != 1)}"
+        if loaded != total:
+            words = f"{loaded:,} of {words} loaded"
         if self._imports:
             words += f", {len(self._imports)} import{'s' * (len(self._imports) > 1)}"
         if loaded < total and self._table.has_class("-filtering"):
@@ -158,7 +160,7 @@ class ResultsScreen(MainScreen):
                 glyphs=view.glyphs,
             )
         )
-        nothing = "" if page is None else _NO_RUNS
+        nothing = "" if page is None else self._no_runs()
         self._table.show(
             columns(width),
             rows,
@@ -288,14 +290,16 @@ class ResultsScreen(MainScreen):
         last = page.runs[-1].run.id
         self.ask("older", lambda: results.page(last), self._older)
 
+    def _no_runs(self) -> str:
+        if self.main.world.unable:
+            return "no runs in it"
+        return "no runs yet; start one on Suites (4), or: stripewright bench run smoke"
+
     @on(FilterTable.Chosen)
     def _chosen(self, event: FilterTable.Chosen) -> None:
         from tui.screens.results_run import RunScreen
 
         self.app.push_screen(RunScreen(event.row.key, self._import))
-
-
-_NO_RUNS = "no runs yet; start one on Suites (4), or: stripewright bench run smoke"
 
 
 def _under(newest: Page, before: Page | None) -> Page:

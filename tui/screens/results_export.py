@@ -58,7 +58,7 @@ class ExportScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         self.query_one("#export-name", Input).focus()
-        self._say(f"a new file in {clean(str(Path.cwd()))}; no file is replaced", marks.MUTED)
+        self._say(f"a new file in {_here()}; no file is replaced", marks.MUTED)
         self.set_interval(self.main.world.policy.interval_seconds, self._tick)
 
     def _say(self, words: str, style: str) -> None:
@@ -105,3 +105,10 @@ class ExportScreen(ModalScreen[None]):
 
     def action_leave(self) -> None:
         self.dismiss()
+
+
+def _here() -> str:
+    try:
+        return clean(str(Path.cwd()))
+    except OSError:
+        return "a directory that is gone: give the whole path"

@@ -117,18 +117,25 @@ class PageScreen(Screen[T]):
         def answered(answer: Answer[V]) -> None:
             if not self.is_mounted:
                 return
-            self._reading, self._problem = "", answer.problem
+            # Of another question since, the answer is still to come.
+            if self.main.asker.waiting_since(self._question) is None:
+                self._reading = ""
+            self._problem = answer.problem
             if answer.value is not None:
                 done(answer.value)
             self.redraw()
 
-        # Of this very page: the answer to a page that was left is not waited for.
-        self.main.asker.ask(f"{self.NAME}.{id(self)}", work, answered)
+        self.main.asker.ask(self._question, work, answered)
+
+    @property
+    def _question(self) -> str:
+        """Of this very page: the answer to a page that was left is not waited for."""
+        return f"{self.NAME}.{id(self)}"
 
     @property
     def seconds(self) -> float:
         """For how long the open question has been asked."""
-        since = self.main.asker.waiting_since(f"{self.NAME}.{id(self)}")
+        since = self.main.asker.waiting_since(self._question)
         return 0.0 if since is None else max(0.0, self.main.world.clock() - since)
 
     def redraw(self) -> None:

@@ -14,7 +14,7 @@ from tui import marks
 from tui.charts.markers import Marker
 from tui.screens.results_page import PageScreen
 from tui.widgets.panel import Line, Panel, clean
-from tui.widgets.results_trend import ZOOMS, chart, drawing, facts, numbers, zoom_words
+from tui.widgets.results_trend import ZOOMS, Drawing, chart, drawing, facts, numbers, zoom_words
 from tui.widgets.table import Column, FilterTable, Row
 
 _FRAME_ROWS = 2
@@ -57,6 +57,9 @@ class TrendScreen(PageScreen[None]):
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one("#trend-numbers", FilterTable).display = False
+        self._list()
+
+    def _list(self) -> None:
         self.read("the list of series", self.main.world.results.series, self._listed)
 
     def _listed(self, keys: tuple[SeriesKey, ...]) -> None:
@@ -68,7 +71,10 @@ class TrendScreen(PageScreen[None]):
         self._ask()
 
     def read_again(self) -> None:
-        self._ask()
+        if self._keys:
+            self._ask()
+        else:
+            self._list()
 
     def _ask(self) -> None:
         key, results = self._key, self.main.world.results
@@ -101,7 +107,7 @@ class TrendScreen(PageScreen[None]):
             chart_panel.show([Content.styled(nothing, marks.MUTED)])
             facts_panel.show([])
             return
-        drawn = drawing(trend, ZOOMS[self._zoom], self.glyphs)
+        drawn = self._drawn(trend)
         target = Content.styled(f"on {clean(trend.key.target)}", marks.MUTED)
         room = self.size.height - _FRAME_ROWS
         said: list[Line] = [
@@ -118,10 +124,13 @@ class TrendScreen(PageScreen[None]):
             chart(drawn, width=width, height=height, marker=marker, glyphs=self.glyphs)
         )
 
+    def _drawn(self, trend: Trend) -> Drawing:
+        return drawing(trend, ZOOMS[self._zoom], self.glyphs, now=self.main.world.wall())
+
     def _fill(self, table: FilterTable, width: int) -> None:
         if self._trend is None:
             return
-        made = numbers(drawing(self._trend, ZOOMS[self._zoom], self.glyphs))
+        made = numbers(self._drawn(self._trend))
         columns = [Column("time (UTC)", 20), Column("IOPS", 9, right=True)]
         columns.append(Column("what", 12, grows=True))
         rows = [

@@ -358,8 +358,12 @@ class SuitesScreen(MainScreen):
 
         def answered(when: When | None) -> None:
             if when is not None:
-                wanted = with_times(now.text, suite.name, when)
-                self.ask(_SET, lambda: self.main.world.suites.set_schedule(wanted), self._set)
+                self.ask(_SET, lambda: set_times(when), self._set)
+
+        def set_times(when: When) -> None:
+            # In what is installed by now: another operator may have set times since it was read.
+            known = self.main.world.suites
+            known.set_schedule(with_times(known.schedule().text, suite.name, when))
 
         words = suites.schedule_words(suite.name, now, view)
         screen = ScheduleScreen(suite.name, now, words, names, view.glyphs)

@@ -14,8 +14,8 @@ from appliance.system import services
 
 
 class Layouts(Protocol):
-    """Every method may block for seconds and raises OperatorError; none is called in the
-    application's thread.
+    """Every method but :meth:`follow` may block for seconds and raises OperatorError; none of
+    those is called in the application's thread.
     """
 
     def current(self) -> Layout:

@@ -140,8 +140,18 @@ def heading_lines(
         words = f"{glyphs.busy} {clean(work.doing)}"
         lines.append(Content.styled(cell(words, width, glyphs), marks.BUSY))
     if unjudged:
-        lines.append(Content.styled(cell(clean(unjudged), width, glyphs), marks.MUTED))
+        words = clean(unjudged)
+        lines += wrapped(words, first=Content(""), indent=0, width=width, style=marks.MUTED, rows=2)
     return lines
+
+
+def nothing_words(view: View) -> str:
+    """What is said where there is no finding; that nothing has drifted only if somebody looked."""
+    status = None if view.snapshot is None else view.snapshot.status
+    summary = None if status is None else status.drift
+    if summary is None or summary.checked_at is None:
+        return "no findings, and nobody has looked yet"
+    return "nothing has drifted"
 
 
 def _counted(here: int, over: int, *, closed: bool) -> str:

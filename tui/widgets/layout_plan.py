@@ -50,11 +50,16 @@ def names_to_type(plan: Plan) -> tuple[str, ...]:
 
 
 def not_yet_confirmed(names: Sequence[str], typed: str) -> str:
-    """Why ``typed`` does not confirm: empty if it names all ``names`` and nothing else."""
+    """Why ``typed`` does not confirm: empty if it names all ``names`` and nothing else.
+
+    As they are shown: what is erased by order is called ``erase`` and its serial, which may have
+    anything in it.
+    """
     said = _NAME.findall(typed)
-    if wrong := [one for one in said if one not in names]:
+    asked = list(dict.fromkeys(_NAME.findall(" ".join(map(clean, names)))))
+    if wrong := [one for one in said if one not in asked]:
         return f"{clean(wrong[0])!r} is not what is asked for"
-    if left := [one for one in names if one not in said]:
+    if left := [one for one in asked if one not in said]:
         return f"still to be typed: {' '.join(left)}"
     return ""
 
@@ -133,8 +138,14 @@ def _lost(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def _steps(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
-    note = Content.styled("exactly what is run, in this order", marks.MUTED)
-    lines = [Content(""), section(f"{len(plan.steps)} STEPS", note, width, glyphs)]
+    words = (
+        "what would be run; it is refused, and nothing is"
+        if plan.decision is Decision.REFUSE
+        else "exactly what is run, in this order"
+    )
+    title = "1 STEP" if len(plan.steps) == 1 else f"{len(plan.steps)} STEPS"
+    note = Content.styled(words, marks.MUTED)
+    lines = [Content(""), section(title, note, width, glyphs)]
     for number, step in enumerate(plan.steps, 1):
         lead = f"{number}."
         lines += wrapped(

@@ -49,7 +49,8 @@ def title_words(watched: Watched) -> str:
         return f"{name}: ended"
     if watched.latest is None:
         return f"{name}: not begun yet"
-    return f"{name}: step {watched.latest.step} of {watched.latest.steps}"
+    lost = ", when it was last seen" if watched.is_lost else ""
+    return f"{name}: step {watched.latest.step} of {watched.latest.steps}{lost}"
 
 
 def steps_lines(watched: Watched, now: float, width: int, glyphs: Glyphs) -> tuple[list[Line], int]:

@@ -107,11 +107,8 @@ def log_line(entry: Entry, width: int, wall: float, glyphs: Glyphs) -> Content:
 
 def _when(at: float, wall: float, *, wide: bool) -> str:
     """UTC: today the time, on other days also the date."""
-    try:
-        then = moment(at)
-    except (ValueError, OverflowError, OSError):
-        return "?"
-    if wide:
+    then = moment(at)
+    if wide or len(then) < _WIDE_TIME_CELLS:
         return then.removesuffix("Z")
     today = datetime.datetime.fromtimestamp(wall, datetime.UTC).strftime("%Y-%m-%d")
     return f"   {then[11:19]}" if then.startswith(today) else then[5:16]
@@ -195,7 +192,7 @@ def nothing_words(state: LogState, choice: Choice, view: View) -> str:
         return "reading the log" if not state.problem else ""
     if state.entries:
         return f"none of {len(state.entries):,} entries is {clean(choice.in_words)}"
-    return f"nothing in {state.about} of this boot" if view.snapshot else ""
+    return "no entries yet" if view.snapshot else ""
 
 
 def older_words(state: LogState) -> str:

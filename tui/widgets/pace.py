@@ -192,7 +192,12 @@ def _drawn(
     series = [
         Series(
             line.name,
-            [(point.at + offset, line.value(point)) for point in pace.points],
+            # A feed that was silent for long has older ones, too.
+            [
+                (point.at + offset, line.value(point))
+                for point in pace.points
+                if point.at + offset >= end - TREND_SECONDS
+            ],
             style=marks.MUTED if view.live_is_stale else line.style,
             gap=_GAP_SECONDS,
             filled=len(chart.lines) == 1,

@@ -144,12 +144,22 @@ def wrapped(
 ) -> list[Line]:
     """``text`` after ``first``, wrapped at words with ``indent``, in at most ``rows`` lines."""
     room = max(20, width - indent)
-    parts = textwrap.wrap(text, room, max_lines=rows, placeholder=" ...") or [""]
+    parts = _parts(text, room, rows) or [""]
     lead = first.pad_right(max(0, indent - first.cell_length))
     return [
         Content.assemble(lead if number == 0 else " " * indent, (part, style))
         for number, part in enumerate(parts)
     ]
+
+
+def _parts(text: str, room: int, rows: int) -> list[str]:
+    if text.isascii() or cell_len(text) == len(text):
+        return textwrap.wrap(text, room, max_lines=rows, placeholder=" ...")
+    # textwrap counts characters: one that takes two cells is made two, and one again. Between
+    # the two a line may end, hence the cell that is left free.
+    doubled = "".join(f"{char}\0" if cell_len(char) > 1 else char for char in text)
+    parts = textwrap.wrap(doubled, room - 1, max_lines=rows, placeholder=" ...")
+    return [part.replace("\0", "") for part in parts]
 
 
 def age(seconds: float) -> str:

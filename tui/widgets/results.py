@@ -83,6 +83,8 @@ def run_mark(one: RunSummary, glyphs: Glyphs) -> Mark:
 
 def import_mark(one: ImportRecord, glyphs: Glyphs) -> Mark:
     """Whether all reports of an import are valid."""
+    if not one.reports:
+        return Mark(glyphs.idle, "no reports", marks.WARN)
     if one.valid == one.reports:
         return Mark(glyphs.good, "valid", marks.GOOD)
     return Mark(glyphs.bad, "not all", marks.BAD)

@@ -85,5 +85,5 @@ def _legend(rows: Sequence[WordedRow], glyphs: Glyphs) -> list[Line]:
         return []
     found = [change_mark(one, glyphs) for one in shown]
     words = [Content.styled(mark.text, mark.style) for mark in found]
-    words.append(Content.styled("by the 95 % interval of B/A", marks.MUTED))
+    words.append(Content.styled("by the 95 % interval", marks.MUTED))
     return [Content(_GAP).join(words)]

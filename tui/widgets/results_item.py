@@ -12,6 +12,7 @@ from appliance.model import Evidence, Finding, JobResult, Judged, Provisioned, R
 from appliance.text import bandwidth, count, duration, size
 from tui import marks
 from tui.charts.bars import MemberBar
+from tui.charts.histogram import percentile_rules
 from tui.marks import Glyphs, Mark
 from tui.widgets.panel import Line, clean, nanoseconds, wrapped
 
@@ -203,12 +204,8 @@ def figures(item: Item, glyphs: Glyphs) -> str:
 
 def percentiles(item: Item, glyphs: Glyphs) -> str:
     """The percentiles that people ask for, as far as they are known."""
-    known = sorted((float(name), value) for name, value in item.percentiles_ns.items())
-    return ", ".join(
-        f"p{percent:g} {nanoseconds(value, glyphs)}"
-        for percent, value in known
-        if percent in _SHOWN_PERCENTILES
-    )
+    known = percentile_rules(item.percentiles_ns, _SHOWN_PERCENTILES)
+    return ", ".join(f"{one.label} {nanoseconds(one.value_ns, glyphs)}" for one in known)
 
 
 def finding_lines(item: Item, width: int) -> list[Line]:

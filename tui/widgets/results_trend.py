@@ -58,15 +58,21 @@ def zoom_words(days: int | None) -> str:
     return "all of it" if days is None else f"its last {days} days"
 
 
-def drawing(trend: Trend, days: int | None, glyphs: Glyphs) -> Drawing:
+def drawing(trend: Trend, days: int | None, glyphs: Glyphs, *, now: float) -> Drawing:
     """The part of ``trend`` of its last ``days``: values that are valid as a line, the others and
     the findings as marks, what is normal as a band for each epoch.
+
+    ``now`` is seconds since the epoch: a run that a wrong clock dated far ahead of it must not
+    make all the others look old, and is not drawn.
     """
     every = [slot for stretch in trend.stretches for slot in stretch.slots]
-    last = max((slot.started_at for slot in every), default=0.0)
+    last = max(
+        (slot.started_at for slot in every if slot.started_at <= now + _DAY),
+        default=max((slot.started_at for slot in every), default=0.0),
+    )
     first = min((slot.started_at for slot in every), default=0.0)
     low = first if days is None else last - days * _DAY
-    inside = [slot for slot in every if slot.started_at >= low]
+    inside = [slot for slot in every if low <= slot.started_at <= last]
     invalid = [slot for slot in inside if not slot.valid]
     # So many would hide the line: then they are at the upper edge.
     few = len(invalid) <= _FEW_INVALID
@@ -87,7 +93,7 @@ def drawing(trend: Trend, days: int | None, glyphs: Glyphs) -> Drawing:
         points += [
             (slot.started_at, slot.iops)
             for slot in stretch.slots
-            if slot.valid and slot.started_at >= low
+            if slot.valid and low <= slot.started_at <= last
         ]
         bands += _band(stretch, low, end)
     found = _findings(trend, low, glyphs)
@@ -200,7 +206,8 @@ def facts(trend: Trend, drawn: Drawing, *, width: int, rows: int, glyphs: Glyphs
         lines += _fact("now", now, width)
     if last is not None:
         lines += _fact("normal", _normal_words(last), width)
-    shown = f"{drawn.shown} runs, {drawn.invalid} not valid"
+    runs = "run" if drawn.shown == 1 else "runs"
+    shown = f"{drawn.shown} {runs}, {drawn.invalid} not valid"
     if trend.left_out:
         shown += f"; {trend.left_out} of the suite as it was before are left out"
     lines += _fact("shown", shown, width)

@@ -49,7 +49,8 @@ def suite_lines(view: View, width: int, rows: int, *, levels: Levels) -> list[Li
         note = Content.styled(f"asked systemd to start {clean(snapshot.starting)}", marks.BUSY)
         return [section("STARTING", note, width, glyphs, style=f"bold {marks.BUSY}")]
     if status.last_run is None:
-        note = Content.styled(f"none yet{_next(status, view)}", marks.MUTED)
+        known = "not read" if status.history_problem else "none yet"
+        note = Content.styled(f"{known}{_next(status, view)}", marks.MUTED)
         return [section("LAST SUITE", note, width, glyphs)]
     return _last(status.last_run, status, view, width, rows, levels=levels)
 
@@ -201,6 +202,9 @@ def _last(
 
 def ago(seconds: float) -> str:
     """How long ago something ended, coarse: the exact time is in the results."""
+    if seconds < -90:
+        # The clock was put back, or the history is from a machine whose clock is ahead.
+        return "in the future"
     if seconds < 90:
         return "just now"
     if seconds < 5400:

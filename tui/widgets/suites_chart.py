@@ -167,9 +167,11 @@ def _series(
         ]
         return lines
     apart = [(second.at - shift, spread(second, stripe, shown.figure)) for second in seconds]
-    for words, style in zip(_OF_MANY, _STYLES, strict=False):
+    for number, (words, style) in enumerate(zip(_OF_MANY, _STYLES, strict=False)):
         made = [(at, _times(getattr(one, words), shown)) for at, one in apart]
-        lines.append(_line(f"{words} of {len(members)} members", made, style))
+        # Of what is told once: all names have to fit into 78 cells.
+        name = words if number else f"{words} of {len(members)} members"
+        lines.append(_line(name, made, style))
     return lines
 
 
