@@ -174,6 +174,8 @@ async def test_of_many_members_the_slowest_is_named(size):
         await settled(pilot)
         text = screen_text(acted.app)
         assert "slowest of 64: nvme17n1 1.20 ms, median await 310.0 µs" in text
+        # It has a line of its own, too, although not all have.
+        assert text.count("nvme17n1") == 2
         assert "LAST SUITE smoke" in text
         # As many lines change once a second as SSH can carry.
         assert sum("nvme" in row for row in text.splitlines()) <= 17

@@ -10,8 +10,11 @@ from appliance.errors import OperatorError
 from appliance.history.store import History
 from appliance.model import RunState, SeriesKey
 from appliance.system import journal
+from tests.tui import fake_results
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report
+from tui import marks
 from tui.sources.results import HistoryResults
+from tui.widgets.results_trend import drawing
 
 TARGET = "/mnt/scratch/.stripewright-bench"
 
@@ -80,9 +83,7 @@ def test_a_run_that_a_wrong_clock_dated_far_ahead_does_not_empty_the_trend():
     odd = last.slots[-1]._replace(run_id=999, started_at=1e18)
     stretches = (*whole.stretches[:-1], dataclasses.replace(last, slots=(*last.slots, odd)))
     as_it_is = drawing(whole, 30, marks.UNICODE, now=now)
-    with_odd = drawing(
-        dataclasses.replace(whole, stretches=stretches), 30, marks.UNICODE, now=now
-    )
+    with_odd = drawing(dataclasses.replace(whole, stretches=stretches), 30, marks.UNICODE, now=now)
     assert as_it_is.shown > 10
     assert with_odd.shown == as_it_is.shown
     assert with_odd.series == as_it_is.series

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -29,6 +30,9 @@ def _key(key: str, action: str, name: str, tooltip: str, *, show: bool = True) -
     return Binding(key, f"app.{action}", name, tooltip=tooltip, show=show, id=identity)
 
 
+_EVERYWHERE = {"cancel_run.x", "help.question_mark", "quit.q"}
+
+
 class MainScreen(Screen[None]):
     """A screen of the application; subclasses give :meth:`body` and :meth:`draw`.
 
@@ -36,7 +40,7 @@ class MainScreen(Screen[None]):
     """
 
     NAME: ClassVar[str]
-    # Here, not at the application, so that help names them first. The top bar shows the screens.
+    # Here, not at the application, so that help names them. The top bar shows the screens.
     BINDINGS: ClassVar[list[BindingType]] = [
         *(_key(tab.key, f"show('{tab.mode}')", tab.name, tab.about, show=False) for tab in TABS),
         _key("x", "cancel_run", "Cancel", "stop the suite that is running; asks first"),
@@ -51,6 +55,21 @@ class MainScreen(Screen[None]):
         self._view: View | None = None
         # Of the history that was asked of last; ``None``: it was not asked yet.
         self._mark: str | None = None
+
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        """As Textual has them, but what this screen is for before what every screen has."""
+        found = super().active_bindings
+        everywhere = {key for key, entry in found.items() if entry.binding.id in _EVERYWHERE}
+        # Escape goes to the overview from every screen: it needs no room in the last line.
+        ordered = {
+            key: entry._replace(binding=replace(entry.binding, show=False))
+            if entry.binding.id == "table.back"
+            else entry
+            for key, entry in found.items()
+            if key not in everywhere
+        }
+        return ordered | {key: found[key] for key in found if key in everywhere}
 
     @property
     def main(self) -> StripewrightApp:

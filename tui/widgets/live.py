@@ -33,6 +33,8 @@ _SHORT_GAP = 3
 # So many members are a table; more are figures beside each other, in so many lines: each line
 # that changes once a second is some 200 bytes through SSH.
 _FEW, _MOST_ROWS = 12, 16
+# So many times the median await of all members is slow.
+_SLOW = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +101,26 @@ def _members(
         down = -(-len(members) // across)
         if down <= rows:
             return _grid(members, view, down)
-        shown = members[: (rows - 1) * across]
+        shown = _first(members, (rows - 1) * across)
         return [*_grid(shown, view, rows - 1), _rest(members, len(shown), view)]
-    shown = members[: rows - 1]
+    shown = _first(members, rows - 1)
     return [*(_row(member, view, extra) for member in shown), _rest(members, len(shown), view)]
+
+
+def _first(members: Sequence[LiveDevice], room: int) -> list[LiveDevice]:
+    """``room`` of the members in their order: those that are far slower than usual are among them.
+
+    The others are always the same ones, so that a list does not change every second for nothing.
+    """
+    awaits = {
+        member.device: member.sample.await_ms
+        for member in members
+        if member.sample is not None and not _is_idle(member.sample)
+    }
+    limit = _SLOW * statistics.median(awaits.values()) if awaits else 0.0
+    slow = [member for member in members if awaits.get(member.device, 0.0) > limit][:room]
+    others = [member for member in members if member not in slow][: room - len(slow)]
+    return [member for member in members if member in slow or member in others]
 
 
 def _across(width: int) -> int:

@@ -106,7 +106,6 @@ class FilterTable(Vertical):
                 "leave",
                 "Back",
                 tooltip="all rows again, or go back",
-                show=False,
                 id="table.back",
             ),
         ]
