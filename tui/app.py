@@ -35,7 +35,7 @@ _Severity = Literal["information", "warning", "error"]
 # Each snapshot is drawn when it comes; without one for so long the screens draw by themselves.
 _SILENT_INTERVALS = 1.5
 # The next key is taken at the latest so long after the one before.
-_KEY_SECONDS = 0.3
+_KEY_SECONDS = 1.0
 
 
 class StripewrightApp(App[int]):

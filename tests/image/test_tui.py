@@ -66,8 +66,8 @@ class Seat:
     def type(self, text: str) -> None:
         self.terminal.write(text)
 
-    def sees(self, *words: str, within: float = SOON) -> str:
-        return self.terminal.wait_for(*words, deadline_seconds=within)
+    def sees(self, *words: str, without: str = "", within: float = SOON) -> str:
+        return self.terminal.wait_for(*words, without=without, deadline_seconds=within)
 
     def keeps(self, name: str) -> None:
         self.keep_screen(f"live-{name}", self.terminal)
@@ -254,6 +254,8 @@ def confirm(seat: Seat) -> None:
     found = re.search(r"type these 3 names: ([a-z0-9 ]+?) +│", shown)
     assert found, shown
     seat.press("Tab")
+    # In the line arrows no longer scroll the plan.
+    seat.sees("tab Next", without="Scroll")
     seat.type(found.group(1))
     seat.sees("tab goes to Carry out")
 

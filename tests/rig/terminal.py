@@ -51,12 +51,14 @@ class Terminal:
         """What the terminal shows now, as text."""
         return self._tmux("capture-pane", "-p")
 
-    def wait_for(self, *wanted: str, deadline_seconds: float = 120) -> str:
-        """Wait until everything in ``wanted`` is on the screen; the screen's text."""
+    def wait_for(self, *wanted: str, without: str = "", deadline_seconds: float = 120) -> str:
+        """Wait until everything in ``wanted`` is on the screen and ``without``, if it is not empty,
+        is not; the screen's text.
+        """
         began = time.monotonic()
         while True:
             text = self.text()
-            if all(part in text for part in wanted):
+            if all(part in text for part in wanted) and not (without and without in text):
                 return text
             if time.monotonic() - began > deadline_seconds:
                 raise RigError(f"not on the screen: {wanted}", f"it shows:\n{text}")

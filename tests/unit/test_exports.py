@@ -127,7 +127,7 @@ def test_an_empty_history_is_a_whole_document(db, capsys):
 
 
 def test_long_logs_are_read_in_parts(db, monkeypatch):
-    monkeypatch.setattr(queries, "_ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(log_queries, "ROWS_AT_ONCE", 3)
     with History.open_writable(db) as history:
         for n in range(8):
             history.event("X", str(n), {})
