@@ -14,7 +14,7 @@ import pytest
 
 from appliance import cli
 from appliance.commands import exporting
-from appliance.history import exports, queries
+from appliance.history import exports, log_queries, queries
 from appliance.history.openmetrics import Gauge, render
 from appliance.history.store import History
 from appliance.model import Finding, RunState, Sample, Severity
