@@ -14,8 +14,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 from textual.binding import Binding
+from textual.pilot import Pilot
 
 from tests.tui.fakes import Stage, screen_text
 from tests.tui.scenes import WALKS, Step, Walk
@@ -90,8 +92,7 @@ async def _walk(
             for happen in step.happens:
                 happen(acted)
                 await pilot.pause()
-            await pilot.pause()
-            await pilot.pause()
+            await _still(pilot)
             if step.name:
                 title = f"stripewright: {step.name} (example data)"
                 kept[step.name] = Kept(
@@ -99,6 +100,15 @@ async def _walk(
                     _quiet(acted.app.export_screenshot(title=title)) if pictures else "",
                     key_rows(acted.app, everywhere=step.name == "overview"),
                 )
+
+
+async def _still(pilot: Pilot[Any]) -> None:
+    """Wait until a repaint changes nothing any more."""
+    before = ""
+    while (text := screen_text(cast(StripewrightApp, pilot.app))) != before:
+        before = text
+        await pilot.pause()
+        await pilot.pause()
 
 
 def _quiet(picture: str) -> str:

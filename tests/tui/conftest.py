@@ -1,21 +1,28 @@
-"""Waiting without sleeping: Textual's pilot sleeps until the process uses little CPU, 20 ms or
-more for every key and longer on a busy machine. Here it waits until all messages are processed.
+"""Many applications in little time.
+
+Waiting without sleeping: Textual's pilot sleeps until the process uses little CPU, 20 ms or more
+for every key and longer on a busy machine. Here it waits until all messages are processed. And
+the style sheets, which are the same for all, are parsed once for each set of colours.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from textual import _context
 from textual import app as textual_app
 from textual import pilot as textual_pilot
 from textual.app import App
+from textual.css.stylesheet import Stylesheet
 
 # So often in a row nobody may have a message: what one handler starts goes through several tasks.
 _QUIET_ROUNDS = 12
 _MOST_ROUNDS = 20_000
 _REPAINTS = 2
+_parse_rules = Stylesheet._parse_rules
+_parsed: dict[Any, Any] = {}
 
 
 async def _until_quiet(min_sleep: float = 0, max_sleep: float = 1) -> None:
@@ -44,3 +51,15 @@ async def _no_messages(app: App | None) -> None:
 def no_sleeping(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(textual_app, "wait_for_idle", _until_quiet)
     monkeypatch.setattr(textual_pilot, "wait_for_idle", _until_quiet)
+
+
+def _parse_once(sheet: Stylesheet, *given: Any, **named: Any) -> Any:
+    key = (frozenset(sheet._variables.items()), given, tuple(named.items()))
+    if key not in _parsed:
+        _parsed[key] = _parse_rules(sheet, *given, **named)
+    return _parsed[key]
+
+
+@pytest.fixture(autouse=True)
+def one_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Stylesheet, "_parse_rules", _parse_once)
