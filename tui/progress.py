@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -53,8 +54,10 @@ def progress(run: RunRecord, suite: Suite | None, now: float) -> Progress:
 
     What is left of the present phase is its length as the runner gave it; the jobs after it
     count with the run time the suite asks for, times the run's time factor. The fraction is
-    time spent over time expected in all.
+    time spent over time expected in all. Of a damaged row, in which a time is none, nothing is told.
     """
+    if not all(map(math.isfinite, (run.started_at, run.phase_started_at, run.phase_seconds))):
+        return Progress(run.phase, run.job_index, run.job_count, 0.0, None, 0.0)
     elapsed = max(0.0, now - run.started_at)
     in_phase = max(0.0, now - run.phase_started_at)
     if run.phase_seconds <= 0:

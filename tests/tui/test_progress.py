@@ -104,3 +104,10 @@ def test_results_that_are_in_no_plan_are_not_lost():
     stranger = result(SUITE.jobs[0], 1, 1)
     (step,) = steps(running(), None, [stranger])
     assert (step.job.name, step.results) == ("seq-read-1m", (stranger,))
+
+
+@pytest.mark.parametrize("field", ["started_at", "phase_started_at", "phase_seconds"])
+@pytest.mark.parametrize("odd", [float("inf"), float("-inf"), float("nan")])
+def test_of_a_damaged_row_nothing_is_told(field, odd):
+    told = progress(replace(running(), **{field: odd}), SUITE, WALL)
+    assert (told.seconds_left, told.fraction, told.elapsed_seconds) == (None, 0.0, 0.0)

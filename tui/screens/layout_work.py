@@ -14,7 +14,6 @@ from appliance.model import Plan
 from tui.asking import Answer
 from tui.layout_progress import Watched
 from tui.screens.layout_apply import ApplyScreen
-from tui.screens.layout_plan import PlanScreen
 from tui.widgets.panel import View, clean
 
 if TYPE_CHECKING:
@@ -165,6 +164,7 @@ class PlanWork:
         """Have ``made`` carried out; ``done`` is told why it was not, or nothing."""
         layouts = self._screen.main.world.layouts
         plan = made.plan
+        asked_from = self._screen.app.screen
 
         def started(answer: Answer[AskedApply]) -> None:
             if answer.value is None:
@@ -172,7 +172,8 @@ class PlanWork:
                 self._screen.main.tell(f"not carried out: {answer.problem}", "error")
                 return
             self._begun(answer.value, plan)
-            waited_for = isinstance(self._screen.app.screen, PlanScreen)
+            # Not any plan: meanwhile another one may have been opened.
+            waited_for = self._screen.app.screen is asked_from
             done("")
             if waited_for:
                 self.show()
