@@ -16,24 +16,35 @@ from textual import app as textual_app
 from textual import pilot as textual_pilot
 from textual.app import App
 from textual.css.stylesheet import Stylesheet
+from textual.screen import Screen
 
 # So often in a row nobody may have a message: what one handler starts goes through several tasks.
 _QUIET_ROUNDS = 12
 _MOST_ROUNDS = 20_000
-_REPAINTS = 2
+_MOST_REPAINTS = 20
 _parse_rules = Stylesheet._parse_rules
 _parsed: dict[Any, Any] = {}
 
 
 async def _until_quiet(min_sleep: float = 0, max_sleep: float = 1) -> None:
     app = _context.active_app.get(None)
-    for _ in range(_REPAINTS):
+    for _ in range(_MOST_REPAINTS):
         await _no_messages(app)
-        if app is None or not app.screen_stack:
+        if app is None or not app.screen_stack or not _awaits_repaint(app.screen):
             return
         # What the sixtieth of a second would do: lay out, repaint, call what waits for that.
         app.screen._on_timer_update()
-    await _no_messages(app)
+
+
+def _awaits_repaint(screen: Screen) -> bool:
+    return bool(
+        screen._layout_required
+        or screen._scroll_required
+        or screen._repaint_required
+        or screen._recompose_required
+        or screen._dirty_widgets
+        or screen._callbacks
+    )
 
 
 async def _no_messages(app: App | None) -> None:
@@ -41,7 +52,8 @@ async def _no_messages(app: App | None) -> None:
     for _ in range(_MOST_ROUNDS):
         await asyncio.sleep(0)
         pumps = () if app is None else (app, *app._registry)
-        busy = any(pump.message_queue_size for pump in pumps)
+        # A batch is open while a handler, as of a new footer, waits for its widgets.
+        busy = (app is not None and app._batch_count) or any(p.message_queue_size for p in pumps)
         quiet = 0 if busy else quiet + 1
         if quiet >= _QUIET_ROUNDS:
             return
