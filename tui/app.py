@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import ClassVar, Literal, cast
 
+from rich.console import RenderableType
 from textual import events
+from textual._compositor import ChopsUpdate
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.command import CommandPalette
@@ -21,6 +23,7 @@ from tui import marks, plain
 from tui.asking import Asker
 from tui.help import described, help_text
 from tui.messages import Delivered, SnapshotReady
+from tui.narrow import NarrowUpdate
 from tui.permission import may_cancel
 from tui.screens.base import MainScreen
 from tui.snapshot import Snapshot
@@ -85,6 +88,11 @@ class StripewrightApp(App[int]):
     def get_key_display(self, binding: Binding) -> str:
         shown = super().get_key_display(binding)
         return plain.key_text(shown) if self.world.policy.ascii_only else shown
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        if isinstance(renderable, ChopsUpdate):
+            renderable = NarrowUpdate.of(renderable)
+        super()._display(screen, renderable)
 
     # -- from other threads
 

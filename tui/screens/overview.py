@@ -131,6 +131,8 @@ class OverviewScreen(MainScreen):
         self._volume = 0
         self._lookback: Lookback | None = None
         self._problem = ""
+        # What the charts on the screen were drawn of.
+        self._charts: tuple[object, ...] = ()
 
     def body(self) -> ComposeResult:
         with VerticalScroll(id="overview", can_focus=False):
@@ -174,11 +176,18 @@ class OverviewScreen(MainScreen):
     ) -> None:
         below: list[Line] = []
         beside: list[Line] = []
-        if drawn is not None:
+        if drawn is None:
+            self._charts = ()
+        else:
             from tui.charts.markers import Marker
             from tui.widgets import pace
 
             marker = self._marker or Marker.usual(view.glyphs)
+            drawn, until = pace.settled(drawn, view)
+            same = (drawn, until, view.live_is_stale, width, rows, rows_beside, marker, self._shown)
+            if same == self._charts:
+                return
+            self._charts = same
             if rows_beside:
                 cells = self.size.width - self.size.width // 2 - 2
                 beside = pace.stacked(drawn, view, cells, rows_beside, marker=marker)

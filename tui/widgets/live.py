@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -118,9 +119,10 @@ def _first(members: Sequence[LiveDevice], room: int) -> list[LiveDevice]:
         if member.sample is not None and not _is_idle(member.sample)
     }
     limit = _SLOW * statistics.median(awaits.values()) if awaits else 0.0
-    slow = [member for member in members if awaits.get(member.device, 0.0) > limit][:room]
-    others = [member for member in members if member not in slow][: room - len(slow)]
-    return [member for member in members if member in slow or member in others]
+    slow = [one.device for one in members if awaits.get(one.device, 0.0) > limit][:room]
+    others = [one.device for one in members if one.device not in slow][: room - len(slow)]
+    shown = {*slow, *others}
+    return [member for member in members if member.device in shown]
 
 
 def _across(width: int) -> int:
@@ -139,13 +141,24 @@ def _grid(members: Sequence[LiveDevice], view: View, down: int) -> list[Line]:
 
 
 def _short(member: LiveDevice, glyphs: Glyphs) -> str:
-    sample, name = member.sample, clean(member.label)
-    figures = ["-", "-"]
-    if sample is not None:
-        figures = [bandwidth(sample.read_bytes_per_s + sample.write_bytes_per_s), "-"]
-        if not _is_idle(sample):
-            figures[1] = milliseconds(sample.await_ms, glyphs)
-    texts = [cell(name, _SHORT_CELLS[0], glyphs)]
+    sample = member.sample
+    if sample is None:
+        return _short_text(member.label, None, None, glyphs)
+    await_ms = None if _is_idle(sample) else sample.await_ms
+    bytes_per_s = sample.read_bytes_per_s + sample.write_bytes_per_s
+    return _short_text(member.label, bytes_per_s, await_ms, glyphs)
+
+
+# Of many members most are idle most of the time, and they are drawn every second.
+@lru_cache(maxsize=256)
+def _short_text(
+    label: str, bytes_per_s: float | None, await_ms: float | None, glyphs: Glyphs
+) -> str:
+    figures = [
+        "-" if bytes_per_s is None else bandwidth(bytes_per_s),
+        "-" if await_ms is None else milliseconds(await_ms, glyphs),
+    ]
+    texts = [cell(clean(label), _SHORT_CELLS[0], glyphs)]
     texts += [
         cell(figure, cells, glyphs, right=True)
         for figure, cells in zip(figures, _SHORT_CELLS[1:], strict=True)

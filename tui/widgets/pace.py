@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from rich.cells import cell_len
@@ -27,6 +27,8 @@ from tui.widgets.panel import Line, View, cell, clean, milliseconds, section
 # From this width on await has room beside the others.
 WIDE_CELLS = 110
 _STEP_SECONDS = 15.0
+# Not more than a dot of the widest terminals: a chart takes more time than all else of a screen.
+_DRAWN_EVERY_SECONDS = 2.0
 # A silence of the feed is a gap; a second that came late is none.
 _GAP_SECONDS = 3.5
 _GAP = 2
@@ -108,6 +110,18 @@ def pace_of(snapshot: Snapshot | None, number: int) -> Pace | None:
     return Pace(volume, snapshot.trend_of(volume), several=len(volumes) > 1)
 
 
+def settled(pace: Pace, view: View) -> tuple[Pace, float]:
+    """What there is to draw at ``view``, and the end of the axis (seconds since the epoch).
+
+    Both are the same as before for some seconds, and so is the chart of them.
+    """
+    until = view.wall // _DRAWN_EVERY_SECONDS * _DRAWN_EVERY_SECONDS - _offset(view)
+    count = len(pace.points)
+    while count and pace.points[count - 1].at > until:
+        count -= 1
+    return replace(pace, points=pace.points[:count]), _axis_end(view)
+
+
 def beside(
     pace: Pace, view: View, width: int, rows: int, *, shown: Shown, marker: Marker
 ) -> list[Line]:
@@ -182,13 +196,17 @@ def _offset(view: View) -> float:
     return view.wall - view.now
 
 
+def _axis_end(view: View) -> float:
+    return math.ceil(view.wall / _STEP_SECONDS) * _STEP_SECONDS
+
+
 def _drawn(
     chart: _Chart, pace: Pace, view: View, width: int, rows: int, *, marker: Marker
 ) -> list[Line]:
     if rows < _LEAST_ROWS:
         return [Content(" " * max(0, width))] * max(0, rows)
     offset = _offset(view)
-    end = math.ceil(view.wall / _STEP_SECONDS) * _STEP_SECONDS
+    end = _axis_end(view)
     series = [
         Series(
             line.name,

@@ -1,0 +1,82 @@
+"""What is written to the terminal: only the cells that changed."""
+
+import re
+
+import pytest
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from textual._compositor import ChopsUpdate
+from textual.strip import Strip
+
+from tests.tui.driving import settled
+from tests.tui.fakes import snapshot, stage
+from tui.narrow import NarrowUpdate
+
+WIDE = "\N{CJK UNIFIED IDEOGRAPH-5B57}"
+
+
+def written(chops, spans, ends):
+    """(column, line, text) of each move; the styles taken away."""
+    console = Console(color_system="truecolor", force_terminal=True, width=80)
+    raw = NarrowUpdate.of(ChopsUpdate(chops, spans, ends)).render_segments(console)
+    parts = re.findall(r"\x1b\[(\d+);(\d+)H((?:(?!\x1b\[\d+;\d+H).)*)", raw, re.S)
+    assert "".join(f"\x1b[{y};{x}H{text}" for y, x, text in parts) == raw
+    return [(int(x) - 1, int(y) - 1, re.sub(r"\x1b\[[0-9;]*m", "", text)) for y, x, text in parts]
+
+
+def strip(*texts):
+    return Strip([Segment(text, Style(bold=number % 2 == 1)) for number, text in enumerate(texts)])
+
+
+@pytest.mark.parametrize(
+    ("span", "expected"),
+    [
+        ((0, 0, 10), [(0, 0, "abcde"), (5, 0, "fghij")]),
+        ((0, 2, 4), [(2, 0, "cd")]),
+        ((0, 4, 7), [(4, 0, "e"), (5, 0, "fg")]),
+        ((0, 5, 10), [(5, 0, "fghij")]),
+        ((0, 9, 10), [(9, 0, "j")]),
+        ((0, 3, 5), [(3, 0, "de")]),
+    ],
+)
+def test_a_line_of_two_widgets(span, expected):
+    assert written([{0: strip("abc", "de"), 5: strip("fghij")}], [span], [[5, 10]]) == expected
+
+
+def test_what_was_not_drawn_is_not_written():
+    assert written([{0: None, 5: strip("fghij")}], [(0, 0, 10)], [[5, 10]]) == [(5, 0, "fghij")]
+
+
+def test_half_of_a_wide_character_is_not_written():
+    ((x, y, text),) = written([{0: strip(f"a{WIDE}bc")}], [(0, 2, 5)], [[5]])
+    assert (x, y, len(text)) == (2, 0, 3)
+    assert text.endswith("bc")
+    assert WIDE not in text
+
+
+def test_each_line_is_written_where_it_is():
+    chops = [{0: strip("aaaa")}, {0: strip("bbbb")}, {0: strip("cccc")}]
+    assert written(chops, [(0, 1, 2), (2, 0, 3)], [[4], [4], [4]]) == [(1, 0, "a"), (0, 2, "ccc")]
+
+
+async def test_a_second_later_the_line_of_the_clock_is_not_written_again(monkeypatch):
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        sent = []
+        shown = type(acted.app).__mro__[1]._display
+        monkeypatch.setattr(
+            type(acted.app).__mro__[1],
+            "_display",
+            lambda app, screen, what: sent.append(what) or shown(app, screen, what),
+        )
+        acted.clock[0] += 1
+        acted.app.present()
+        await settled(pilot)
+        updates = [one for one in sent if isinstance(one, ChopsUpdate)]
+        assert updates
+        assert all(isinstance(one, NarrowUpdate) for one in updates)
+        first = updates[0].render_segments(acted.app.console).partition("\x1b[2;")[0]
+        assert "stripewright" not in first
+        assert re.search(r"\d", re.sub(r"\x1b\[[0-9;]*[mH]", "", first))
