@@ -15,6 +15,18 @@ async def settled(pilot):
     await pilot.pause()
 
 
+async def pressed(pilot, *names):
+    """Press keys, and let all of it be drawn."""
+    await pilot.press(*names)
+    await settled(pilot)
+
+
+async def results_opened(pilot, *names):
+    """Go to the results, and press more keys there."""
+    await settled(pilot)
+    await pressed(pilot, "5", *names)
+
+
 async def until(pilot, condition):
     """Let the application work until ``condition`` holds; fails when it never does."""
     for _ in range(50):

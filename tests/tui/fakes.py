@@ -20,12 +20,12 @@ from appliance.model import (
     Sample,
     Severity,
     Signature,
-    Suite,
 )
 from appliance.status import Health, Status, VolumeStatus
 from tests.tui.fake_drift import FakeDrift
 from tests.tui.fake_log import FakeLog
 from tests.tui.fake_results import FakeResults
+from tests.tui.fake_suites import SMOKE
 from tui.app import StripewrightApp
 from tui.snapshot import LiveDevice, Snapshot, TrendPoint
 from tui.terminal import RICH_THEME, Policy
@@ -36,19 +36,6 @@ DISK_BYTES = 3_750_000_000_000
 WALL = 1_790_000_000.0  # seconds since the epoch
 NOW = 1000.0  # of the feed's clock
 NVME = "Amazon EC2 NVMe Instance Storage"
-
-SUITE = Suite(
-    name="smoke",
-    summary="an example",
-    jobs=(
-        Job("seq-read-1m", "read", 1024 * KIB, 4, 8, 30),
-        Job("rand-read-4k", "randread", 4 * KIB, 32, 8, 30),
-        Job("rand-read-4k-qd1", "randread", 4 * KIB, 1, 1, 30),
-        Job("seq-write-1m", "write", 1024 * KIB, 4, 8, 30),
-        Job("rand-write-4k", "randwrite", 4 * KIB, 32, 8, 30),
-    ),
-    content_hash="0" * 64,
-)
 
 
 def disk(number: int, **changes: object) -> Disk:
@@ -156,11 +143,11 @@ DEPTH = Finding(
 )
 
 RESULTS = (
-    result(SUITE.jobs[0], 7_480, 4_270_000),
-    result(SUITE.jobs[1], 581_387, 440_000, COVERAGE),
-    result(SUITE.jobs[2], 11_030, 83_400, DEPTH),
-    result(SUITE.jobs[3], 3_910, 8_180_000),
-    result(SUITE.jobs[4], 802_000, 318_000),
+    result(SMOKE.jobs[0], 7_480, 4_270_000),
+    result(SMOKE.jobs[1], 581_387, 440_000, COVERAGE),
+    result(SMOKE.jobs[2], 11_030, 83_400, DEPTH),
+    result(SMOKE.jobs[3], 3_910, 8_180_000),
+    result(SMOKE.jobs[4], 802_000, 318_000),
 )
 
 
@@ -261,7 +248,7 @@ def snapshot(status: Status | None = STATUS, **changes: object) -> Snapshot:
 
 
 def running_snapshot() -> Snapshot:
-    return snapshot(replace(STATUS, running=RUNNING), run_results=RESULTS[:1], run_suite=SUITE)
+    return snapshot(replace(STATUS, running=RUNNING), run_results=RESULTS[:1], run_suite=SMOKE)
 
 
 REFUSED_STATUS = replace(

@@ -5,7 +5,7 @@ import pytest
 from appliance.errors import OperatorError
 from appliance.model import Counters
 from appliance.system.services import UnitState
-from tests.tui.fakes import RESULTS, RUNNING, STATUS, SUITE, run_record
+from tests.tui.fakes import RESULTS, RUNNING, SMOKE, STATUS, run_record
 from tui.feed import Feed
 from tui.snapshot import TREND_SECONDS
 from tui.tracks import Figure, points
@@ -36,7 +36,7 @@ class FakeSources:
     def suite(self, name):
         if name != "smoke":
             raise OperatorError("no such suite", "")
-        return SUITE
+        return SMOKE
 
     def mark(self):
         return self._answer(self.history_mark)
@@ -198,7 +198,7 @@ def test_a_run_brings_its_suite_and_its_results_so_far(bench):
     snapshot = bench.feed.step()
     assert snapshot.running is RUNNING
     assert snapshot.run_results == RESULTS[:1]
-    assert snapshot.run_suite is SUITE
+    assert snapshot.run_suite is SMOKE
     bench.sources.state = replace(STATUS, running=replace(RUNNING, suite="of another version"))
     assert bench.after(2.0).run_suite is None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from appliance.errors import OperatorError
-from tests.tui.driving import both_sizes, notices, settled
+from tests.tui.driving import both_sizes, notices, pressed, results_opened, settled
 from tests.tui.fake_results import LAST, PAGE, FakeResults
 from tests.tui.fakes import screen_text, snapshot, stage
 from tests.tui.pictures import assert_looks_as_kept
@@ -18,21 +18,11 @@ from tui.screens.results_trend import TrendScreen
 from tui.terminal import RICH_THEME, Policy
 
 
-async def _press(pilot, *keys):
-    await pilot.press(*keys)
-    await settled(pilot)
-
-
-async def _opened(pilot, *keys):
-    await settled(pilot)
-    await _press(pilot, "5", *keys)
-
-
 @both_sizes
 async def test_every_run_has_its_verdict_and_its_layout(size):
     acted = stage(snapshot())
     async with acted.app.run_test(size=size) as pilot:
-        await _opened(pilot)
+        await results_opened(pilot)
         text = screen_text(acted.app)
         for words in (
             f"{PAGE} of {LAST} runs loaded, 1 import",
@@ -59,28 +49,28 @@ async def test_older_runs_are_loaded_at_the_end_of_the_list_or_by_key(size):
     results = FakeResults()
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=size) as pilot:
-        await _opened(pilot, "ctrl+end")
+        await results_opened(pilot, "ctrl+end")
         assert results.calls == ["page None", f"page {LAST - PAGE + 1}"]
         assert f"{2 * PAGE} of {LAST} runs loaded" in screen_text(acted.app)
         # The cursor stays on the run that was the last.
         assert f"run {LAST - PAGE + 1} smoke" in screen_text(acted.app)
-        await _press(pilot, "o")
+        await pressed(pilot, "o")
         assert f"{LAST} runs, 1 import" in screen_text(acted.app)
-        await _press(pilot, "o")
+        await pressed(pilot, "o")
         assert notices(acted.app) == ["Older: there are no older runs"]
 
 
 async def test_the_filter_says_when_it_sees_a_part_only():
     acted = stage(snapshot())
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot, "slash", *"full")
+        await results_opened(pilot, "slash", *"full")
         acted.app.present()
         await settled(pilot)
         text = screen_text(acted.app)
         assert "only 100 of 241 runs loaded" in text
         assert "240    2026-09-21 08:13  full" in text
         assert "241    2026" not in text
-        await _press(pilot, "enter", "o", "o")
+        await pressed(pilot, "enter", "o", "o")
         acted.app.present()
         await settled(pilot)
         text = screen_text(acted.app)
@@ -92,7 +82,7 @@ async def test_a_new_run_comes_on_top_and_the_older_ones_stay():
     results = FakeResults()
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot, "o")
+        await results_opened(pilot, "o")
         results.last = LAST + 1
         acted.give(snapshot(history_mark="new"))
         await settled(pilot)
@@ -108,35 +98,35 @@ async def test_two_runs_are_compared(size):
     results = FakeResults()
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=size) as pilot:
-        await _opened(pilot, "c")
+        await results_opened(pilot, "c")
         assert isinstance(acted.app.screen, CompareScreen)
         assert results.calls[-1] == "compare - 241"
         text = screen_text(acted.app)
         assert "↓0.90  0.90 to 0.90" in text
         assert "↓ B is slower  by the 95 % interval" in text
         assert "523.2k is not valid (COVERAGE), not compared; corrected" in text
-        await _press(pilot, "w")
+        await pressed(pilot, "w")
         assert results.calls[-1] == "compare 241 240"
-        await _press(pilot, "escape")
+        await pressed(pilot, "escape")
         assert "RESULTS ─" in screen_text(acted.app)
 
 
 async def test_which_two_are_compared():
     acted = stage(snapshot())
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot, "space", "down", "down")
+        await results_opened(pilot, "space", "down", "down")
         results = acted.app.screen
         # The marked one and that of the cursor, the older first.
         assert results._pair() == ("239", "241")
-        await _press(pilot, "space", "up")
+        await pressed(pilot, "space", "up")
         assert results._pair() == ("239", "241")
         # A third mark takes the place of the first.
-        await _press(pilot, "space")
+        await pressed(pilot, "space")
         assert results._pair() == ("239", "240")
-        await _press(pilot, "space", "down", "down", "down")
+        await pressed(pilot, "space", "down", "down", "down")
         assert results._pair() == ("import:1", "239")
         # An import alone has nothing before it.
-        await _press(pilot, "up", "up", "space", "down", "down", "c")
+        await pressed(pilot, "up", "up", "space", "down", "down", "c")
         assert notices(acted.app) == [
             "Compare: an import has no run before it: mark another run or import"
         ]
@@ -147,18 +137,18 @@ async def test_two_layouts_are_compared(size):
     results = FakeResults()
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=size) as pilot:
-        await _opened(pilot, "l")
+        await results_opened(pilot, "l")
         text = screen_text(acted.app)
         assert "119  md-raid0 of 4, chunk 256 KiB, xfs" in text
         assert "began with: stripe from md-raid0 of 2, chunk 256 KiB to md-raid0 of 4" in text
-        await _press(pilot, "down", "c")
+        await pressed(pilot, "down", "c")
         assert "the first of its machine" in screen_text(acted.app)
         assert notices(acted.app) == ["Compare: there are not two epochs to compare"]
-        await _press(pilot, "space", "up", "c")
+        await pressed(pilot, "space", "up", "c")
         assert results.calls[-1] == "compare epoch:2 epoch:3"
-        await _press(pilot, "escape", "enter")
+        await pressed(pilot, "escape", "enter")
         assert "stripe          md-raid0 chunk=262144 members=4" in screen_text(acted.app)
-        await _press(pilot, "escape", "escape")
+        await pressed(pilot, "escape", "escape")
         assert isinstance(acted.app.screen, ResultsScreen)
 
 
@@ -166,7 +156,7 @@ async def test_pages_are_offered_where_nothing_may_be_changed_and_in_ascii():
     policy = Policy(ascii_only=True, theme=RICH_THEME, remote=True)
     acted = stage(snapshot(), unable="this history is read only", policy=policy)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot)
+        await results_opened(pilot)
         for key, page in (
             ("enter", RunScreen),
             ("t", TrendScreen),
@@ -174,7 +164,7 @@ async def test_pages_are_offered_where_nothing_may_be_changed_and_in_ascii():
             ("l", EpochsScreen),
             ("c", CompareScreen),
         ):
-            await _press(pilot, key)
+            await pressed(pilot, key)
             assert isinstance(acted.app.screen, page)
             # The footer shows the arrow keys as Textual does.
             assert "\n".join(screen_text(acted.app).splitlines()[:-1]).isascii()
@@ -185,19 +175,19 @@ async def test_pages_are_offered_where_nothing_may_be_changed_and_in_ascii():
 async def test_a_history_that_hangs_holds_up_no_key():
     acted = stage(snapshot(), in_background=lambda _: None)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot)
+        await results_opened(pilot)
         acted.clock[0] += 31
         acted.app.present()
         await settled(pilot)
         assert "reading, for 31 s" in screen_text(acted.app)
-        await _press(pilot, "space", "c", "e")
+        await pressed(pilot, "space", "c", "e")
         assert len(notices(acted.app)) == 3
-        await _press(pilot, "t")
+        await pressed(pilot, "t")
         acted.clock[0] += 5
         acted.app.screen.redraw()
         await settled(pilot)
         assert "reading the list of series, for 5 s" in screen_text(acted.app)
-        await _press(pilot, "z", "escape", "1")
+        await pressed(pilot, "z", "escape", "1")
         assert acted.app.current_mode == "overview"
 
 
@@ -205,17 +195,17 @@ async def test_old_rows_stay_when_the_history_fails():
     results = FakeResults()
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot)
+        await results_opened(pilot)
         results.problem = OperatorError("database [b]is locked", "wait")
         acted.clock[0] += 60
-        await _press(pilot, "u")
+        await pressed(pilot, "u")
         acted.app.present()
         await settled(pilot)
         text = screen_text(acted.app)
         assert "▲ database [b]is locked; wait; this is 1 min 00 s old" in text
         assert "241    2026-09-21" in text
         results.problem = None
-        await _press(pilot, "u")
+        await pressed(pilot, "u")
         assert "is locked" not in screen_text(acted.app)
 
 
@@ -229,6 +219,6 @@ async def test_an_empty_history_says_how_to_begin():
 
     acted = stage(snapshot(), results=Empty())
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot, "e")
+        await results_opened(pilot, "e")
         assert "no runs yet; start one on Suites (4)" in screen_text(acted.app)
         assert notices(acted.app) == ["Export: there is no run here"]

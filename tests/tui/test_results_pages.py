@@ -7,7 +7,7 @@ from pathlib import Path
 
 from appliance.errors import OperatorError
 from appliance.model import Finding, Severity
-from tests.tui.driving import both_sizes, notices, settled
+from tests.tui.driving import both_sizes, notices, pressed, results_opened, settled
 from tests.tui.fake_results import RESULTS, FakeResults
 from tests.tui.fakes import screen_text, snapshot, stage
 from tests.tui.pictures import assert_looks_as_kept
@@ -18,22 +18,12 @@ from tui.screens.results_series import SeriesScreen
 from tui.screens.results_trend import TrendScreen
 
 
-async def _press(pilot, *keys):
-    await pilot.press(*keys)
-    await settled(pilot)
-
-
-async def _opened(pilot, *keys):
-    await settled(pilot)
-    await _press(pilot, "5", *keys)
-
-
 @both_sizes
 async def test_a_run_in_detail(size):
     results = FakeResults()
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=size) as pilot:
-        await _opened(pilot, "enter")
+        await results_opened(pilot, "enter")
         assert results.calls[-1] == "run 241"
         text = screen_text(acted.app)
         for words in (
@@ -44,7 +34,7 @@ async def test_a_run_in_detail(size):
             "measured      7.5k IOPS, 7.30 GiB/s, mean 440.0 µs",
         ):
             assert words in text
-        await _press(pilot, "down")
+        await pressed(pilot, "down")
         text = screen_text(acted.app)
         for words in (
             "▶ rand-read-4k ",
@@ -58,19 +48,19 @@ async def test_a_run_in_detail(size):
             assert words in text
         if size[0] == 140:
             assert_looks_as_kept(acted.app, "results-run")
-        await _press(pilot, "pagedown")
+        await pressed(pilot, "pagedown")
         text = screen_text(acted.app)
         assert "p50 400.0 µs     " in text  # a rule of the histogram
         assert "⣿" in text
-        await _press(pilot, "m")
+        await pressed(pilot, "m")
         text = screen_text(acted.app)
         assert "⣿" not in text
         assert "█" in text
-        await _press(pilot, "pagedown", "pagedown")
+        await pressed(pilot, "pagedown", "pagedown")
         text = screen_text(acted.app)
         # One member waits three times as long as the others.
         assert any("nvme4n1" in line and "1.55 ms" in line for line in text.splitlines())
-        await _press(pilot, "T")
+        await pressed(pilot, "T")
         scroll = acted.app.screen.query_one("#run-scroll")
         scroll.scroll_to(y=6, animate=False)
         await settled(pilot)
@@ -81,7 +71,7 @@ async def test_a_run_in_detail(size):
         assert "25.0 %" in text
         assert "nvme4n1" in text
         # Another job begins at its top.
-        await _press(pilot, "up")
+        await pressed(pilot, "up")
         assert "● valid  seq-read-1m" in screen_text(acted.app)
 
 
@@ -89,17 +79,17 @@ async def test_the_trend_of_a_result_and_its_export():
     results = FakeResults()
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot, "enter", "down", "t")
+        await results_opened(pilot, "enter", "down", "t")
         assert isinstance(acted.app.screen, TrendScreen)
         assert "TREND smoke/rand-read-4k read" in screen_text(acted.app)
-        await _press(pilot, "escape", "e")
+        await pressed(pilot, "escape", "e")
         assert "Export run 241" in screen_text(acted.app)
 
 
 async def test_an_import_in_detail():
     acted = stage(snapshot())
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot, *["down"] * 4, "enter", "down")
+        await results_opened(pilot, *["down"] * 4, "enter", "down")
         text = screen_text(acted.app)
         for words in (
             "IMPORT 1 ─",
@@ -110,7 +100,7 @@ async def test_an_import_in_detail():
             "what each disk did is not known",
         ):
             assert words in text
-        await _press(pilot, "t")
+        await pressed(pilot, "t")
         assert notices(acted.app) == ["Trend: only results of our own runs have a trend"]
 
 
@@ -124,7 +114,7 @@ async def test_a_run_without_results_and_one_that_cannot_be_read():
         text = screen_text(acted.app)
         assert "it has no results" in text
         assert "the disks were busy with something else" in text
-        await _press(pilot, "down", "escape")
+        await pressed(pilot, "down", "escape")
         results.problem = OperatorError("there is no run 9", "list them")
         acted.app.push_screen(RunScreen("9"))
         await settled(pilot)
@@ -143,7 +133,7 @@ async def test_a_trend_with_normal_epochs_and_findings(size):
     results = FakeResults()
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=size) as pilot:
-        await _opened(pilot, "t")
+        await results_opened(pilot, "t")
         text = screen_text(acted.app)
         for words in (
             "TREND smoke/rand-read-4k read",
@@ -157,35 +147,35 @@ async def test_a_trend_with_normal_epochs_and_findings(size):
             "▲ 7       PERF-SLOWER confirmed: smoke/rand-read-4k read: -8.0%",
         ):
             assert words in text
-        await _press(pilot, "z", "z")
+        await pressed(pilot, "z", "z")
         text = screen_text(acted.app)
         assert "all of it, 1 of 3" in text
         assert "epoch 3" in text
         assert "shown     241 runs, 9 not valid" in text
         if size[0] == 80:
             assert_looks_as_kept(acted.app, "results-trend")
-        await _press(pilot, "T")
+        await pressed(pilot, "T")
         text = screen_text(acted.app)
         assert "2026-09-21 08:13:20Z     743.4k  below normal" in text
         assert "2026-09-20 02:13:20Z          -  ✗ not valid, 1.1M" in text
-        await _press(pilot, "T", "m", "right")
+        await pressed(pilot, "T", "m", "right")
         text = screen_text(acted.app)
         assert "TREND smoke/seq-write-1m write" in text
         assert "▀" in text
-        await _press(pilot, "left", "left")
+        await pressed(pilot, "left", "left")
         assert "TREND smoke/rand-read-4k read on nvme1n1" in screen_text(acted.app)
-        await _press(pilot, "s", "up", "enter")
+        await pressed(pilot, "s", "up", "enter")
         assert results.calls[-1] == "trend smoke/seq-write-1m write"
 
 
 async def test_a_trend_is_left_from_its_list_and_its_numbers():
     acted = stage(snapshot())
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot, "t", "T", "s")
+        await results_opened(pilot, "t", "T", "s")
         assert isinstance(acted.app.screen, SeriesScreen)
-        await _press(pilot, "escape")
+        await pressed(pilot, "escape")
         assert isinstance(acted.app.screen, TrendScreen)
-        await _press(pilot, "escape")
+        await pressed(pilot, "escape")
         assert isinstance(acted.app.screen, ResultsScreen)
 
 
@@ -196,7 +186,7 @@ async def test_without_series_there_is_no_trend():
 
     acted = stage(snapshot(), results=NoSeries())
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot, "t", "z", "right")
+        await results_opened(pilot, "t", "z", "right")
         assert "no complete run of a suite has results yet" in screen_text(acted.app)
         assert notices(acted.app) == [
             "Zoom: there is nothing to draw yet",
@@ -209,11 +199,11 @@ async def test_export_writes_a_new_file_and_says_where(size):
     results = FakeResults()
     acted = stage(snapshot(), results=results, unable="read only")
     async with acted.app.run_test(size=size) as pilot:
-        await _opened(pilot, "e")
+        await results_opened(pilot, "e")
         text = screen_text(acted.app)
         assert "stripewright-run-241.html" in text
         assert ".csv   the results of the whole history, for a spreadsheet" in text
-        await _press(pilot, "enter")
+        await pressed(pilot, "enter")
         name = Path("stripewright-run-241.html")
         assert results.written == [name]
         assert notices(acted.app) == [f"written: {name}: a report, as a page, 31.4 KiB"]
@@ -223,12 +213,12 @@ async def test_the_name_of_an_export_can_be_changed():
     results = FakeResults(written=[Path("stripewright-run-241.html")])
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot, "e", "enter")
+        await results_opened(pilot, "e", "enter")
         assert "✗ stripewright-run-241.html exists and was left as it is" in screen_text(acted.app)
-        await _press(pilot, "ctrl+u", "enter")
+        await pressed(pilot, "ctrl+u", "enter")
         assert "type a file's name" in screen_text(acted.app)
         acted.app.screen.query_one("#export-name").value = "~/x.csv"
-        await _press(pilot, "enter")
+        await pressed(pilot, "enter")
         assert results.written[1:] == [Path.home() / "x.csv"]
 
 
@@ -237,14 +227,14 @@ async def test_an_export_that_takes_long_says_so_and_can_be_left():
     results = FakeResults()
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await _opened(pilot, "down", "e")
+        await results_opened(pilot, "down", "e")
         acted.app.asker._in_background = waiting.append
-        await _press(pilot, "enter", "enter")
+        await pressed(pilot, "enter", "enter")
         acted.clock[0] += 12
         acted.app.screen._tick()
         await settled(pilot)
         assert "writing stripewright-run-240.html, for 12 s" in screen_text(acted.app)
-        await _press(pilot, "escape")
+        await pressed(pilot, "escape")
         (work,) = waiting
         work()
         await settled(pilot)
@@ -322,7 +312,7 @@ async def test_hostile_text_is_shown_as_text():
             ("escape", "l"),
             ("enter",),
         ):
-            await _press(pilot, *keys)
+            await pressed(pilot, *keys)
             found = screen_text(acted.app)
             assert_clean(found)
             assert shown(text)[:6] in found, keys

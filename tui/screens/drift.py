@@ -17,7 +17,7 @@ from tui.asking import Answer
 from tui.charts.markers import Marker
 from tui.marks import Glyphs
 from tui.permission import may_cancel
-from tui.screens.base import FRAME_ROWS, MainScreen
+from tui.screens.base import FRAME_ROWS, MainScreen, chart_bindings
 from tui.screens.drift_note import NoteScreen
 from tui.screens.drift_repeats import DriftRepeats
 from tui.screens.reading import ReadingScreen
@@ -48,10 +48,7 @@ class DriftScreen(MainScreen):
         Binding("d", "look", "Look", tooltip="look for drift now", id="drift.look"),
         Binding("f", "closed", "Closed", tooltip="show the closed findings, too",
                 id="drift.closed"),
-        Binding("T", "numbers", "Numbers", tooltip="the numbers of the chart as a table",
-                show=False, id="drift.numbers"),
-        Binding("m", "marker", "Marker", tooltip="draw the chart with other characters",
-                show=False, id="drift.marker"),
+        *chart_bindings("drift"),
         Binding("x", "stop", "Cancel", tooltip="stop the repeats, or the suite, that is running",
                 id="drift.stop"),
     ]  # fmt: skip

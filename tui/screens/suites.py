@@ -18,7 +18,7 @@ from tui import marks
 from tui.asking import Answer
 from tui.charts.markers import Marker
 from tui.permission import may_start
-from tui.screens.base import FRAME_ROWS, MainScreen
+from tui.screens.base import FRAME_ROWS, MainScreen, chart_bindings
 from tui.screens.reading import ReadingScreen
 from tui.sources.suites import Catalog
 from tui.widgets import suites, suites_chart, suites_run
@@ -50,10 +50,7 @@ class SuitesScreen(MainScreen):
                 show=False, id="suites.figure"),
         Binding("j", "since", "Since", tooltip="chart since the job began, or the last minutes",
                 show=False, id="suites.since"),
-        Binding("T", "numbers", "Numbers", tooltip="the numbers of the chart as a table",
-                show=False, id="suites.numbers"),
-        Binding("m", "marker", "Marker", tooltip="draw the chart with other characters",
-                show=False, id="suites.marker"),
+        *chart_bindings("suites"),
     ]  # fmt: skip
 
     def __init__(self) -> None:
