@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,23 +18,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from appliance import paths
+from appliance import paths, standing
 from appliance.drift import summary as drift_summary
 from appliance.drift.summary import DriftSummary
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model import Disk, EpochRecord, Inventory, JobResult, Machine, RunRecord, RunState
 from appliance.storage import tuning
-from appliance.storage.act import initialise
 from appliance.storage.document import inventory_from_json
 from appliance.storage.probe.kernel import Kernel
 from appliance.storage.tuning import Setting
 from appliance.system import services
 
 _JOURNAL_HINT = "look at: journalctl -b -t stripewright"
-# A reader that has not said anything for so long is not there any more.
-_QUIET_SECONDS = 60.0
-_ARRAY_OK = {"clean", "active", "active-idle", "write-pending", "read-auto", "readonly"}
 
 
 class Health(StrEnum):
@@ -136,7 +131,7 @@ def read_status(
     ``next_run`` answers instead of :func:`next_run_at`, which starts a program.
     """
     state, inventory, state_problem = _read_state(state_file)
-    mounts = _mounts(mountinfo)
+    mounts = standing.mounts(mountinfo)
     volumes = tuple(_volume(entry, mounts, sys_block) for entry in (state or {}).get("volumes", []))
     machine = None if inventory is None else inventory.machine
     health, summary, hint = _judge(
@@ -214,19 +209,6 @@ def schedule_problem(path: Path = paths.SCHEDULE_STATE) -> str:
         return ""
 
 
-def _mounts(mountinfo: Path) -> dict[str, str]:
-    """Mount point -> ``major:minor`` of what is mounted on top there (proc_pid_mountinfo(5))."""
-    # Undecodable bytes become surrogates, as in every other path that Python makes.
-    lines = mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    fields = [line.split(" ") for line in lines]
-    return {_unescape(one[4]): one[2] for one in fields if len(one) > 4}
-
-
-def _unescape(text: str) -> str:
-    r"""The kernel writes blank, tab, line break and backslash as ``\ooo``, and nothing else."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
-
-
 def _volume(entry: dict[str, Any], mounts: dict[str, str], sys_block: Path) -> VolumeStatus:
     mount = str(entry.get("mount") or "")
     device = str(entry.get("device") or "")
@@ -240,8 +222,8 @@ def _volume(entry: dict[str, Any], mounts: dict[str, str], sys_block: Path) -> V
     problem = sync = ""
     degraded = 0
     if entry.get("outcome") in {"mounted", "up"}:
-        problem = _live_problem(mount, mounted, device, mounts, sys_block)
-        degraded, sync = _live_array(sys_block / Path(device).resolve().name / "md")
+        problem = standing.live_problem(mount, mounted, device, mounts, sys_block)
+        degraded, sync = standing.live_array(sys_block / Path(device).resolve().name / "md")
     return VolumeStatus(
         name=str(entry.get("name", "")),
         decision=str(entry.get("decision", "")),
@@ -264,58 +246,8 @@ def _volume(entry: dict[str, Any], mounts: dict[str, str], sys_block: Path) -> V
         data_disks=entry.get("data_disks"),
         degraded=degraded,
         sync=sync,
-        initialised=_initialised(str(entry.get("name", ""))),
+        initialised=standing.initialised(str(entry.get("name", ""))),
     )
-
-
-def _live_array(md: Path) -> tuple[int, str]:
-    """How many members an array lacks, and what it does about it (``recover 12 %``)."""
-    degraded, action = _read(md / "degraded"), _read(md / "sync_action")
-    done, _, total = _read(md / "sync_completed").partition(" / ")
-    share = f" {int(done) * 100 // int(total)} %" if done.isdecimal() and total.isdecimal() else ""
-    sync = f"{action}{share}" if action not in {"", "idle"} else ""
-    return int(degraded) if degraded.isdecimal() else 0, sync
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
-
-
-def _initialised(volume: str) -> str:
-    """How far the reading of the volume is, if it was ever asked for since boot."""
-    found = initialise.load(paths.initialise_file(volume)) if volume else None
-    if found is None:
-        return ""
-    state = str(found.get("state", ""))
-    if state == "running" and time.time() - float(found.get("at", 0.0)) > _QUIET_SECONDS:
-        state = "stopped"
-    done, total = int(found.get("done_bytes", 0)), int(found.get("total_bytes", 0))
-    words = f"{state}, {done * 100 // total if total else 0} %"
-    errors = int(found.get("error_count", 0))
-    return f"{words}, {errors} read errors" if errors else words
-
-
-def _live_problem(
-    mount: str, mounted: bool, device: str, mounts: dict[str, str], sys_block: Path
-) -> str:
-    """What is no longer as the boot unit left it, in words, or an empty string."""
-    if mount and not mounted:
-        return f"{mount} is no longer mounted"
-    kernel_name = Path(device).resolve().name
-    try:
-        expected = (sys_block / kernel_name / "dev").read_text().strip()
-    except OSError:
-        return f"{device} has gone"
-    if mount and mounts[mount] != expected:
-        return f"something else is mounted at {mount}"
-    array_state = sys_block / kernel_name / "md" / "array_state"
-    if array_state.exists() and (value := array_state.read_text().strip()) not in _ARRAY_OK:
-        # RAID0 has no degraded state: the kernel says 'broken' here and nowhere else.
-        return f"{device} is {value}"
-    return ""
 
 
 def _judge(
