@@ -7,6 +7,7 @@ from appliance.bench.figures import selection
 from appliance.bench.figures.sides import Chosen
 from appliance.errors import OperatorError
 from appliance.history import queries, series
+from appliance.layout_words import stripe_words
 from appliance.model import RunRecord
 
 # Of an epoch the latest runs of each suite speak: two weeks of the timer. Older ones would
@@ -54,20 +55,27 @@ def choose(
         ],
     )
     return Chosen(
-        what=f"run {run.id}: {run.suite} {run.state}, {text.moment(run.started_at)}, {layout}",
+        what=f"run {run.id}: {run.suite} {run.state}, {text.moment(run.started_at)},"
+        f" {_in_words(layout)}",
         notes=(run.scaled,) if run.scaled else (),
         observations=tuple(observations),
     )
 
 
 def layout_of(reader: queries.Reader, run: RunRecord) -> str:
-    """What the run measured in words: the stripe as its epoch has it, or its device."""
+    """What the run measured: the stripe as its epoch has it, or its device."""
     stripe = ""
     if run.epoch_id is not None:
         stripe = reader.epoch(run.epoch_id).fingerprint.get("stripe", "")
     layout = stripe or run.device or run.target
     # A filesystem costs something: with and without one are two layouts.
     return layout if run.target_kind == "filesystem" else f"{layout}, {run.target_kind}"
+
+
+def _in_words(layout: str) -> str:
+    """What :func:`layout_of` gives, for people."""
+    stripe, comma, kind = layout.partition(", ")
+    return f"{stripe_words(stripe)}{comma}{kind}"
 
 
 def _epoch(reader: queries.Reader, number: int, *, histograms: bool) -> Chosen:
@@ -81,9 +89,10 @@ def _epoch(reader: queries.Reader, number: int, *, histograms: bool) -> Chosen:
         )
     layouts = {run.id: layout_of(reader, run) for run in runs}
     results = reader.summaries([run.id for run in runs], histograms=histograms)
+    words = dict.fromkeys(_in_words(layout) for layout in layouts.values())
     return Chosen(
         what=f"epoch {number} since {text.moment(epoch.opened_at)}: "
-        f"the last {len(runs)} complete runs, {' and '.join(dict.fromkeys(layouts.values()))}",
+        f"the last {len(runs)} complete runs, {' and '.join(words)}",
         notes=tuple({run.scaled: None for run in runs if run.scaled}),
         observations=tuple(
             one

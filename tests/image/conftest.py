@@ -12,7 +12,8 @@ import pytest
 
 from tests.rig.build import TREE, Image, build, cache_root
 from tests.rig.drives import Carrier, Drive
-from tests.rig.qemu import Machine
+from tests.rig.qemu import Guest, Machine
+from tests.rig.ssh import Shell
 from tests.rig.terminal import Terminal
 
 NewMachine = Callable[..., Machine]
@@ -40,6 +41,13 @@ def new_machine(image: Image, request: pytest.FixtureRequest) -> Iterator[NewMac
     yield make
     if request.session.testsfailed == failed_before:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def operator(guest: Guest) -> Iterator[Shell]:
+    """The operator's shell in the ``guest`` of the module."""
+    with guest.operator_connected() as shell:
+        yield shell
 
 
 @pytest.fixture

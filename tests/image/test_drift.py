@@ -42,23 +42,8 @@ SOON = 240.0
 
 @pytest.fixture(scope="module")
 def guest(new_machine: Callable[..., Machine]) -> Iterator[Guest]:
-    running = new_machine((), plugged=DRIVES, layout=LAYOUT).boot()
-    try:
-        running.wait_for_root()
-        assert running.wait_for_outcome()["outcome"] == "mounted"
-        running.wait_for_ssh()
+    with new_machine((), plugged=DRIVES, layout=LAYOUT).up() as running:
         yield running
-    finally:
-        running.root.close()
-        running.kill()
-
-
-@pytest.fixture(scope="module")
-def operator(guest: Guest) -> Iterator[Shell]:
-    keys, folder = guest.machine.keys, guest.machine.folder
-    shell = Shell("operator", guest.ssh_port, keys, folder, shared=True)
-    yield shell
-    shell.close()
 
 
 def findings(operator: Shell, *options: str) -> list[dict[str, Any]]:

@@ -100,24 +100,12 @@ class Session:
 @pytest.fixture(scope="module")
 def session(new_machine: Callable[[tuple[Drive, ...]], Machine]) -> Iterator[Session]:
     drives = (*blank_drives(), Drive(EBS_SERIAL, model=EBS_MODEL))
-    guest = new_machine(drives).boot()
-    try:
-        guest.wait_for_root()
-        state = guest.wait_for_outcome()
-        assert state["outcome"] == "mounted", state
-        guest.wait_for_ssh()
-        # One connection for all commands: a handshake costs an emulated machine seconds.
-        keys, folder = guest.machine.keys, guest.machine.folder
-        operator = Shell("operator", guest.ssh_port, keys, folder, shared=True)
+    with new_machine(drives).up() as guest, guest.operator_connected() as operator:
         here = Session(guest, operator)
         yield here
-        operator.close()
-        if os.environ.get("STRIPEWRIGHT_KEEP_SCREENS"):
-            TRANSCRIPT.parent.mkdir(parents=True, exist_ok=True)
-            TRANSCRIPT.write_text("\n".join(here.said))
-    finally:
-        guest.root.close()
-        guest.kill()
+    if os.environ.get("STRIPEWRIGHT_KEEP_SCREENS"):
+        TRANSCRIPT.parent.mkdir(parents=True, exist_ok=True)
+        TRANSCRIPT.write_text("\n".join(here.said))
 
 
 def serials(session: Session, volume: str) -> list[str]:

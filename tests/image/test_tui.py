@@ -47,6 +47,16 @@ NOTE = "known, ticket 4711"
 SOON = 120.0
 # A plan with two filesystems to make; a run with its files.
 LONG = 400.0
+# A key is answered after a second or two here; what waits for what hangs would be far behind.
+PROMPTLY, HANG_SECONDS = 10.0, 35.0
+HEADINGS = {"1": "HEALTHY", "2": "DISKS", "3": "LAYOUT", "4": "SUITES", "6": "DRIFT", "7": "LOG"}
+HOLD = """import sqlite3, time
+history = sqlite3.connect("/var/lib/stripewright/history.db", timeout=100)
+history.execute("PRAGMA locking_mode=EXCLUSIVE")
+history.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+time.sleep(600)
+"""
 
 
 @dataclass
@@ -75,16 +85,9 @@ class Seat:
 
 @pytest.fixture(scope="module")
 def guest(new_machine: Callable[..., Machine]) -> Iterator[Guest]:
-    running = new_machine(blank_drives()).boot()
-    try:
-        running.wait_for_root()
-        assert running.wait_for_outcome()["outcome"] == "mounted"
+    with new_machine(blank_drives()).up() as running:
         running.root.sh(f"cat > {SUITES}/brief.toml <<'END'\n{SUITE}END")
-        running.wait_for_ssh()
         yield running
-    finally:
-        running.root.close()
-        running.kill()
 
 
 def _terminal(guest: Guest) -> Terminal:
@@ -219,6 +222,36 @@ def test_a_run_is_compared_with_the_one_before(guest: Guest, seat: Seat) -> None
     seat.sees("share of I/Os")
     seat.keeps("run")
     seat.press("Escape")
+
+
+# ----------------------------------------------------------------------- what hangs
+
+
+def test_what_hangs_holds_up_no_key(guest: Guest, seat: Seat) -> None:
+    guest.root.run(["systemd-run", "--unit=hold", "python3", "-c", HOLD])
+    deadline = time.monotonic() + SOON
+    while "held" not in guest.root.sh("journalctl -b -o cat -u hold"):
+        assert time.monotonic() < deadline, "the history was not to be had alone"
+        time.sleep(1)
+    # systemctl, as an operator, asks through it and waits.
+    guest.root.run(["pkill", "-STOP", "-x", "dbus-daemon"])
+    began = time.monotonic()
+    try:
+        seat.press("6")
+        seat.sees("DRIFT")
+        seat.press("d")
+        while time.monotonic() - began < HANG_SECONDS:
+            for key, words in HEADINGS.items():
+                seat.press(key)
+                seat.sees(words, within=PROMPTLY)
+        seat.press("5")
+        seat.sees("RESULTS", "locked")
+        seat.keeps("hang")
+    finally:
+        guest.root.run(["pkill", "-CONT", "-x", "dbus-daemon"])
+        guest.root.run(["systemctl", "stop", "hold"])
+    seat.press("u")
+    seat.sees("RESULTS", "brief", without="locked")
 
 
 # ------------------------------------------------------------------------------- drift

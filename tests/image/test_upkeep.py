@@ -35,23 +35,8 @@ rebuild_min = "50MiB/s"
 @pytest.fixture(scope="module")
 def guest(new_machine: Callable[[tuple[Drive, ...]], Machine]) -> Iterator[Guest]:
     drives = (*blank_drives(), Drive(EBS_SERIAL, 256 * MIB + 512 * MIB, model=EBS_MODEL))
-    running = new_machine(drives).boot()
-    try:
-        running.wait_for_root()
-        assert running.wait_for_outcome()["outcome"] == "mounted"
-        running.wait_for_ssh()
+    with new_machine(drives).up() as running:
         yield running
-    finally:
-        running.root.close()
-        running.kill()
-
-
-@pytest.fixture(scope="module")
-def operator(guest: Guest) -> Iterator[Shell]:
-    keys, folder = guest.machine.keys, guest.machine.folder
-    shell = Shell("operator", guest.ssh_port, keys, folder, shared=True)
-    yield shell
-    shell.close()
 
 
 def declare(operator: Shell, text: str) -> None:

@@ -16,6 +16,8 @@ import os
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,17 @@ class Machine:
         self.boots += 1
         return Guest(self, full_path=full_path, extra_cmdline=extra_cmdline)
 
+    @contextmanager
+    def up(self) -> Iterator[Guest]:
+        """A boot of which the stripe is mounted and SSH answers; killed at the end."""
+        with self.boot() as guest:
+            guest.wait_for_root()
+            state = guest.wait_for_outcome()
+            if state["outcome"] != "mounted":
+                raise RigError(f"the boot unit ended with {state['outcome']}", str(state))
+            guest.wait_for_ssh()
+            yield guest
+
     def credentials(self) -> dict[str, str]:
         """What is handed to the guest: the operator's key, and the rig's own units."""
         given = {}
@@ -235,6 +248,16 @@ class Guest:
         return argv
 
     # ------------------------------------------------------------------- talking
+
+    @contextmanager
+    def operator_connected(self) -> Iterator[Shell]:
+        """The operator's shell by one connection: a handshake takes an emulated machine seconds."""
+        keys, folder = self.machine.keys, self.machine.folder
+        shell = Shell("operator", self.ssh_port, keys, folder, shared=True)
+        try:
+            yield shell
+        finally:
+            shell.close()
 
     def wait_for_ssh(self, deadline_seconds: float = 400) -> float:
         """Wait until the operator's SSH answers; seconds since power-on as this host saw it."""

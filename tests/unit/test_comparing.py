@@ -55,7 +55,7 @@ def test_two_epochs(db, capsys):
             _run(history, _at(9e9), epoch=epoch, factor=0.1)
     out = _compare(db, capsys, "epoch:1", "epoch:2")
     assert "the last 6 complete runs" in out
-    assert "md-raid0 chunk=262144 members=2" in " ".join(out.split())
+    assert "md-raid0 of 2, chunk 256 KiB" in " ".join(out.split())
     (row,) = [line for line in out.splitlines() if line.startswith("randread")]
     assert row.split() == [
         *("randread", "4k", "16×32", "io_uring", "400.0k", "800.0k", "2.00"),
@@ -88,7 +88,8 @@ def test_a_raw_device_is_another_layout_than_its_filesystem(db, capsys):
     found = _document(db, capsys, f"epoch:{epoch}", f"epoch:{epoch}")
     values = [(row["a"]["values"], row["b"]["values"]) for row in found["rows"]]
     assert sorted(values) == [([100.0], [100.0]), ([300.0], [300.0])]
-    assert "members=2, raw-read and md-raid0 chunk=262144 members=2" in found["a"]["what"]
+    words = "md-raid0 of 2, chunk 256 KiB"
+    assert f"{words}, raw-read and {words}" in found["a"]["what"]
 
 
 def test_two_runs_with_their_seconds(db, capsys):

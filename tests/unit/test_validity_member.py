@@ -106,3 +106,13 @@ def test_few_ios_at_random_places_are_equal_work_although_chance_spreads_them(re
         total_ios=sum(reads), jobs=4, iodepth=16, capability=None,
     )  # fmt: skip
     assert (member.judge(evidence) is not None) is named
+
+
+def test_a_device_that_is_named_twice_is_compared_with_nothing():
+    md, first, _ = diary.STRIPE_READ_4K.device_io
+    twice = dataclasses.replace(
+        with_disks(diary.STRIPE_READ_4K, md, first, first), members=(), device=md.device
+    )
+    assert len(member.member_io(twice)) == 2
+    assert member.awaits_ms(twice) is None
+    assert member.judge(twice) is None

@@ -145,7 +145,7 @@ class HistoryResults:
 
 def layout_words(reader: queries.Reader, run: RunRecord) -> str:
     """What a run measured, in words for people."""
-    from appliance.report.surroundings import stripe_words
+    from appliance.layout_words import stripe_words
 
     stripe = ""
     if run.epoch_id is not None:

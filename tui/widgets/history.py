@@ -45,7 +45,7 @@ def history_lines(view: View, status: Status, width: int) -> list[Line]:
 
 
 def _epoch(epoch: EpochRecord, width: int) -> list[Line]:
-    from appliance.report.surroundings import filesystem_words, stripe_words
+    from appliance.layout_words import filesystem_words, stripe_words
 
     known = epoch.fingerprint
     software = [f"{name} {known[name]}" for name in ("kernel", "fio") if known.get(name)]

@@ -61,7 +61,7 @@ class Apart:
 
 def awaits_ms(evidence: Evidence) -> dict[str, float] | None:
     """Await of each member by its name, in ms; ``None`` where they cannot be set side by side:
-    one member, too few requests, or not the same number of them on each.
+    one member, too few requests, not the same number of them on each, or two of one name.
     """
     members = member_io(evidence)
     if len(members) < 2:
@@ -78,7 +78,8 @@ def awaits_ms(evidence: Evidence) -> dict[str, float] | None:
         if ticks is None:
             return None
         found[io.device] = ticks / count
-    return found
+    # A report may name a device twice: then nobody knows whose figures are whose.
+    return found if len(found) == len(members) else None
 
 
 def compare(evidence: Evidence) -> Apart | None:
