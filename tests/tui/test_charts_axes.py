@@ -50,6 +50,14 @@ def test_nothing_and_one_value_have_an_axis():
     assert flat.low < 5000 < flat.high
 
 
+@pytest.mark.parametrize(
+    ("unit", "top"), [(Unit.BANDWIDTH, "1.0 MiB/s"), (Unit.COUNT, "10"), (Unit.LATENCY, "1.0 ms")]
+)
+@pytest.mark.parametrize("values", [[], [0.0, 0.0]])
+def test_of_what_does_nothing_the_axis_is_of_usual_figures(unit, top, values):
+    assert value_scale(Axis(unit), values, 3).ticks[-1].label == top
+
+
 def test_a_logarithmic_axis_has_its_decades():
     scale = value_scale(latencies(), [83_000, 1_900_000], 6)
     assert labels(scale) == ["50 µs", "100 µs", "200 µs", "500 µs", "1 ms", "2 ms"]

@@ -27,6 +27,7 @@ class Unit(StrEnum):
         return self in {Unit.AGO, Unit.ELAPSED, Unit.CALENDAR}
 
 
+_LEAST_TOP = {Unit.BANDWIDTH: 2.0**20, Unit.COUNT: 10.0, Unit.LATENCY: 1e6}
 # Figures beyond this are no measurements, and their differences are no numbers any more.
 _LARGEST, _LEAST = 1e30, 1e-12
 
@@ -94,6 +95,9 @@ def value_scale(axis: Axis, values: Iterable[float], most: int) -> Scale:
     low, high = min(known, default=0.0), max(known, default=0.0)
     if axis.zero:
         low, high = min(0.0, low), max(0.0, high)
+    if low == high == 0.0:
+        # Of a device that does nothing nobody wants to read single bytes.
+        high = _LEAST_TOP.get(axis.unit, 0.0)
     low = axis.low if axis.low is not None and _is_usable(axis.low) else low
     high = axis.high if axis.high is not None and _is_usable(axis.high) else high
     low, high = _apart(low, high)
