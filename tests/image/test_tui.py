@@ -245,13 +245,13 @@ def test_what_hangs_holds_up_no_key(guest: Guest, seat: Seat) -> None:
                 seat.press(key)
                 seat.sees(words, within=PROMPTLY)
         seat.press("5")
-        seat.sees("RESULTS", "locked")
+        seat.sees("RESULTS", "in use by another process")
         seat.keeps("hang")
     finally:
         guest.root.run(["pkill", "-CONT", "-x", "dbus-daemon"])
         guest.root.run(["systemctl", "stop", "hold"])
     seat.press("u")
-    seat.sees("RESULTS", "brief", without="locked")
+    seat.sees("RESULTS", "brief", without="in use")
 
 
 # ------------------------------------------------------------------------------- drift

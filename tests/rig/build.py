@@ -182,7 +182,7 @@ def main() -> int:
     try:
         image = build()
     except RigError as error:
-        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         return 1
     print(f"image:  {image.disk}{' (unchanged)' if image.reused else ''}")
     print(f"kernel: {image.kernel}")

@@ -9,3 +9,6 @@ class RigError(Exception):
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}\nhint: {self.hint}"

@@ -30,7 +30,7 @@ def main() -> int:
     try:
         return _run()
     except RigError as error:
-        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted; the machine is gone", file=sys.stderr)
