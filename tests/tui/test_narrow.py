@@ -3,14 +3,16 @@
 import re
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate
+from textual.app import App
 from textual.strip import Strip
 
-from tests.tui.driving import settled
-from tests.tui.fakes import snapshot, stage
+from tests.tui.driving import both_sizes, keys, settled
+from tests.tui.fakes import running_snapshot, screen_text, snapshot, stage
 from tui.narrow import NarrowUpdate
 
 WIDE = "\N{CJK UNIFIED IDEOGRAPH-5B57}"
@@ -65,9 +67,9 @@ async def test_a_second_later_the_line_of_the_clock_is_not_written_again(monkeyp
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         sent = []
-        shown = type(acted.app).__mro__[1]._display
+        shown = App._display
         monkeypatch.setattr(
-            type(acted.app).__mro__[1],
+            App,
             "_display",
             lambda app, screen, what: sent.append(what) or shown(app, screen, what),
         )
@@ -80,3 +82,63 @@ async def test_a_second_later_the_line_of_the_clock_is_not_written_again(monkeyp
         first = updates[0].render_segments(acted.app.console).partition("\x1b[2;")[0]
         assert "stripewright" not in first
         assert re.search(r"\d", re.sub(r"\x1b\[[0-9;]*[mH]", "", first))
+
+
+class Grid:
+    """A terminal as far as updates need one: it goes to a place and writes."""
+
+    def __init__(self, width, height):
+        self.lines = [[" "] * width for _ in range(height)]
+
+    def take(self, raw):
+        x = y = 0
+        for move_y, move_x, text in re.findall(
+            r"\x1b\[(?:(\d+);(\d+)H|[0-9;?]*[a-zA-Z])|([^\x1b]+)", raw
+        ):
+            if move_y:
+                y, x = int(move_y) - 1, int(move_x) - 1
+            for character in text:
+                if character in "\r\n":
+                    y, x = (y + 1, x) if character == "\n" else (y, 0)
+                    continue
+                cells = cell_len(character)
+                self.lines[y][x : x + cells] = [character] + [""] * (cells - 1)
+                x += cells
+
+    def text(self):
+        return "\n".join("".join(line).rstrip() for line in self.lines)
+
+
+STEPS = (
+    *("2", "down", "down", "/", "n", "v", "backspace", "escape", "enter", "pagedown", "escape"),
+    *("3", "s", "down", "escape", "e", "tab", "tab", "escape", "4", "down", "s", "right", "escape"),
+    *("5", "down", "enter", "pagedown", "escape", "c", "escape", "t", "m", "T", "escape"),
+    *("6", "down", "a", "x", "escape", "7", "up", "n", "escape", "f", "question_mark", "escape"),
+    *("1", "t", "T", "escape", "m", "x", "escape", "ctrl+p", "d", "escape"),
+)
+
+
+@both_sizes
+async def test_a_terminal_shows_what_is_meant_after_every_key(size, monkeypatch):
+    acted = stage(running_snapshot())
+    grid = Grid(*size)
+    shown = App._display
+
+    def display(app, screen, update):
+        if update is not None and not app._batch_count and app._running:
+            grid.take(update.render_segments(app.console))
+        shown(app, screen, update)
+
+    monkeypatch.setattr(App, "_display", display)
+    changed = 0
+    async with acted.app.run_test(size=size) as pilot:
+        await settled(pilot)
+        for number, key in enumerate(STEPS):
+            before = grid.text()
+            await keys(pilot, key)
+            acted.clock[0] += 1
+            acted.feed.post(running_snapshot())
+            await settled(pilot)
+            assert grid.text() == screen_text(acted.app), (number, key)
+            changed += grid.text() != before
+    assert changed > len(STEPS) // 2
