@@ -1,14 +1,16 @@
 """Send to the terminal only the cells that changed.
 
-Textual redraws whole widgets' lines: a clock at the right end of a line sends the line. Of a screen
-that changes once a second this is a third of what goes through SSH (docs/measurements.md).
+Textual cuts what it sends of a line at the right end of the change, and begins it where the widget
+begins: a clock at the end of a line sends the line (docs/decisions/0037-terminals.md).
 """
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.control import Control
 from textual._compositor import ChopsUpdate
+from textual.strip import Strip
 
 
 class NarrowUpdate(ChopsUpdate):
@@ -27,6 +29,14 @@ class NarrowUpdate(ChopsUpdate):
                 first, last = max(x, left), min(end, right)
                 if strip is None or first >= last:
                     continue
+                # Half a wide character is a blank, and that wipes all of it off a terminal.
+                first -= _is_within(strip, first - x)
+                last += _is_within(strip, last - x)
                 written.append(Control.move_to(first, y).segment.text)
                 written.append(strip.crop(first - x, last - x).render(console))
         return "".join(written)
+
+
+def _is_within(strip: Strip, at: int) -> bool:
+    """Whether the cell ``at`` is the second one of a wide character."""
+    return at > 0 and cell_len(strip.crop(at - 1, at + 1).text[:1]) > 1

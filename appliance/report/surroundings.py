@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from appliance import text
-from appliance.layout_words import filesystem_words, stripe_words
+from appliance.layout_words import BETWEEN_VOLUMES, filesystem_words, stripe_words
 from appliance.model import EpochRecord, RunRecord
 from appliance.report.document import NAME, Fact, FactGroup
 from appliance.report.markup import clipped
 
-# An epoch's fingerprint has one value a volume, in declared order (docs/schema.md).
-_BETWEEN_VOLUMES = "; "
 _TARGETS = {
     "filesystem": "files in a directory",
     "raw-read": "the raw device, read only",
@@ -76,7 +74,7 @@ def _own_volume(run: RunRecord, epoch: EpochRecord | None) -> dict[str, str]:
     if epoch is None:
         return {}
     found = dict(epoch.fingerprint)
-    serials = found.get("serials", "").split(_BETWEEN_VOLUMES)
+    serials = found.get("serials", "").split(BETWEEN_VOLUMES)
     fitting = [
         index
         for index, each in enumerate(serials)
@@ -84,7 +82,7 @@ def _own_volume(run: RunRecord, epoch: EpochRecord | None) -> dict[str, str]:
     ]
     if len(fitting) == 1:
         for key in ("serials", "stripe", "filesystem", "mount_options"):
-            parts = found.get(key, "").split(_BETWEEN_VOLUMES)
+            parts = found.get(key, "").split(BETWEEN_VOLUMES)
             if len(parts) == len(serials):
                 found[key] = parts[fitting[0]]
     return found

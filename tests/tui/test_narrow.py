@@ -11,9 +11,11 @@ from textual._compositor import ChopsUpdate
 from textual.app import App
 from textual.strip import Strip
 
-from tests.tui.driving import both_sizes, keys, settled
+from tests.tui.driving import both_sizes, keys, resized, settled
+from tests.tui.fake_log import READ_AT, FakeLog, entry
 from tests.tui.fakes import running_snapshot, screen_text, snapshot, stage
 from tui.narrow import NarrowUpdate
+from tui.sources.journal import LogState
 
 WIDE = "\N{CJK UNIFIED IDEOGRAPH-5B57}"
 
@@ -50,11 +52,11 @@ def test_what_was_not_drawn_is_not_written():
     assert written([{0: None, 5: strip("fghij")}], [(0, 0, 10)], [[5, 10]]) == [(5, 0, "fghij")]
 
 
-def test_half_of_a_wide_character_is_not_written():
-    ((x, y, text),) = written([{0: strip(f"a{WIDE}bc")}], [(0, 2, 5)], [[5]])
-    assert (x, y, len(text)) == (2, 0, 3)
-    assert text.endswith("bc")
-    assert WIDE not in text
+def test_a_wide_character_is_written_whole_or_not_at_all():
+    chops, ends = [{0: strip(f"a{WIDE}b", f"{WIDE}c")}], [[7]]
+    assert written(chops, [(0, 2, 4)], ends) == [(1, 0, f"{WIDE}b")]
+    assert written(chops, [(0, 3, 5)], ends) == [(3, 0, f"b{WIDE}")]
+    assert written(chops, [(0, 3, 4)], ends) == [(3, 0, "b")]
 
 
 def test_each_line_is_written_where_it_is():
@@ -90,6 +92,16 @@ class Grid:
     def __init__(self, width, height):
         self.lines = [[" "] * width for _ in range(height)]
 
+    def put(self, x, y, character):
+        line, cells = self.lines[y], cell_len(character)
+        # Of a wide character that loses one half a terminal blanks the other one.
+        if line[x] == "" and x:
+            line[x - 1] = " "
+        if x + cells < len(line) and line[x + cells] == "":
+            line[x + cells] = " "
+        line[x : x + cells] = [character] + [""] * (cells - 1)
+        return x + cells
+
     def take(self, raw):
         x = y = 0
         for move_y, move_x, text in re.findall(
@@ -101,9 +113,7 @@ class Grid:
                 if character in "\r\n":
                     y, x = (y + 1, x) if character == "\n" else (y, 0)
                     continue
-                cells = cell_len(character)
-                self.lines[y][x : x + cells] = [character] + [""] * (cells - 1)
-                x += cells
+                x = self.put(x, y, character)
 
     def text(self):
         return "\n".join("".join(line).rstrip() for line in self.lines)
@@ -118,18 +128,25 @@ STEPS = (
 )
 
 
-@both_sizes
-async def test_a_terminal_shows_what_is_meant_after_every_key(size, monkeypatch):
-    acted = stage(running_snapshot())
-    grid = Grid(*size)
+@pytest.fixture
+def watched(monkeypatch):
+    """Has everything that is written to a terminal shown in a grid, too."""
+    grids = []
     shown = App._display
 
     def display(app, screen, update):
-        if update is not None and not app._batch_count and app._running:
-            grid.take(update.render_segments(app.console))
+        if update is not None and grids and not app._batch_count and app._running:
+            grids[-1].take(update.render_segments(app.console))
         shown(app, screen, update)
 
     monkeypatch.setattr(App, "_display", display)
+    return lambda size: grids.append(Grid(*size)) or grids[-1]
+
+
+@both_sizes
+async def test_a_terminal_shows_what_is_meant_after_every_key(size, watched):
+    acted = stage(running_snapshot())
+    grid = watched(size)
     changed = 0
     async with acted.app.run_test(size=size) as pilot:
         await settled(pilot)
@@ -142,3 +159,25 @@ async def test_a_terminal_shows_what_is_meant_after_every_key(size, monkeypatch)
             assert grid.text() == screen_text(acted.app), (number, key)
             changed += grid.text() != before
     assert changed > len(STEPS) // 2
+
+
+async def test_so_it_does_with_wide_words_beneath_messages_and_in_other_sizes(watched):
+    wide = [entry(number, message=f"{'x' * number}{WIDE * 60}") for number in range(12)]
+    log = FakeLog(LogState(tuple(wide), "the journal", read_at=READ_AT))
+    acted = stage(snapshot(), log=log)
+    grid = watched((80, 24))
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await keys(pilot, "7")
+        for number in range(6):
+            acted.app.tell("a" * (5 + number) + WIDE * number)
+            await settled(pilot)
+            assert grid.text() == screen_text(acted.app)
+            acted.app.clear_notifications()
+            await settled(pilot)
+            assert grid.text() == screen_text(acted.app)
+            await keys(pilot, "up")
+        grid = watched((100, 30))
+        await resized(pilot, 100, 30)
+        await settled(pilot)
+        assert grid.text() == screen_text(acted.app)

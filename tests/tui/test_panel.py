@@ -45,6 +45,8 @@ async def test_other_colour_of_the_same_text_is_sent():
 async def test_line_of_another_length_or_with_wide_characters_is_sent_whole():
     assert await sent(["short"], ["longer"]) == {(0, 0, 6, 1)}
     assert await sent(["盘 1"], ["盘 2"]) == {(0, 0, 4, 1)}
+    # One of two cells and one of none have the length of two characters.
+    assert await sent(["x\u0301盘"], ["x\u0301字"]) == {(0, 0, 3, 1)}
 
 
 async def test_more_lines_are_drawn_with_the_panel_as_high_as_they_are():

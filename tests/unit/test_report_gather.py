@@ -301,7 +301,7 @@ def test_the_runs_own_volume_is_picked_where_only_one_can_be_it():
     assert found["Layout", "Member 0"] == "nvme1n1, serial AWS1A"
     alike = {**fingerprint, "serials": "A,B,C,D; AWS1A,AWS2B,AWS3C,AWS4D"}
     found = facts(made(epoch=EpochRecord(3, 0, alike, {})))
-    assert found["Layout", "Stripe"] == fingerprint["stripe"]
+    assert found["Layout", "Stripe"] == "single disk; md-raid0 of 4, chunk 64 KiB"
     assert found["Layout", "Serials"] == alike["serials"]
 
 

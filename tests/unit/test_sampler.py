@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +20,23 @@ def counters(device: str = "nvme0n1", **changes: int) -> Counters:
         ("read_ios", "read_bytes", "read_ms", "write_ios", "write_bytes", "write_ms"), 0
     ) | {"in_flight": 0, "io_ms": 0}
     return Counters(device=device, **(fields | changes))
+
+
+def test_no_file_is_left_open(tmp_path):
+    (tmp_path / "md0").mkdir()
+    (tmp_path / "md0" / "stat").write_text(LINE)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(20):
+        assert sampler.read_counters("md0", sys_block=tmp_path) is not None
+        assert sampler.read_counters("gone", sys_block=tmp_path) is None
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_what_is_no_stat_line_is_nothing(tmp_path):
+    (tmp_path / "md0").mkdir()
+    for content in (b"", b"\xff\xfe 1 2 3 4 5 6 7 8 9 10 11", b"1 2 3"):
+        (tmp_path / "md0" / "stat").write_bytes(content)
+        assert sampler.read_counters("md0", sys_block=tmp_path) is None
 
 
 def test_a_stat_line_in_bytes():

@@ -27,7 +27,7 @@ from tui.widgets.panel import Line, View, cell, clean, milliseconds, section
 # From this width on await has room beside the others.
 WIDE_CELLS = 110
 _STEP_SECONDS = 15.0
-# Not more than a dot of the widest terminals: a chart takes more time than all else of a screen.
+# Less than a dot of a terminal of 80 columns; a chart takes more time than all else of a screen.
 _DRAWN_EVERY_SECONDS = 2.0
 # A silence of the feed is a gap; a second that came late is none.
 _GAP_SECONDS = 3.5
@@ -115,11 +115,12 @@ def settled(pace: Pace, view: View) -> tuple[Pace, float]:
 
     Both are the same as before for some seconds, and so is the chart of them.
     """
-    until = view.wall // _DRAWN_EVERY_SECONDS * _DRAWN_EVERY_SECONDS - _offset(view)
-    count = len(pace.points)
-    while count and pace.points[count - 1].at > until:
-        count -= 1
-    return replace(pace, points=pace.points[:count]), _axis_end(view)
+    end, offset = _axis_end(view), _offset(view)
+    until = view.wall // _DRAWN_EVERY_SECONDS * _DRAWN_EVERY_SECONDS - offset
+    # What the axis has left behind goes one by one, and is not drawn.
+    begin = end - TREND_SECONDS - offset
+    points = tuple(point for point in pace.points if begin <= point.at <= until)
+    return replace(pace, points=points), end
 
 
 def beside(

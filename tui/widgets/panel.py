@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, get_character_cell_size, set_cell_size
 from textual.content import Content
 from textual.geometry import Region
 from textual.widget import Widget
@@ -107,12 +107,19 @@ def _differing(before: Line, after: Line, y: int) -> tuple[int, int, int, int]:
     """``x``, ``y``, width and height of what differs."""
     width = max(before.cell_length, after.cell_length)
     one, other = before.plain, after.plain
-    # With wide characters a cell is not a character; a line of other styles is another line.
+    # A line of other styles is another line.
     if not len(one) == len(other) == width or before.spans != after.spans:
+        return 0, y, width, 1
+    # A wide character and one without width have the length of two that are neither.
+    if not (_is_a_cell_each(one) and _is_a_cell_each(other)):
         return 0, y, width, 1
     first = next(x for x in range(width) if one[x] != other[x])
     last = next(x for x in reversed(range(width)) if one[x] != other[x])
     return first, y, last - first + 1, 1
+
+
+def _is_a_cell_each(text: str) -> bool:
+    return text.isascii() or all(get_character_cell_size(each) == 1 for each in text)
 
 
 def clean(text: str) -> str:
