@@ -18,7 +18,7 @@ run: setup ## Build the image, boot it with four emulated drives, open the TUI (
 
 test: setup check drift fio browser image lab image-tests ## Every test, set-up included
 
-check: $(VENV)/ready lint unit ## Lint, types, unit tests and cases (under a minute)
+check: $(VENV)/ready lint unit ## Lint, types, unit tests, cases and screens (some three minutes)
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check $(SOURCES)
@@ -59,8 +59,8 @@ bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: s
 	sh tests/rig/setup.sh bench
 	$(PYTHON) -m tests.bench --harlequin $(SCREENS_PEER)/bin/harlequin --json $(CACHE)/bench.json
 
-image-tests: $(VENV)/ready ## Boot the built image, again and again
-	$(PYTHON) -m pytest -q tests/image
+image-tests: $(VENV)/ready ## Boot the built image, again and again; two machines at a time
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/image
 
 image: setup ## Build the image
 	$(PYTHON) -m tests.rig.build

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.rig.build import Image, say
+from tests.rig.build import Image, cache_root, say
 from tests.rig.drives import CARRIER_LABEL, Carrier, Drive
 from tests.rig.errors import RigError
 from tests.rig.ssh import Keys, Shell, banner
@@ -32,6 +33,9 @@ OVMF = Path("/usr/share/OVMF")
 FOUR_DISK_TYPE = "i4i.16xlarge"
 # Under software emulation everything in user space is ten to thirty times slower.
 PATIENCE = "systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
+
+# A boot says something every few seconds until it is done, and SSH is there before that.
+_SILENT_SECONDS = 150.0
 
 _CARRIER_DEVICE = "dev-disk-by\\x2dlabel-" + CARRIER_LABEL.replace("-", "\\x2d") + ".device"
 
@@ -269,14 +273,17 @@ class Guest:
 
     def _wait_for_banner(self, port: int, what: str, deadline_seconds: float) -> float:
         shown = self.started
+        began = time.monotonic()
         while not banner(port):
             self._must_run(what)
             waited = time.monotonic() - self.started
-            if waited > deadline_seconds:
+            asked = time.monotonic() - began > _SILENT_SECONDS
+            hangs = asked and self._console_is_silent() and not self.machine.hangs
+            if hangs or waited > deadline_seconds:
                 if self.machine.hangs:
                     raise RigError(f"no {what} after {waited:.0f} s", self._last_of_the_console())
                 self._power_cycle(f"no {what} after {waited:.0f} s")
-                shown = self.started
+                shown = began = self.started
             if time.monotonic() - shown > 20:
                 shown = time.monotonic()
                 say(f"booting ({waited:.0f} s)")
@@ -286,16 +293,27 @@ class Guest:
     def _power_cycle(self, why: str) -> None:
         """A machine that hangs while it boots is switched off and on, as its owner would do.
 
-        Seen once under software emulation; why is not known, as its console was not kept. Once
-        in a machine's life is let pass, and told with the end of the console.
+        Seen a few times under software emulation, with two machines on two processors; why is not
+        known. Once in a machine's life is let pass, and told with the end of the console, which is
+        kept beside the images.
         """
         self.machine.hangs += 1
+        kept = cache_root() / "hangs"
+        kept.mkdir(parents=True, exist_ok=True)
+        shutil.copy(self.console, kept / f"{time.time():.0f}.log")
         say(f"{why}: power off and on again; {self._last_of_the_console()}")
         self.process.kill()
         self.process.wait()
         self._qmp_path.unlink(missing_ok=True)
         self.process = self._start()
         self.started = time.monotonic()
+
+    def _console_is_silent(self) -> bool:
+        try:
+            said_at = self.console.stat().st_mtime
+        except OSError:
+            return False
+        return time.time() - said_at > _SILENT_SECONDS
 
     def _last_of_the_console(self) -> str:
         """What the guest said at last: elsewhere, its console log is gone with the machine."""
