@@ -1,4 +1,4 @@
-"""Many applications in little time.
+"""Many applications in little time, and nothing in them that the time of day moves.
 
 Waiting without sleeping: Textual's pilot sleeps until the process uses little CPU, 20 ms or more
 for every key and longer on a busy machine. Here it waits until all messages are processed. And
@@ -16,12 +16,17 @@ from textual import app as textual_app
 from textual import pilot as textual_pilot
 from textual.app import App
 from textual.css.stylesheet import Stylesheet
+from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.timer import Timer
 
 # So often in a row nobody may have a message: what one handler starts goes through several tasks.
 _QUIET_ROUNDS = 12
 _MOST_ROUNDS = 20_000
 _MOST_REPAINTS = 20
+# Textual's own timers, which draw, are faster.
+_TICK_SECONDS = 0.5
+_set_interval = MessagePump.set_interval
 _parse_rules = Stylesheet._parse_rules
 _parsed: dict[Any, Any] = {}
 
@@ -63,6 +68,19 @@ async def _no_messages(app: App | None) -> None:
 def no_sleeping(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(textual_app, "wait_for_idle", _until_quiet)
     monkeypatch.setattr(textual_pilot, "wait_for_idle", _until_quiet)
+
+
+@pytest.fixture(autouse=True)
+def no_ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a test that takes a second or more on a busy machine no clock of its own may draw: what
+    a screen does every second a test does itself.
+    """
+    monkeypatch.setattr(MessagePump, "set_interval", _paused)
+
+
+def _paused(pump: MessagePump, interval: float, *given: Any, **named: Any) -> Timer:
+    ticks = interval >= _TICK_SECONDS
+    return _set_interval(pump, interval, *given, **{**named, "pause": ticks or named.get("pause")})
 
 
 def _parse_once(sheet: Stylesheet, *given: Any, **named: Any) -> Any:
