@@ -25,6 +25,9 @@ def printable(text: str) -> str:
     own ends of lines are escaped; markup such as ``[red]`` is left alone, because nothing here
     interprets it.
     """
+    # Nearly always: Python calls all of those and some blanks not printable (str.isprintable).
+    if text.isprintable():
+        return text
     return "".join(
         char
         if unicodedata.category(char) not in _UNSHOWN

@@ -25,7 +25,6 @@ _MOST_BYTES = 4096
 # begin again after 49.7 days of I/O time; a busy drive reaches that in hours. I/Os and
 # sectors are 64-bit numbers.
 _MS_WRAP = 1 << 32
-_COUNTS = ("read_ios", "read_bytes", "write_ios", "write_bytes")
 
 
 def parse_counters(device: str, text: str) -> Counters | None:
@@ -97,7 +96,12 @@ def delta(before: Counters, after: Counters) -> Counters:
 
 def is_reset(before: Counters, after: Counters) -> bool:
     """Whether the device was removed and came back under its name: I/Os became fewer."""
-    return any(getattr(after, name) < getattr(before, name) for name in _COUNTS)
+    return (
+        after.read_ios < before.read_ios
+        or after.write_ios < before.write_ios
+        or after.read_bytes < before.read_bytes
+        or after.write_bytes < before.write_bytes
+    )
 
 
 def deltas(before: dict[str, Counters], after: dict[str, Counters]) -> tuple[Counters, ...]:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sys
+import unicodedata
+
 import pytest
 
 from appliance import text
@@ -67,6 +70,16 @@ def test_the_last_column_of_a_table_goes_on_below_itself() -> None:
     # There is no room to fold in.
     wide = text.table([("N" * 70, "WHAT"), ("a", long)], fold=True).splitlines()
     assert len(wide) == 2
+
+
+def test_of_each_character_only_what_steers_or_is_not_seen_is_escaped() -> None:
+    unshown = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
+    for code in range(sys.maxunicode + 1):
+        char = chr(code)
+        escaped = unicodedata.category(char) in unshown
+        assert (text.printable(char) != char) is escaped, hex(code)
+        if escaped:
+            assert text.printable(char).isascii()
 
 
 def test_a_sentence_is_wrapped_and_made_printable() -> None:

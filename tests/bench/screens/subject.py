@@ -34,18 +34,20 @@ def main() -> None:
     from tui.sources.machine import MachineSources
     from tui.terminal import decide
 
+    sys_block = places.sys_block
+
     class Sources(MachineSources):
         def status(self) -> Status:
             return read_status(
                 db=paths.HISTORY_DB,
                 state_file=paths.STATE_FILE,
                 mountinfo=places.mountinfo,
-                sys_block=places.sys_block,
+                sys_block=sys_block,
                 next_run=self.next_run,
             )
 
         def counters(self, device: str) -> Counters | None:
-            return read_counters(device, sys_block=places.sys_block)
+            return read_counters(device, sys_block=sys_block)
 
     def clock() -> float:
         return time.monotonic() * speed
