@@ -69,11 +69,16 @@ async def carry_out(acted, pilot):
     await keys(pilot, "enter")
 
 
-async def begun(acted, pilot):
-    """Have the plan for two halves carried out."""
+async def ready_to_confirm(acted, pilot):
+    """Have the plan for two halves made, and type the names that it asks for."""
     await settled(pilot)
     await keys(pilot, *TO_HALVES, "p", "tab")
     await paste(acted, pilot, NAMES)
+
+
+async def begun(acted, pilot):
+    """Have the plan for two halves carried out."""
+    await ready_to_confirm(acted, pilot)
     await carry_out(acted, pilot)
     assert isinstance(acted.app.screen, ApplyScreen)
 
@@ -364,9 +369,7 @@ async def test_a_plan_is_stale_when_the_volumes_changed_since_or_root_forgot_it(
     layouts = FakeLayouts()
     acted = stage(HERE, layouts=layouts)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await keys(pilot, *TO_HALVES, "p", "tab")
-        await paste(acted, pilot, NAMES)
+        await ready_to_confirm(acted, pilot)
         assert not acted.app.screen.query_one("#do").disabled
         acted.clock[0] += 10
         changed = replace(STATUS_HERE, decided_at=WALL + 8)

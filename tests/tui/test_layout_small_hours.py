@@ -3,21 +3,19 @@
 from dataclasses import replace
 
 from appliance.errors import OperatorError
-from tests.tui.driving import keys, notices, resized, settled
+from tests.tui.driving import notices, resized
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, progress
 from tests.tui.fakes import WALL, stage
 from tests.tui.test_layout_plans import (
     HERE,
-    NAMES,
-    TO_HALVES,
     applied,
     begun,
     carry_out,
     layout_screen,
     look,
     made,
-    paste,
     plain,
+    ready_to_confirm,
     shows,
 )
 from tui.screens.layout_plan import PlanScreen
@@ -27,9 +25,7 @@ async def test_what_cannot_be_read_cannot_be_confirmed():
     layouts = FakeLayouts()
     acted = stage(HERE, layouts=layouts)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await keys(pilot, *TO_HALVES, "p", "tab")
-        await paste(acted, pilot, NAMES)
+        await ready_to_confirm(acted, pilot)
         await resized(pilot, 40, 10)
         text = plain(acted)
         assert "✗ 4 disks" in text
