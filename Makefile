@@ -8,7 +8,7 @@ PEERS := $(CACHE)/venv-peers-$(shell sha256sum requirements/peers.txt | cut -c1-
 SCREENS_PEER := $(CACHE)/venv-screens-peer-$(shell sha256sum requirements/screens-peer.txt | cut -c1-12)
 SOURCES := appliance tui tests
 
-.PHONY: help run test check lint format unit drift peers fio browser lab soak bench image-tests image screens lock setup clean
+.PHONY: help run test test-fast check lint format unit drift peers fio browser lab soak bench image-tests image screens lock setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,9 +16,13 @@ help: ## Show this list
 run: setup ## Build the image, boot it with four emulated drives, open the TUI (or print status)
 	$(PYTHON) -m tests.rig.run
 
-test: setup check drift fio browser image lab image-tests ## Every test, set-up included
+test: setup ## Every test, set-up included; at the end the seconds of each stage
+	$(PYTHON) -m tests.rig.stages check+image drift fio+browser lab image-tests
 
-check: $(VENV)/ready lint unit ## Lint, types, unit tests, cases and screens (some three minutes)
+test-fast: $(VENV)/ready ## Before each commit: make check, the drift detector and the report
+	$(PYTHON) -m tests.rig.stages check drift+browser
+
+check: $(VENV)/ready lint unit ## Lint, types, unit tests, cases and screens
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check $(SOURCES)
@@ -34,13 +38,14 @@ unit: $(VENV)/ready
 	$(PYTHON) -m pytest -q -n auto tests/unit tests/cases tests/tui
 
 drift: $(VENV)/ready ## The drift detector on seeded series: false alarms, delay, dating
-	$(PYTHON) -m pytest -q -n 2 tests/drift
+	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/drift
 
 peers: $(PEERS)/ready ## The drift detector beside other people's, on the same series (some ten minutes)
 	$(PEERS)/bin/python -m tests.drift.peers --json $(CACHE)/peers.json
 
 fio: $(VENV)/ready ## Real fio on temporary files
-	$(PYTHON) -m pytest -q tests/fio
+	$(PYTHON) -m pytest -q -n 3 --dist worksteal -m "not alone" tests/fio
+	$(PYTHON) -m pytest -q -m alone tests/fio
 
 browser: $(VENV)/ready ## The report in Chromium (skipped without it)
 	$(PYTHON) -m pytest -q tests/browser
@@ -48,11 +53,12 @@ browser: $(VENV)/ready ## The report in Chromium (skipped without it)
 lab: $(VENV)/ready ## The scenario catalogue, some kill points and drift, on real md, LVM, XFS and ext4 in a guest kernel
 	$(PYTHON) -m pytest -q -s tests/lab
 
-soak: setup ## Kill every step everywhere, many random inventories, the catalogue again (an hour or two)
+soak: setup ## Kill every step everywhere, many random inventories, a whole day, the catalogue again (hours)
 	$(PYTHON) -m tests.lab.kills.host --json $(CACHE)/kills.json
 	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest -q -n auto tests/unit/test_planner_properties.py tests/unit/test_legacy_robust.py
 	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
 	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
+	STRIPEWRIGHT_SOAK=1 $(PYTHON) -m pytest -q -s tests/lab/test_drift.py
 	$(PYTHON) -m tests.fio.kills --moments 200 --json $(CACHE)/history-kills.json
 
 bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: seconds; what the screens cost, beside other programs' (over half an hour)

@@ -102,6 +102,7 @@ def _work(arguments: argparse.Namespace) -> int:
         "plan-request": lambda: work.plan_request(arguments.name),
         "apply-request": lambda: work.apply_request(arguments.name),
         "read-through": lambda: work.read_through(arguments.name),
+        "bench-dir": lambda: work.bench_dir(arguments.name),
         "watch": work.watch,
         "tune-undo": work.tune_undo,
         "hold-cpu-latency": work.hold_cpu_latency,
@@ -116,7 +117,7 @@ def _suites(arguments: argparse.Namespace) -> int:
 
 
 def _bench_without_action(_: argparse.Namespace) -> int:
-    complain("bench: no action given", "try: stripewright bench run smoke")
+    complain("bench: no action given", "see: stripewright bench --help")
     return EXIT_USAGE
 
 
@@ -205,6 +206,12 @@ def _look(_: argparse.Namespace) -> int:
     from appliance.commands import looking
 
     return looking.look_as_root()
+
+
+def _rewind_timers(_: argparse.Namespace) -> int:
+    from appliance.commands import rewinding
+
+    return rewinding.rewind_timers()
 
 
 def _results(arguments: argparse.Namespace) -> int:
@@ -328,6 +335,7 @@ HANDLERS: Mapping[str, Handler] = {
     "drift accept": _drift_accept,
     "drift replay": _drift_replay,
     "look": _look,
+    "rewind-timers": _rewind_timers,
     "results": _results,
     "compare": _compare,
     "report": _report,
@@ -343,6 +351,7 @@ HANDLERS: Mapping[str, Handler] = {
     "plan-request": _work,
     "apply-request": _work,
     "read-through": _work,
+    "bench-dir": _work,
     "watch": _work,
     "tune-undo": _work,
     "hold-cpu-latency": _work,

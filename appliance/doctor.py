@@ -76,6 +76,7 @@ def examine(*, db: Path, mdadm_conf: Path = _MDADM_CONF) -> list[Check]:
         checks += [*_schedule(), *(_unit(name) for name in services.PATH_UNITS)]
         checks += [_last_end(name) for name in services.DRIFT_WORK]
         checks.append(_last_check(now=time.time()))
+        checks += _host()
     checks.append(_history(db, required=on_appliance))
     return checks
 
@@ -212,7 +213,10 @@ def _last_check(*, now: float) -> Check:
     hint = f"look at: systemctl status {services.DRIFT_TIMER}"
     if not at:
         return Check("last look for drift", Verdict.WARN, "none since boot", hint)
-    found = f"{text.duration(max(0.0, now - at))} ago"
+    if at > now:
+        found = "none since the clock was put back"
+        return Check("last look for drift", Verdict.WARN, found, hint)
+    found = f"{text.duration(now - at)} ago"
     late = now - at > _LATE_LOOKS * 60 * (minutes or schedule.DEFAULT_DRIFT_MINUTES)
     return Check(
         "last look for drift",
@@ -220,6 +224,23 @@ def _last_check(*, now: float) -> Check:
         found,
         hint if late else "",
     )
+
+
+def _host() -> list[Check]:
+    """The appliance's own disk, /run, the clock and how the last boot ended."""
+    from appliance.drift import host, hostlook
+    from appliance.model import DriftSeverity
+
+    found = [
+        Check(
+            one.code,
+            Verdict.FAIL if one.severity is DriftSeverity.CRITICAL else Verdict.WARN,
+            one.summary,
+            one.next_step,
+        )
+        for one in host.judge(hostlook.look())
+    ]
+    return found or [Check("host", Verdict.OK, "room to write, clock and last shutdown")]
 
 
 def _history(db: Path, *, required: bool) -> Check:

@@ -7,8 +7,11 @@ from pathlib import Path
 LAYOUT_FILE = Path("/etc/stripewright/layout.toml")
 # When suites run and drift is looked for; root's own units bring it into effect.
 SCHEDULE_FILE = Path("/etc/stripewright/schedule.toml")
+# What readers see; the service user writes another file (appliance/history/published.py).
 HISTORY_DB = Path("/var/lib/stripewright/history.db")
 RUN_DIR = Path("/run/stripewright")
+# Root's own: steps of plans that the history could not take. In memory only if the disk cannot.
+AUDIT_SPOOLS = (Path("/var/lib/stripewright-audit"), RUN_DIR / "audit")
 # Written by the boot unit (root), read by everybody: what it saw and what it decided.
 STATE_FILE = RUN_DIR / "state.json"
 # Written by root's own look, every few minutes: what of drift only root can see.
@@ -38,6 +41,13 @@ TUNING_FILE = RUN_DIR / "tuning.json"
 CPU_LATENCY_FILE = RUN_DIR / "cpu-latency"
 # How far volumes were read through. Root's own: /var/lib/stripewright is the service user's.
 INITIALISE_DIR = Path("/var/lib/stripewright-initialise")
+# When systemd's persistent timers fired last: the times of these files.
+TIMER_STAMPS = Path("/var/lib/systemd/timers")
+# How the last boot ended, if that was no shutdown (mark-boot), and what the kernel kept of it.
+ENDED_FILE = Path("/var/lib/stripewright-running/ended")
+CRASH_RECORDS = Path("/var/lib/systemd/pstore")
+# A mount unit may be started while a file of its name is here: right after its volume was proved.
+MAY_MOUNT_DIR = RUN_DIR / "may-mount"
 # Mount units that are written for the declared volumes.
 UNIT_DIR = Path("/etc/systemd/system")
 # Stable device links, made by units/udev: /dev/stripewright/<volume>.

@@ -57,7 +57,7 @@ def initialised(volume: str) -> str:
     if found is None:
         return ""
     state = str(found.get("state", ""))
-    if state == "running" and time.time() - float(found.get("at", 0.0)) > _QUIET_SECONDS:
+    if state == "running" and abs(time.time() - float(found.get("at", 0.0))) > _QUIET_SECONDS:
         state = "stopped"
     done, total = int(found.get("done_bytes", 0)), int(found.get("total_bytes", 0))
     words = f"{state}, {done * 100 // total if total else 0} %"

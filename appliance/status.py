@@ -9,23 +9,33 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from appliance import paths, standing
+from appliance import advice, paths, standing
+from appliance.drift import host, hostlook
 from appliance.drift import summary as drift_summary
 from appliance.drift.summary import DriftSummary
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model import Disk, EpochRecord, Inventory, JobResult, Machine, RunRecord, RunState
+from appliance.model import (
+    Disk,
+    EpochRecord,
+    Fact,
+    Inventory,
+    JobResult,
+    Machine,
+    RunRecord,
+    RunState,
+)
 from appliance.storage import tuning
 from appliance.storage.document import inventory_from_json
+from appliance.storage.probe import mounted
 from appliance.storage.probe.kernel import Kernel
 from appliance.storage.tuning import Setting
 from appliance.system import services
@@ -114,6 +124,8 @@ class Status:
     schedule_problem: str = ""
     # None where no history can be read.
     drift: DriftSummary | None = None
+    # What keeps the appliance itself from its work right now, whether or not it can be kept.
+    host: tuple[Fact, ...] = ()
     # All that the boot unit saw; None where it has left none.
     inventory: Inventory | None = None
 
@@ -132,7 +144,9 @@ def read_status(
     """
     state, inventory, state_problem = _read_state(state_file)
     mounts = standing.mounts(mountinfo)
-    volumes = tuple(_volume(entry, mounts, sys_block) for entry in (state or {}).get("volumes", []))
+    entries = (state or {}).get("volumes", [])
+    usages = mounted.usages([one for one in map(_mount_of, entries) if one in mounts])
+    volumes = tuple(_volume(entry, mounts, usages, sys_block) for entry in entries)
     machine = None if inventory is None else inventory.machine
     health, summary, hint = _judge(
         state,
@@ -171,6 +185,7 @@ def read_status(
         tuning=tuning.load(paths.TUNING_FILE),
         schedule_problem=schedule_problem(),
         drift=drift,
+        host=() if state is None else host.pressing(hostlook.look()),
         inventory=inventory,
     )
 
@@ -209,20 +224,25 @@ def schedule_problem(path: Path = paths.SCHEDULE_STATE) -> str:
         return ""
 
 
-def _volume(entry: dict[str, Any], mounts: dict[str, str], sys_block: Path) -> VolumeStatus:
-    mount = str(entry.get("mount") or "")
+def _mount_of(entry: dict[str, Any]) -> str:
+    return str(entry.get("mount") or "")
+
+
+def _volume(
+    entry: dict[str, Any],
+    mounts: dict[str, str],
+    usages: Mapping[str, mounted.Usage],
+    sys_block: Path,
+) -> VolumeStatus:
+    mount = _mount_of(entry)
     device = str(entry.get("device") or "")
     members = entry.get("members") or []
-    mounted = mount in mounts
-    free_bytes = None
-    if mounted:
-        with contextlib.suppress(OSError):
-            usage = os.statvfs(mount)
-            free_bytes = usage.f_bavail * usage.f_frsize
+    is_mounted = mount in mounts
+    usage = usages.get(mount)
     problem = sync = ""
     degraded = 0
     if entry.get("outcome") in {"mounted", "up"}:
-        problem = standing.live_problem(mount, mounted, device, mounts, sys_block)
+        problem = standing.live_problem(mount, is_mounted, device, mounts, sys_block)
         degraded, sync = standing.live_array(sys_block / Path(device).resolve().name / "md")
     return VolumeStatus(
         name=str(entry.get("name", "")),
@@ -232,7 +252,7 @@ def _volume(entry: dict[str, Any], mounts: dict[str, str], sys_block: Path) -> V
         hint=str(entry.get("hint", "")),
         device=device,
         mount=mount,
-        mounted=mounted,
+        mounted=is_mounted,
         level=str(entry.get("level") or ""),
         members=tuple(str(member.get("path", "")) for member in members),
         member_serials=tuple(str(member.get("serial", "")) for member in members),
@@ -240,7 +260,7 @@ def _volume(entry: dict[str, Any], mounts: dict[str, str], sys_block: Path) -> V
         sunit_bytes=entry.get("sunit_bytes"),
         swidth_bytes=entry.get("swidth_bytes"),
         size_bytes=entry.get("size_bytes"),
-        free_bytes=free_bytes,
+        free_bytes=None if usage is None else usage.free_bytes,
         problem=problem,
         filesystem=str(entry.get("filesystem") or ("xfs" if mount else "none")),
         data_disks=entry.get("data_disks"),
@@ -261,7 +281,7 @@ def _judge(
     if state is None:
         hint = f"look at: systemctl status {services.ASSEMBLE_UNIT}"
         if not services.is_installed(services.ASSEMBLE_UNIT):
-            hint = "measure any directory: stripewright bench run smoke --target DIR"
+            hint = f"measure any directory: {advice.run_anywhere()}"
         return Health.UNKNOWN, state_problem, hint
     outcome = str(state.get("outcome", ""))
     if outcome in {"waiting", "applying"}:

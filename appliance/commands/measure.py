@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from appliance import text
+from appliance import advice, text
 from appliance.bench.document import result_to_json, run_to_json
 from appliance.bench.validity import percentile_ns
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED
@@ -88,7 +88,7 @@ def results(db: Path, *, run_id: int | None, suite: str, as_json: bool) -> int:
     if not parts:
         of = f" of suite {text.printable(suite)}" if suite else ""
         parts = [
-            f"no runs{of} yet; start one: stripewright bench run {text.printable(suite or 'smoke')}"
+            f"no runs{of} yet; start one: {advice.run_suite(text.printable(suite or 'smoke'))}"
         ]
     if imports:
         parts.append("\n".join(_import_line(one) for one in imports))

@@ -32,6 +32,9 @@ def status(db: Path, *, as_json: bool) -> int:
     print(f"{_MARKS[now.health]}  {text.printable(now.summary)}")
     if now.hint:
         print(f"next: {text.printable(now.hint)}")
+    for one in now.host:
+        print(f"! {one.code}: {text.printable(one.summary)}")
+        print(f"next: {text.printable(one.next_step)}")
     if now.machine is not None:
         machine = now.machine
         print(
@@ -108,6 +111,16 @@ def _status_document(now: Status) -> dict[str, object]:
         "tuning": [asdict(setting) for setting in now.tuning],
         "drift": None if now.drift is None else asdict(now.drift),
         "history_problem": now.history_problem,
+        "host": [
+            {
+                "code": one.code,
+                "severity": one.severity.value,
+                "subject": one.subject,
+                "summary": one.summary,
+                "next_step": one.next_step,
+            }
+            for one in now.host
+        ],
     }
 
 

@@ -13,8 +13,15 @@ from typing import Any
 
 from appliance import files, paths
 from appliance.asking.answers import store
-from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_STALE, OperatorError, UsageError
-from appliance.model import Plan, Step
+from appliance.errors import (
+    EXIT_FAILED,
+    EXIT_OK,
+    OperatorError,
+    Refused,
+    StalePlan,
+    UsageError,
+)
+from appliance.model import Plan, Step, Volume
 from appliance.storage import executor
 from appliance.storage.act import requests
 from appliance.storage.act.requests import Request
@@ -89,8 +96,6 @@ def apply_request(digest: str) -> int:
 
 def carry_out(digest: str, *, show: Show) -> dict[str, Any]:
     """Carry out a plan; how it ended, as a document."""
-    kept = store()
-    request = kept.request(digest)
     began = time.monotonic()
 
     def on_step(plan: Plan, index: int, step: Step) -> None:
@@ -108,6 +113,7 @@ def carry_out(digest: str, *, show: Show) -> dict[str, Any]:
         show(progress)
 
     try:
+        request = store().request(digest)
         code = executor.apply_confirmed(
             request, digest, patience_seconds=_PATIENCE_SECONDS, on_step=on_step
         )
@@ -120,8 +126,10 @@ def carry_out(digest: str, *, show: Show) -> dict[str, Any]:
             "hint": "" if code == EXIT_OK else "see 'stripewright status'",
         }
     except OperatorError as error:
+        if not requests.is_hash(digest):
+            raise  # no name for a file
         ended = _error(error)
-        if error.exit_code >= EXIT_STALE - 1:
+        if isinstance(error, Refused):
             journal.event(
                 journal.Event.PLAN_REJECTED,
                 f"plan {digest[:12]}… is not carried out: {error.message}",
@@ -183,9 +191,10 @@ def _declared_text(words: Sequence[str]) -> str | None:
     for path in paths.DIGESTS_DIR.glob("*.json"):
         if not requests.is_hash(path.stem):
             continue
-        text = store().request(path.stem).layout_text
-        if text is not None and sha256_of(text) == words[-1]:
-            return text
+        with contextlib.suppress(StalePlan):
+            text = store().request(path.stem).layout_text
+            if text is not None and sha256_of(text) == words[-1]:
+                return text
     return None
 
 
@@ -237,14 +246,34 @@ def hold_cpu_latency() -> int:
 def read_through(volume: str) -> int:
     """What the initialise unit runs: read every block of a volume."""
     from appliance.storage.act import initialise
+
+    declared = _declared(volume)
+    folder = Path(os.environ.get("STATE_DIRECTORY", paths.INITIALISE_DIR))
+    return initialise.run(volume, rate_bytes=declared.initialise_rate_bytes, folder=folder)
+
+
+def bench_dir(volume: str) -> int:
+    """What the unit of the benchmark directory runs: make it on the mounted ``volume``."""
+    from appliance.storage.act import benchdir
+    from appliance.storage.probe.kernel import Kernel
+
+    need_root()
+    where = _declared(volume).mount
+    mounted = Kernel().mount_at(where)
+    if mounted is None:
+        raise OperatorError(f"volume '{volume}' is not mounted", "see 'stripewright status'")
+    benchdir.ensure(where, mounted.device)
+    return EXIT_OK
+
+
+def _declared(volume: str) -> Volume:
     from appliance.storage.layout import load_layout
 
     layout = load_layout(paths.LAYOUT_FILE)
-    declared = next((one for one in layout.volumes if one.name == volume), None)
-    if declared is None:
-        raise UsageError(
-            f"no volume '{volume}' is declared",
-            f"there is: {', '.join(layout.volume_names) or 'none'}",
-        )
-    folder = Path(os.environ.get("STATE_DIRECTORY", paths.INITIALISE_DIR))
-    return initialise.run(volume, rate_bytes=declared.initialise_rate_bytes, folder=folder)
+    for one in layout.volumes:
+        if one.name == volume:
+            return one
+    raise UsageError(
+        f"no volume '{volume}' is declared",
+        f"there is: {', '.join(layout.volume_names) or 'none'}",
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance import text
+from appliance import advice, text
 from appliance.bench import capability
 from appliance.drift import members
 from appliance.drift.members import Outlier
@@ -113,7 +113,7 @@ def _member_fact(detail: Detail, epoch_id: int, serial: str, found: Sequence[Out
             "why": worst.why,
             "jobs": ", ".join(f"{one.job} {one.direction}" for one in found),
         },
-        next_step="measure each member alone (as root: stripewright bench run smoke --members); "
+        next_step=f"measure each member alone ({advice.MEMBERS_ALONE}); "
         "on a cloud machine stop and start it to get other disks before data is put on these",
     )
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance import paths
+from appliance import advice, paths
 from appliance.bench import runner
 from appliance.bench.progress import Progress
 from appliance.bench.running.quiet import Patience
@@ -76,7 +76,7 @@ def _volume() -> Path:
         raise OperatorError(
             error.message,
             "see why: stripewright status; or run the suite in any directory, and accept that: "
-            f"stripewright bench run {SUITE} --target DIR, then stripewright drift accept",
+            f"{advice.run_anywhere(SUITE)}, then stripewright drift accept --db FILE",
         ) from error
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import paths
-from appliance.drift import gathering, lifecycle, memory, spool, telling
+from appliance.drift import gathering, lifecycle, memory, roots_events, spool, telling
 from appliance.drift.codes import CODES
 from appliance.drift.gathering import Gathered
 from appliance.drift.lifecycle import Scope
@@ -62,6 +62,7 @@ def check(db: Path, *, now: float | None = None) -> Outcome:
     """
     now = time.time() if now is None else now
     deaf = _hear(db, now=now)
+    unexplained = roots_events.keep(db)
     remembered = memory.load(paths.DRIFT_RUN_DIR)
     seen = gathering.gather(db, remembered, now=now)
 
@@ -91,7 +92,7 @@ def check(db: Path, *, now: float | None = None) -> Outcome:
             **seen.not_judged,
             **({Area.PERFORMANCE: seen.unlearned} if seen.unlearned else {}),
         },
-        notes=tuple(note for note in (*seen.notes, deaf, problem) if note),
+        notes=tuple(note for note in (*seen.notes, deaf, unexplained, problem) if note),
     )
 
 

@@ -69,6 +69,16 @@ CODES: Mapping[str, Code] = {
         },
     ),
     **_table(
+        Area.HOST,
+        {
+            "HOST-DISK-FULL": (_C, "the appliance's own disk is full"),
+            "HOST-READ-ONLY": (_C, "the appliance's own disk is read-only"),
+            "HOST-RUN": (_C, "/run is full or read-only"),
+            "HOST-CLOCK": (_W, "the clock was set, or dates lie ahead of it"),
+            "HOST-CRASHED": (_W, "the last boot ended without a shutdown"),
+        },
+    ),
+    **_table(
         Area.PERFORMANCE,
         {
             "PERF-SLOWER": (_W, "a series has become slower"),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance import paths
+from appliance.drift import host
 from appliance.drift.lifecycle import Scope
 from appliance.drift.memory import Memory
 from appliance.errors import OperatorError
@@ -82,14 +83,16 @@ def gather(db: Path, remembered: Memory, *, now: float) -> Gathered:
 
 
 def _machine_alone(not_judged: Mapping[Area, str]) -> Gathered:
-    seen = _machine(None, None)
+    seen = _machine(None, None, None)
     return replace(seen, not_judged={**not_judged, **seen.not_judged})
 
 
 def _with_history(reader: queries.Reader, db: Path, remembered: Memory, *, now: float) -> Gathered:
     boot_id = liveness.boot_id()
     known = reader.knows_surroundings(boot_id)
-    seen = _machine(reader.current_epoch(), reader.surroundings_before(boot_id))
+    before = reader.surroundings_before(boot_id)
+    ahead = reader.runs_after(now + host.AHEAD_SECONDS)
+    seen = _machine(reader.current_epoch(), before, ahead)
     seen = replace(seen, surroundings={} if known else seen.surroundings)
     seen = _with_records(seen, reader, now=now)
     try:
@@ -114,7 +117,7 @@ def _runs_alone(
         f"{db} is not this machine's own history" if is_appliance else "there is no appliance here"
     )
     seen = Gathered(
-        not_judged={Area.LAYOUT: why, Area.ENVIRONMENT: why},
+        not_judged={Area.LAYOUT: why, Area.ENVIRONMENT: why, Area.HOST: why},
         notes=("only the runs in the history were looked at",),
         is_own=False,
     )
@@ -132,24 +135,38 @@ def _with_records(seen: Gathered, reader: queries.Reader, *, now: float) -> Gath
     )
 
 
-def _machine(epoch: EpochRecord | None, before: Mapping[str, Any] | None) -> Gathered:
-    from appliance.drift import environment, layout, looking
+def _machine(
+    epoch: EpochRecord | None,
+    before: Mapping[str, Any] | None,
+    ahead: tuple[int, float] | None,
+) -> Gathered:
+    """``ahead`` is as for :func:`host.judge`."""
+    from appliance.drift import environment, hostlook, layout, looking
 
     observation = looking.look()
+    # Whatever the boot unit is at: what stops the appliance stops that, too.
+    appliance = hostlook.look()
+    stopping = host.judge(appliance, ahead=ahead)
+    unseen = host.blind(appliance)
+    if ahead is None:
+        unseen |= {("HOST-CLOCK", "history")}
     notes = observation.notes
     if ("*", "") in observation.blind:
         why = "; ".join(notes) or "the boot unit has not finished"
         return Gathered(
+            facts=stopping,
             not_judged={Area.LAYOUT: why, Area.ENVIRONMENT: why},
+            blind=unseen,
             notes=notes,
             boot_id=observation.boot_id,
         )
     return Gathered(
         facts=(
+            *stopping,
             *layout.judge(observation),
             *environment.judge(observation, epoch=epoch, before=before),
         ),
-        blind=frozenset(observation.blind),
+        blind=unseen | frozenset(observation.blind),
         notes=notes,
         boot_id=observation.boot_id,
         surroundings=observation.surroundings,

@@ -108,7 +108,7 @@ def _look(sources: Sources, state: object) -> Observation:
         disks=tuple(disks.values()),
         arrays=tuple(_array(kernel, name, facts, disks) for name, facts in udev.items()),
         mapped=_mapped(kernel),
-        mounts=kernel.host_mounts(),
+        mounts=kernel.mounts(),
         nodes={one.name: _node(kernel, sources.links / one.name) for one in then.volumes},
         answers=answers,
         groups_then=then.groups,
@@ -141,7 +141,8 @@ def _root_look(
 ) -> tuple[Seen | None, tuple[tuple[str, str], ...]]:
     """What root saw, and what cannot be judged for want of it."""
     seen = read_seen(_json(sources.seen), boot_id)
-    age_seconds = time.time() - seen.at if seen else 0.0
+    # A look that lies ahead is of a clock that was put back since: of no known age.
+    age_seconds = abs(time.time() - seen.at) if seen else 0.0
     if seen is not None and age_seconds <= STALE_SECONDS:
         return seen, tuple(_silent(then, seen))
     problem = f"root has not looked {f'for {age_seconds / 3600:.0f} h' if seen else 'at this boot'}"
@@ -259,7 +260,7 @@ def _answers(
     volumes: tuple[VolumeThen, ...], kernel: Kernel, notes: list[str]
 ) -> tuple[dict[str, Answer], tuple[tuple[str, str], ...]]:
     """How the volumes' filesystems answer, and what cannot be judged if they were not asked."""
-    on_top = {mount.mountpoint for mount in kernel.host_mounts()}
+    on_top = {mount.mountpoint for mount in kernel.mounts()}
     mounts = [one.mount for one in volumes if one.mount in on_top]
     try:
         found = bounded.each(mounts, _ask, timeout_seconds=_ANSWER_SECONDS)

@@ -7,6 +7,7 @@ nothing depends on it but work that is done once more.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -49,7 +50,10 @@ def load(folder: Path) -> Memory:
 
 
 def save(folder: Path, memory: Memory) -> bool:
-    """Remember; ``False`` for whoever is not the drift check: an operator, root, a laptop."""
+    """Remember; ``False`` for whoever is not the drift check: an operator, root, a laptop.
+
+    The drift check that cannot remember, because /run is full, tells again rather than nothing.
+    """
     try:
         if folder.stat().st_uid != os.geteuid():
             return False
@@ -63,8 +67,6 @@ def save(folder: Path, memory: Memory) -> bool:
         "told": dict(latest),
         "asked_at": memory.asked_at,
     }
-    try:
+    with contextlib.suppress(OSError):
         files.replace_json(folder / _NAME, document)
-    except OSError:
-        return False
     return True

@@ -20,6 +20,8 @@ _STOPPED = frozenset({"emergency_ro", "shutdown"})
 _FAILED = {errno.EIO: "EIO", errno.EUCLEAN: "EUCLEAN", errno.ESHUTDOWN: "ESHUTDOWN"}
 # Options that say how the filesystem lies, which is compared by itself.
 _GEOMETRY = ("sunit", "swidth")
+# Not the mount unit: that mounts only what the boot unit has just proved.
+_MOUNT_AGAIN = "systemctl reload-or-restart stripewright-assemble.service"
 
 
 def judge(
@@ -74,7 +76,7 @@ def _absent(volume: VolumeThen, here: Sequence[Mount]) -> Fact:
         expected=expected,
         observed=f"nothing is mounted at {volume.mount}",
         next_step=f"stop what writes to {volume.mount}; journalctl -b -u"
-        f" '{unit_name(volume.mount)}'; as root: systemctl start '{unit_name(volume.mount)}'",
+        f" '{unit_name(volume.mount)}'; as root: {_MOUNT_AGAIN}",
         volume=volume.name,
     )
 
@@ -156,8 +158,7 @@ def _options(volume: VolumeThen, mount: Mount, declared: Volume | None) -> list[
             observed=",".join(sorted(now)),
             next_step=f"findmnt {volume.mount}; as root: mount -o {remount} {volume.mount}"
             if lost
-            else f"findmnt {volume.mount}; as root: umount {volume.mount};"
-            f" systemctl start '{unit_name(volume.mount)}'",
+            else f"findmnt {volume.mount}; as root: umount {volume.mount}; {_MOUNT_AGAIN}",
             volume=volume.name,
             evidence={"lost": ",".join(lost), "new": ",".join(new)},
         )

@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from appliance import text
+from appliance import advice, text
 from appliance.bench.validity.figures import percentile_ns
 from appliance.drift import cause, confirmation, context, silence, symptoms
 from appliance.drift.context import Evidence, Known
@@ -141,7 +141,7 @@ def _next_step(slower: bool, found: Sequence[cause.Cause]) -> str:
         return "if this is how it is to be from now on: stripewright drift approve ID"
     steps = {
         "member": "see whether the disk warns, too (stripewright drift list); to measure each "
-        "member alone, as root: stripewright bench run smoke --members",
+        f"member alone, {advice.MEMBERS_ALONE}",
         "limit": "nothing is wrong with the disks; for more, provision more",
         "foreign": "find the other load on the disks",
         "cpu": "look for what uses the processors (top, steal time)",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance import paths
+from appliance import advice, paths
 from appliance.bench import runner
 from appliance.bench.progress import Progress
 from appliance.bench.running import control, environment
@@ -200,7 +200,7 @@ def _suite_of(db: Path, group: Sequence[Fact]) -> Suite:
     if not found:
         raise Refused(
             f"the jobs of suite {run.suite} are not in this history",
-            f"repeat it: stripewright bench run {run.suite}",
+            f"repeat it: {advice.run_suite(run.suite)}",
         )
     made = _made((*found, *(control.job_for(job) for job in found)), passes=confirmation.REPEATS)
     made = dataclasses.replace(

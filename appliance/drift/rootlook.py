@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from appliance import files
+from appliance import files, paths
+from appliance.bench.running import logpage
+from appliance.drift import gathering, lastboot
 from appliance.drift.looking import Sources
 from appliance.drift.then import read_then
 from appliance.errors import OperatorError
@@ -54,6 +56,8 @@ def look(sources: Sources | None = None) -> None:
             "virtual_drives": controllers["virtual_drives"],
             "health": _health(nodes, before if before.get("boot_id") == boot_id else {}),
             "filesystems": _filesystems(formatted),
+            "exceeded": _exceeded(nodes.values()),
+            "host": _host(before, boot_id),
         },
     )
 
@@ -64,6 +68,23 @@ def _document(path: Path) -> Mapping[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+# ------------------------------------------------------------------------------ the host
+
+
+def _host(before: Mapping[str, Any], boot_id: str) -> dict[str, Any]:
+    """How far the clock was set since this boot's first look, and what ended the last boot."""
+    began = gathering.up_since(time.time())
+    host = before.get("host") if before.get("boot_id") == boot_id else None
+    first = host.get("began_at") if isinstance(host, dict) else None
+    if not isinstance(first, int | float):
+        first = began
+    return {
+        "began_at": first,
+        "set_seconds": None if began is None or first is None else began - first,
+        "last_boot": lastboot.look(paths.ENDED_FILE, paths.CRASH_RECORDS, boot_id),
+    }
 
 
 # -------------------------------------------------------------------- LVM and controllers
@@ -149,6 +170,17 @@ def _health(nodes: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, An
         if log is not None
     }
     return {**dict.fromkeys(set(nvme_ids) - set(found)), **logs}
+
+
+def _exceeded(paths: Iterable[str]) -> dict[str, Any]:
+    """EC2's counters of exceeded limits, by kernel name, and from when on they were read: runs
+    set two readings side by side, and can make none themselves.
+    """
+    began = time.monotonic()
+    names = [Path(path).name for path in paths]
+    found = _each(names, lambda name: logpage.to_json(logpage.read_exceeded([name])))
+    disks = {name: one for answer in found.values() for name, one in answer.items()}
+    return {"at_monotonic_s": began, "disks": disks}
 
 
 def _each(keys: list[str], work: Callable[[str], Any]) -> dict[str, Any]:

@@ -67,7 +67,8 @@ def judge(
         if interval is None or planned is None:
             continue
         interval = max(interval, planned)
-        last = valid[-1]
+        # The date of a run that lies ahead, by a clock that was put back since, says nothing.
+        last = next((slot for slot in reversed(valid) if slot.started_at <= now), valid[-1])
         if now - max(last.started_at, up_since) > INTERVALS * interval:
             silent.setdefault((key.suite, key.target), []).append((key, last, interval))
         else:

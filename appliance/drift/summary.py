@@ -121,6 +121,8 @@ def summarise(
 
 
 def _overdue(checked_at: float, now: float, up_since: float) -> str:
+    # What lies ahead, because the clock was put back, says nothing of when that was.
+    checked_at = checked_at if checked_at <= now else 0.0
     since = max(checked_at, up_since)
     if now - since <= _SOON_SECONDS or now - since <= _LATE_INTERVALS * _interval_seconds():
         return ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from appliance import text
+from appliance import advice, text
 from appliance.drift import context, latency, members
 from appliance.drift.context import Known
 from appliance.drift.series import Survey
@@ -105,7 +105,7 @@ def _member_fact(
         },
         next_step="see whether the disk warns, too (stripewright drift list); on a cloud machine "
         "save the data, then stop and start it: that gives other disks, and empty ones; to "
-        "measure each member alone, as root: stripewright bench run smoke --members",
+        f"measure each member alone, {advice.MEMBERS_ALONE}",
         state=DriftState.SUSPECT,
     )
 
@@ -149,8 +149,8 @@ def modes(span: Span, one: Survey, known: Known) -> list[Fact]:
                 "last_run": latest[-1].run_id,
                 **young,
             },
-            next_step="see the histogram: stripewright report; then the disks' own health and "
-            "journalctl -k of that time",
+            next_step="see the histogram: stripewright report --output FILE.html; then the disks' "
+            "own health and journalctl -k of that time",
             state=DriftState.SUSPECT,
         )
     ]

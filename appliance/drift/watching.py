@@ -123,14 +123,11 @@ class KernelEvents:
         self._poll = select.poll()
         self._poll.register(monitor.fileno(), select.POLLIN)
         self._mounts = _open(mountinfo)
-        # Absent until the module of a first array is loaded.
-        self._arrays = _open(mdstat) if mdstat.exists() else None
-        for descriptor in (self._mounts, self._arrays):
-            if descriptor is not None:
-                self._poll.register(descriptor, select.POLLPRI)
+        self._poll.register(self._mounts, select.POLLPRI)
         self._mounted = our_mounts(_text(self._mounts))
-        if self._arrays is not None:
-            _text(self._arrays)
+        self._mdstat = mdstat
+        self._arrays: int | None = None
+        self._listen_to_arrays()
 
     def wait(self, timeout: float | None) -> tuple[str, ...]:
         found: list[str] = []
@@ -146,7 +143,21 @@ class KernelEvents:
                 found.append("an array changed")
             else:
                 found += self._devices()
+                # A first array is a device, too, and its module is loaded by then.
+                self._listen_to_arrays()
         return tuple(found)
+
+    def _listen_to_arrays(self) -> None:
+        """Open mdstat if that has not been done; absent until the module of md is loaded."""
+        if self._arrays is not None:
+            return
+        try:
+            self._arrays = _open(self._mdstat)
+        except FileNotFoundError:
+            return
+        self._poll.register(self._arrays, select.POLLPRI)
+        # Read once, or it wakes at once.
+        _text(self._arrays)
 
     def _devices(self) -> list[str]:
         found = []

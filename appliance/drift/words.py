@@ -64,6 +64,6 @@ def baseline_of(record: FindingRecord) -> dict[str, str | int]:
     if not isinstance(target, str) or type(run) is not int:
         raise Refused(
             f"finding {record.id} does not say with which run its change began",
-            "look at it: stripewright drift show",
+            f"look at it: stripewright drift show {record.id}",
         )
     return {"subject": record.fact.subject, "target": target, "from_run": run}

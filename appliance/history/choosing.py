@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance import text
+from appliance import advice, text
 from appliance.bench.figures import selection
 from appliance.bench.figures.sides import Chosen
 from appliance.errors import OperatorError
@@ -85,7 +85,7 @@ def _epoch(reader: queries.Reader, number: int, *, histograms: bool) -> Chosen:
     runs = own_time or list(found)
     if not runs:
         raise OperatorError(
-            f"epoch {number} has no complete run", "start one: stripewright bench run smoke"
+            f"epoch {number} has no complete run", f"start one: {advice.run_suite()}"
         )
     layouts = {run.id: layout_of(reader, run) for run in runs}
     results = reader.summaries([run.id for run in runs], histograms=histograms)

@@ -105,6 +105,15 @@ class DriftWriter:
                 _BOOTS_KEPT,
             )
 
+    def add_events(self, events: Sequence[Mapping[str, Any]], value: tuple[str, str]) -> None:
+        """Add rows of ``event``, and note with them how far their source was read: the key and
+        the value as for :meth:`set_value`.
+        """
+        with self._writer.transaction():
+            for one in events:
+                self._insert("event", {**one, "fields": to_json(one["fields"])})
+            self._note(*value)
+
     def set_value(self, key: str, value: str) -> None:
         """Note ``value`` under ``key``, for :meth:`DriftQueries.drift_value`."""
         with self._writer.transaction():

@@ -60,7 +60,7 @@ def operator_error(path: object, error: sqlite3.Error) -> OperatorError:
     if name in {"SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY"}:
         return OperatorError(
             f"history {path} has an unfinished write of a process that was killed",
-            "it is undone by whoever may write: the next run, or: stripewright bench reap",
+            "the next run undoes it; off the appliance: stripewright bench reap --db FILE",
         )
     hints = {
         "SQLITE_FULL": "make room on that filesystem",

@@ -14,9 +14,10 @@ import stat
 import time
 from pathlib import Path
 
-from appliance import paths
+from appliance import files, paths
 from appliance.errors import OperatorError, UsageError
 from appliance.history import format as file_format
+from appliance.history import published
 
 _WAIT_SECONDS = 20.0
 
@@ -25,7 +26,36 @@ class DamagedError(Exception):
     """The file's content is broken; the text says how SQLite put it."""
 
 
-def open_checked(path: Path) -> sqlite3.Connection:
+def adopt(path: Path) -> Path:
+    """Where the history ``path`` is written (:mod:`appliance.history.published`).
+
+    If nothing is there yet it begins with what lies at ``path``: a history of an earlier
+    version, or one that was put there. By copying, because a reader may hold a lock on it.
+    """
+    place = published.live(path)
+    if place == path or place.exists():
+        return place
+    _require_own_directory(path)
+    left_over = path.with_name(f"{path.name}-journal")
+    try:
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        with published.alone(place.parent):
+            if os.path.lexists(path) and not os.path.lexists(place):
+                source = _look(path)
+                try:
+                    if os.path.lexists(left_over):
+                        left_over.rename(place.with_name(f"{place.name}-journal"))
+                    published.copy(source, begun := place.with_name("begun"))
+                finally:
+                    os.close(source)
+                begun.rename(place)
+                files.sync_folder(place.parent)
+    except OSError as error:
+        raise _cannot_make(place, error) from error
+    return place
+
+
+def open_checked(path: Path, *, wait_seconds: float | None = None) -> sqlite3.Connection:
     """A connection to ``path``, made if it is not there, whole, ours and migrated.
 
     :class:`DamagedError` if its content is broken and it may be set aside,
@@ -35,7 +65,7 @@ def open_checked(path: Path) -> sqlite3.Connection:
     _make(path)
     connection = None
     try:
-        connection = _connect(path)
+        connection = _connect(path, wait_seconds)
         for pragma in file_format.CAUTION:
             connection.execute(pragma)
         _require_plain_schema(connection)
@@ -63,7 +93,7 @@ def open_checked(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, wait_seconds: float | None) -> sqlite3.Connection:
     """A connection to the very file that was looked at and is ours to touch.
 
     The look comes before SQLite's, which would undo a journal it finds beside the file, and
@@ -71,7 +101,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     """
     looked_at = _look(path)
     try:
-        connection = sqlite3.connect(path, timeout=_WAIT_SECONDS)
+        connection = sqlite3.connect(path, timeout=wait_seconds or _WAIT_SECONDS)
         try:
             _require_same(looked_at, path)
         except BaseException:
@@ -105,7 +135,7 @@ def _look(path: Path) -> int:
         if not stat.S_ISREG(mode):
             raise UsageError(f"history {path} is not a regular file", "name a file with --db FILE")
         header = os.read(descriptor, file_format.HEADER_BYTES)
-        if header and not file_format.is_ours(header) and not _in_own_place(path):
+        if header and not file_format.is_ours(header) and not _is_own(path):
             raise file_format.foreign(path)
     except BaseException:
         os.close(descriptor)
@@ -113,9 +143,9 @@ def _look(path: Path) -> int:
     return descriptor
 
 
-def _in_own_place(path: Path) -> bool:
+def _is_own(path: Path) -> bool:
     """Whether this is the appliance's own history, whatever it holds by now."""
-    return path.absolute() == paths.HISTORY_DB
+    return path.absolute() in {paths.HISTORY_DB, published.live(paths.HISTORY_DB)}
 
 
 def _require_same(looked_at: int, path: Path) -> None:
@@ -144,7 +174,7 @@ def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
     """Never write into a database of another program or of a later version."""
     if _pragma(connection, "application_id") != file_format.APPLICATION_ID:
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-            if _in_own_place(path):
+            if _is_own(path):
                 raise DamagedError("it is another program's database")
             raise file_format.foreign(path)
     elif (version := _pragma(connection, "user_version")) > file_format.SCHEMA_VERSION:
@@ -169,7 +199,8 @@ def _require_own_directory(path: Path) -> None:
         raise UsageError(
             f"history {path} is in a directory of another user, and you are root",
             f"run this as that user: setpriv --reuid {owner} --clear-groups stripewright ...;"
-            " on the appliance: systemctl start stripewright-bench@smoke.service",
+            " on the appliance: systemctl start stripewright-bench@smoke.service;"
+            " or name a history in a directory of root's with --db FILE",
         )
 
 
@@ -180,18 +211,38 @@ def _make(path: Path) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        raise OperatorError(
-            f"cannot make history {path}: {os.strerror(error.errno or 0)}",
-            "name a file in a directory that you may write with --db FILE",
-        ) from error
+        raise _cannot_make(path, error) from error
     try:
         os.fchmod(descriptor, 0o644)
     finally:
         os.close(descriptor)
 
 
-def set_aside(path: Path) -> Path:
-    """Rename the file and return its new name, which is never that of an earlier one.
+def _cannot_make(path: Path, error: OSError) -> OperatorError:
+    return OperatorError(
+        f"cannot make history {path}: {os.strerror(error.errno or 0)}",
+        "name a file in a directory that you may write with --db FILE",
+    )
+
+
+def begin_again(path: Path, *, wait_seconds: float | None = None) -> tuple[sqlite3.Connection, str]:
+    """The history ``path`` after its file was set aside, and in words what it begins with: the
+    copy that readers have, if that is whole, as it would be overwritten by that of an empty one.
+    """
+    place = adopt(path)
+    if place.exists():
+        try:
+            connection = open_checked(place, wait_seconds=wait_seconds)
+        except DamagedError:
+            set_aside(place, path)
+        else:
+            return connection, "it goes on from the copy that readers have"
+    return open_checked(place, wait_seconds=wait_seconds), "a new one was begun"
+
+
+def set_aside(place: Path, path: Path) -> Path:
+    """Rename the file ``place`` to a name beside ``path`` and return that: never that of an
+    earlier one.
 
     Its journal goes with it: one without the other would be lost for good.
     """
@@ -203,10 +254,10 @@ def set_aside(path: Path) -> Path:
         if not os.path.lexists(free := path.with_name(f"{path.name}.damaged-{stamp}{suffix}"))
     )
     try:
-        left_over = path.with_name(f"{path.name}-journal")
+        left_over = place.with_name(f"{place.name}-journal")
         if os.path.lexists(left_over):
             left_over.rename(aside.with_name(f"{aside.name}-journal"))
-        path.rename(aside)
+        place.rename(aside)
     except OSError as error:
         raise OperatorError(
             f"history {path} is damaged and cannot be set aside: {os.strerror(error.errno or 0)}",

@@ -93,6 +93,16 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
         )
         return str(found[0]["name"]) if found else ""
 
+    def runs_after(self, at: float) -> tuple[int, float]:
+        """How many of the last runs are dated later than ``at``, and the latest of these dates."""
+        found = self._all(
+            "SELECT count(*) AS count, max(started_at) AS latest FROM"
+            " (SELECT started_at FROM run ORDER BY id DESC LIMIT 1000) WHERE started_at > ?",
+            at,
+        )
+        with self._understood():
+            return int(found[0]["count"]), float(found[0]["latest"] or 0.0)
+
     def runs(self, limit: int, *, suite: str = "", repeats: bool = True) -> tuple[RunRecord, ...]:
         """The last ``limit`` runs, of ``suite`` alone if it is given, latest first.
 
@@ -357,7 +367,7 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
             run,
             state=RunState.ABORTED,
             ended_at=row["seen_at"],
-            reason="its process is gone; the next run or 'stripewright bench reap' records it"
+            reason="its process is gone; the next run records it"
             if row["boot_id"] == liveness.boot_id()
             else "its process is gone: the machine was restarted, or this is a copy of its history",
         )

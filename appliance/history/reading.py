@@ -1,7 +1,8 @@
 """One read-only connection to history.db; what is asked is in :mod:`appliance.history.queries`.
 
 The file is opened read-only: no lock file, no side file, nothing to write. Every query is
-short, because a reader keeps a writer waiting for as long as it reads.
+short, because a reader keeps a writer waiting for as long as it reads; not that of the
+appliance, of which readers have a copy (:mod:`appliance.history.published`).
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from appliance import paths
+from appliance import advice, paths
 from appliance.errors import OperatorError, UsageError
 from appliance.history import format as file_format
+from appliance.history import published
 
 _WAIT_SECONDS = 5.0
-_START = "start a run: stripewright bench run smoke (off the appliance with --target DIR)"
+_START = f"start a run: {advice.run_suite()}"
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection to ``path``; :class:`OperatorError` says what is wrong if there is none."""
+    path = published.for_reader(path)
     _require_file(path)
     try:
         connection = sqlite3.connect(

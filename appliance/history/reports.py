@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
-from appliance import __version__
+from appliance import __version__, advice
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model import RunRecord, RunState
+from appliance.history.trends import Trends
+from appliance.model import JobResult, RunRecord, RunState, SeriesKey
 from appliance.report import diary
+from appliance.report.baseline import Normal
 from appliance.report.document import Past, Rate, ReportDocument
 from appliance.report.gather import Material, gather
+from appliance.report.rows import Normals
 
 # Thirty days of the timer: more would make the charts slower to read, not better.
 _EARLIER = 120
@@ -19,14 +23,16 @@ _EARLIER = 120
 def of_run(reader: queries.Reader, run_id: int | None) -> ReportDocument:
     """The report of run ``run_id``, or of the latest of a suite that measured something."""
     run = _latest(reader) if run_id is None else reader.run(run_id)
+    results = reader.results(run.id)
     material = Material(
         run=run,
-        results=reader.results(run.id),
+        results=results,
         epoch=None if run.epoch_id is None else reader.epoch(run.epoch_id),
         host="" if run.epoch_id is None else reader.host(run.epoch_id),
         rates=_rates(reader, run.id),
         ended_at=_ends(reader, run.id),
         others=_others(reader, run),
+        normals=_normals(reader, run, results),
     )
     return gather(material, written_at=time.time(), version=__version__)
 
@@ -54,7 +60,7 @@ def _latest(reader: queries.Reader) -> RunRecord:
     if not runs:
         raise OperatorError(
             "there are no runs of a suite yet",
-            "start one: stripewright bench run smoke (off the appliance with --target DIR)",
+            f"start one: {advice.run_suite()}",
         )
     measured = reader.summaries(run.id for run in runs if run.state is not RunState.RUNNING)
     return next((run for run in runs if measured.get(run.id)), runs[0])
@@ -65,6 +71,24 @@ def _others(reader: queries.Reader, run: RunRecord) -> tuple[Past, ...]:
     found = reader.runs_around(run, before=_EARLIER, after=3)
     results = reader.summaries(one.id for one in found if one.id < run.id)
     return tuple(Past(one, results.get(one.id, ())) for one in found)
+
+
+def _normals(reader: queries.Reader, run: RunRecord, results: Sequence[JobResult]) -> Normals:
+    """What is normal in the run's epoch, as screens and drift have it; of a run with other times,
+    or of the suite as it was before it was edited, nothing is known.
+    """
+    trends = Trends(reader)
+    found: dict[tuple[str, str, str], Normal] = {}
+    if run.scaled:
+        return found
+    asked = trends.suite_hash(run.id)
+    for job, direction, member in {(one.job, one.direction, one.member) for one in results}:
+        whole = trends.whole(SeriesKey(run.suite, run.target, job, direction, member))
+        for one in whole.stretches:
+            if one.epoch.id == run.epoch_id and trends.suite_hash(one.slots[-1].run_id) == asked:
+                valid = sum(slot.valid for slot in one.slots)
+                found[job, direction, member] = Normal(valid, one.normal)
+    return found
 
 
 def _rates(reader: queries.Reader, run_id: int) -> tuple[Rate, ...]:

@@ -26,8 +26,9 @@ from appliance.model import (
 
 # Enough to say in words what became of the last runs.
 _ATTEMPTS = 40
-# Events that may explain why a figure changed.
-_EXPLAINING = (
+# Events that may explain why a figure changed; root's are copied from the journal, each a little
+# later than it happened (:mod:`appliance.drift.roots_events`).
+EXPLAINING = (
     "TUNING_SET",
     "PLAN_CONFIRMED",
     "STEP_DONE",
@@ -106,13 +107,13 @@ class Slots(queries.Reader):
 
     def happenings(self, since: float, until: float) -> tuple[Happening, ...]:
         """Events that may explain a change between two moments, latest first."""
-        marks = ", ".join("?" * len(_EXPLAINING))
+        marks = ", ".join("?" * len(EXPLAINING))
         found = self._all(
             "SELECT at, code, message FROM event"  # noqa: S608 - question marks only
-            f" WHERE at BETWEEN ? AND ? AND code IN ({marks}) ORDER BY id DESC LIMIT ?",
+            f" WHERE at BETWEEN ? AND ? AND code IN ({marks}) ORDER BY at DESC, id DESC LIMIT ?",
             since,
             until,
-            *_EXPLAINING,
+            *EXPLAINING,
             _MAX_HAPPENINGS,
         )
         return tuple(Happening(row["at"], row["code"], row["message"]) for row in found)

@@ -1,7 +1,8 @@
 """Writing history.db: one connection, one thread, short transactions.
 
 The rollback journal is used (journal_mode=DELETE), because a reader without write access
-cannot open a WAL file that has no side files yet. A process killed in the middle of a
+cannot open a WAL file that has no side files yet. What the appliance writes is read from a
+copy (:mod:`appliance.history.published`). A process killed in the middle of a
 write leaves a journal behind, and the next writer's first look at the file undoes it.
 """
 
@@ -55,7 +56,13 @@ class History:
         self.reaped: tuple[RunRecord, ...] = ()
 
     @classmethod
-    def open_writable(cls, path: Path, *, may_set_aside: bool = True) -> History:
+    def open_writable(
+        cls,
+        path: Path,
+        *,
+        may_set_aside: bool = True,
+        wait_seconds: float | None = None,
+    ) -> History:
         """Open or make ``path``, check it, migrate it, and reap dead runs.
 
         A damaged file of ours is renamed to ``NAME.damaged-TIME`` and a new one begun: what
@@ -65,24 +72,25 @@ class History:
         :class:`OperatorError` for everything else.
         """
         set_aside = None
+        place = opening.adopt(path)
         try:
-            connection = opening.open_checked(path)
+            connection = opening.open_checked(place, wait_seconds=wait_seconds)
         except opening.DamagedError as damage:
             if not may_set_aside:
                 raise file_format.damaged(path, damage) from damage
-            set_aside = opening.set_aside(path)
+            set_aside = opening.set_aside(place, path)
+            connection, begun = opening.begin_again(path, wait_seconds=wait_seconds)
             journal.event(
                 journal.Event.HISTORY_DAMAGED,
-                f"history {path} was damaged ({damage}) and is now {set_aside}; "
-                "a new one was begun",
+                f"history {path} was damaged ({damage}) and is now {set_aside}; {begun}",
                 priority=journal.Priority.ERROR,
                 path=str(path),
                 set_aside=str(set_aside),
             )
-            connection = opening.open_checked(path)
         history = cls(connection, path, set_aside)
         try:
             history.reaped = history._reap()
+            history._writer.publish()
         except BaseException:
             history.close()
             raise
@@ -107,16 +115,24 @@ class History:
         argv: Sequence[str],
         state: str,
         detail: str = "",
+        at: float | None = None,
+        boot_id: str = "",
     ) -> None:
-        """One line of the audit trail; ``state`` is ``started``, ``done`` or ``failed``."""
+        """One line of the audit trail; ``state`` is ``started``, ``done`` or ``failed``.
+
+        One with the same ``at`` is the same: whoever does not know whether it was kept says it
+        again.
+        """
         # Without sqlite-utils: its import would cost a boot more than all of its audit rows.
         with self._writer.transaction():
             self._writer.execute(
                 "INSERT INTO audit_step"
                 " (at, boot_id, plan_digest, step_index, argv, state, detail)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                time.time(),
-                liveness.boot_id(),
+                " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM audit_step"
+                " WHERE at = ?1 AND boot_id = ?2 AND plan_digest = ?3 AND step_index = ?4"
+                " AND state = ?6)",
+                time.time() if at is None else at,
+                boot_id or liveness.boot_id(),
                 plan_digest,
                 step_index,
                 rows.to_json(list(argv)),

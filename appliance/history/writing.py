@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from appliance.history import format as file_format
+from appliance.history import published
 
 if TYPE_CHECKING:
     from sqlite_utils.db import Database, Table
@@ -23,10 +24,19 @@ class Writer:
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
         self._db: Database | None = None
+        self._publisher = published.Publisher(connection, path) if published.is_own(path) else None
         self.path = path
 
     def close(self) -> None:
+        self.publish()
         self._connection.close()
+        if self._publisher is not None:
+            self._publisher.close()
+
+    def publish(self) -> None:
+        """Readers of the appliance's history see all that was written."""
+        if self._publisher is not None:
+            self._publisher.now()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -45,6 +55,8 @@ class Writer:
             if self._connection.in_transaction:
                 self._connection.rollback()
             raise file_format.operator_error(self.path, error) from error
+        if self._publisher is not None:
+            self._publisher.now_and_then()
 
     def insert(self, table: str, row: dict[str, Any]) -> int:
         """Insert a row into a table with an integer key; the key."""

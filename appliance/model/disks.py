@@ -130,6 +130,8 @@ class Disk:
     name), ``claimed_by`` who else has plans for it (``/etc/fstab line 3``), empty if nobody.
     ``holder_notes`` say what each of ``holders`` is (``LUKS 'secret'``), in the same order.
     ``hint`` is what can be done about ``reason`` where that says why it is not used.
+    ``contents_digest`` is what a confirmed plan that overwrites the disk stands on (decision
+    0038); empty where no plan is to be confirmed, and for a disk in use.
     """
 
     path: str
@@ -163,6 +165,7 @@ class Disk:
     mount_options: str = ""
     holder_notes: tuple[str, ...] = ()
     hint: str = ""
+    contents_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from enum import StrEnum
 class Area(StrEnum):
     LAYOUT = "layout"
     ENVIRONMENT = "environment"
+    HOST = "host"
     PERFORMANCE = "performance"
 
 

@@ -1,22 +1,35 @@
-"""What is normal for a job, from earlier valid runs of it in the same epoch. Pure."""
+"""A result beside what is normal for its series. Pure.
+
+What is normal is drift's word (:mod:`appliance.drift.detection.baseline`), so that a report, a
+screen and a finding never contradict each other.
+"""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-# With fewer the interval would be the range of a handful of values.
-NEEDED_RUNS = 12
-_TAIL = 0.05
+from appliance.drift.detection import baseline as detection
+
+# With fewer drift knows no level either.
+NEEDED_RUNS = detection.LEAST
+
+
+class Normal(NamedTuple):
+    """A series of the run's epoch: its valid ``runs``, and drift's baseline, if there is one."""
+
+    runs: int
+    baseline: detection.Baseline | None
+
+
+NOT_KNOWN = Normal(0, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """``runs`` earlier values; the rest is ``None`` with fewer than :data:`NEEDED_RUNS`.
-
-    ``low`` and ``high`` enclose the next value with ``percent`` probability if nothing has
-    changed. ``value`` is the one that is compared, ``None`` if it may not be (not valid).
+    """``runs`` valid values; ``median``, and ``low`` and ``high``, between which a value is normal,
+    are ``None`` while there are too few. ``learned`` is how many of them the baseline is made of.
+    ``value`` is the one that is compared, ``None`` if it may not be (not valid).
     """
 
     runs: int
@@ -24,7 +37,7 @@ class Baseline:
     median: float | None = None
     low: float | None = None
     high: float | None = None
-    percent: float | None = None
+    learned: int = 0
 
     @property
     def change_percent(self) -> float | None:
@@ -35,7 +48,7 @@ class Baseline:
 
     @property
     def position(self) -> str:
-        """``within``, ``below`` or ``above`` the interval; empty where it is not known."""
+        """``within``, ``below`` or ``above`` what is normal; empty where it is not known."""
         if self.value is None or self.low is None or self.high is None:
             return ""
         if self.value < self.low:
@@ -43,25 +56,9 @@ class Baseline:
         return "above" if self.value > self.high else "within"
 
 
-def baseline(earlier: Sequence[float], value: float | None) -> Baseline:
-    """The baseline that ``earlier`` valid values make for ``value``.
-
-    The interval lies between the j-th lowest and the j-th highest of n values. If values
-    are exchangeable, the next one falls in it with probability (n + 1 - 2j) / (n + 1),
-    whatever their distribution (a prediction interval from order statistics; Hahn, Meeker
-    and Escobar, Statistical Intervals, 2nd ed., chapter 5). j is the largest that leaves
-    at least 90 %, and 1 where no j does.
-    """
-    n = len(earlier)
-    if n < NEEDED_RUNS:
-        return Baseline(n, value)
-    ordered = sorted(earlier)
-    j = max(1, int((n + 1) * _TAIL))
-    return Baseline(
-        runs=n,
-        value=value,
-        median=statistics.median(ordered),
-        low=ordered[j - 1],
-        high=ordered[n - j],
-        percent=100 * (n + 1 - 2 * j) / (n + 1),
-    )
+def baseline(normal: Normal, value: float | None) -> Baseline:
+    """``value`` beside what is normal."""
+    known = normal.baseline
+    if known is None:
+        return Baseline(normal.runs, value)
+    return Baseline(normal.runs, value, known.median, known.low, known.high, known.count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from appliance import text
 from appliance.bench.figures.efficiency import efficiencies
@@ -23,7 +23,7 @@ from appliance.report.document import (
     Tone,
 )
 from appliance.report.markup import clipped
-from appliance.report.rows import result_rows, trends
+from appliance.report.rows import Normals, result_rows, trends
 
 # As many points as the charts have room for.
 TIMELINE_POINTS = 240
@@ -36,7 +36,8 @@ class Material:
 
     ``rates`` are the samples in order of time, ``ended_at`` says for each of ``results`` when
     it was written (empty: not known), ``others`` are the other runs of this suite on
-    this target, oldest first. ``host`` is empty where the history does not name it.
+    this target, oldest first. ``host`` is empty where the history does not name it. ``normals``
+    is what drift takes for normal in the run's epoch.
     """
 
     run: RunRecord
@@ -46,6 +47,7 @@ class Material:
     rates: tuple[Rate, ...] = ()
     ended_at: tuple[float, ...] = ()
     others: tuple[Past, ...] = ()
+    normals: Normals = field(default_factory=dict)
 
 
 def gather(material: Material, *, written_at: float, version: str) -> ReportDocument:
@@ -59,7 +61,7 @@ def gather(material: Material, *, written_at: float, version: str) -> ReportDocu
         and one.run.time_factor == run.time_factor
         and one.results
     )
-    rows = result_rows(results, comparable)
+    rows = result_rows(results, material.normals)
     bands = _bands(material, rows)
     tone, headline = _headline(run, rows)
     made = _timeline(material, bands)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from appliance import text
 from appliance.bench import capability
 from appliance.bench.validity import corrected_iops
-from appliance.model import JobResult, RunState
-from appliance.report.baseline import Baseline, baseline
+from appliance.model import JobResult
+from appliance.report.baseline import NOT_KNOWN, Normal, baseline
 from appliance.report.document import NAME, Past, Published, Row, Trend, TrendPoint
 from appliance.report.markup import clipped
 
@@ -44,8 +44,12 @@ def percentiles(found: dict[str, int]) -> tuple[tuple[float, int], ...]:
     return tuple(sorted(pairs))
 
 
-def result_rows(results: Sequence[JobResult], past: Sequence[Past]) -> tuple[Row, ...]:
-    """A row for each result, numbered by job; ``past`` are earlier runs to compare with."""
+# Job, direction and member, which name a series of one suite on one target.
+Normals = Mapping[tuple[str, str, str], Normal]
+
+
+def result_rows(results: Sequence[JobResult], normals: Normals) -> tuple[Row, ...]:
+    """A row for each result, numbered by job; ``normals`` is what each is compared with."""
     numbers: dict[tuple[str, str, int], int] = {}
     return tuple(
         _row(
@@ -53,7 +57,7 @@ def result_rows(results: Sequence[JobResult], past: Sequence[Past]) -> tuple[Row
             number=numbers.setdefault(
                 (result.job, result.member, result.pass_index), len(numbers) + 1
             ),
-            past=past,
+            normals=normals,
         )
         for result in results
     )
@@ -79,7 +83,7 @@ def trends(
     return tuple(made.values())
 
 
-def _row(result: JobResult, *, number: int, past: Sequence[Past]) -> Row:
+def _row(result: JobResult, *, number: int, normals: Normals) -> Row:
     corrected = corrected_iops(result)
     job = result.job if result.pass_index == 1 else f"{result.job} (pass {result.pass_index})"
     return Row(
@@ -100,7 +104,10 @@ def _row(result: JobResult, *, number: int, past: Sequence[Past]) -> Row:
         corrected_iops=corrected,
         corrected_bytes_per_s=None if corrected is None else corrected * result.block_size_bytes,
         published=_published(result, corrected),
-        baseline=_baseline(result, past),
+        baseline=baseline(
+            normals.get((result.job, result.direction, result.member), NOT_KNOWN),
+            result.iops if result.valid else None,
+        ),
     )
 
 
@@ -167,26 +174,12 @@ def _key(result: JobResult) -> tuple[object, ...]:
     )
 
 
-def _baseline(result: JobResult, past: Sequence[Past]) -> Baseline:
-    key = _key(result)
-    earlier = [
-        iops
-        for one in past
-        if one.run.state is RunState.COMPLETE
-        for iops, valid in _found(_of_run(one.results, key))
-        if valid
-    ]
-    return baseline(earlier, result.iops if result.valid else None)
-
-
-def _found(one: tuple[float, bool] | None) -> Iterable[tuple[float, bool]]:
-    return () if one is None else (one,)
-
-
 def _of_run(results: Sequence[JobResult], key: tuple[object, ...]) -> tuple[float, bool] | None:
     """A run's IOPS in one series and whether it is valid: the median of its passes."""
     same = [result for result in results if _key(result) == key]
     if not same:
         return None
     valid = [result.iops for result in same if result.valid]
-    return statistics.median(valid or [result.iops for result in same]), bool(valid)
+    # As drift has it: half of the passes is not what a whole run is.
+    is_valid = 2 * len(valid) > len(same)
+    return statistics.median(valid or [result.iops for result in same]), is_valid

@@ -92,11 +92,11 @@ def sources(rows: Sequence[Row]) -> tuple[str, ...]:
 
 def baseline(one: Baseline) -> tuple[str, str]:
     """In short, and what normal is (empty without a baseline)."""
-    if one.median is None or one.low is None or one.high is None or one.percent is None:
+    if one.median is None or one.low is None or one.high is None:
         return f"no baseline yet: {one.runs} of {NEEDED_RUNS} runs", ""
     normal = (
-        f"median {iops(one.median)}; {one.percent:.0f} % interval "
-        f"{iops(one.low)} to {iops(one.high)}; {one.runs} runs"
+        f"median {iops(one.median)}; normal is "
+        f"{iops(one.low)} to {iops(one.high)}; learned from {one.learned} runs"
     )
     if one.change_percent is None:
         return "not compared", normal

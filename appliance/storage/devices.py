@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from appliance.data import DiskRule, disk_rule
 from appliance.model import Array, Disk, Inventory, Layout, Machine, MdMember
@@ -37,11 +38,13 @@ def probe(
     kernel: Kernel | None = None,
     properties: Properties | None = None,
     privileged: bool | None = None,
+    to_confirm: bool = False,
 ) -> Inventory:
     """Look at every disk. Never raises for a disk: one that cannot be read says so.
 
     ``layout`` gives the volumes whose label makes a whole-disk filesystem ours, the rules, and
-    the network volumes that may be looked at; without one, the built-in default.
+    the network volumes that may be looked at; without one, the built-in default. ``to_confirm``:
+    for a plan that is confirmed later, so that contents have to be told apart.
     """
     seen = Probe.of(
         kernel or Kernel(),
@@ -64,6 +67,8 @@ def probe(
         )
         for name, disk in disks.items()
     ]
+    if to_confirm:
+        found = [_with_contents(disk, seen.kernel) for disk in found]
     return Inventory(
         machine=seen.machine,
         disks=identity.identify_all(found, arrays, groups.groups, seen.layout, seen.machine),
@@ -285,6 +290,23 @@ class Probe:
             links=self.properties(name).get("DEVLINKS", "").split(),
             ephemeral=name in self.machine.ephemeral_names,
         )
+
+
+def contents_digest(disk: Disk, kernel: Kernel) -> str:
+    """:attr:`Disk.contents_digest` as it is now. Raises :class:`OSError`."""
+    name = Path(disk.path).name
+    return blockdev.contents_digest(disk.path, disk.size_bytes, lambda: kernel.writes(name))
+
+
+def _with_contents(disk: Disk, kernel: Kernel) -> Disk:
+    """``disk`` with what tells its contents from others; they change all the time if it is used."""
+    in_use = disk.busy or disk.holders or disk.mountpoints or disk.swap
+    if disk.blank is None or in_use or disk.read_only:
+        return disk
+    try:
+        return replace(disk, contents_digest=contents_digest(disk, kernel))
+    except OSError:
+        return replace(disk, signatures=(*disk.signatures, obstacles.UNREADABLE))
 
 
 def try_read(disks: Sequence[Disk]) -> list[Disk]:

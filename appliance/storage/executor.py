@@ -21,7 +21,7 @@ from appliance import paths
 from appliance.errors import OperatorError, Refused, StalePlan
 from appliance.model import Decision, Inventory, Layout, Orders, Plan, Step
 from appliance.storage import devices, planner
-from appliance.storage.act import apply, bootloop, chores, settlement, summary
+from appliance.storage.act import apply, bootloop, chores, mounting, settlement, summary
 from appliance.storage.act.places import Places
 from appliance.storage.act.record import Record, write_state
 from appliance.storage.act.requests import Request
@@ -57,7 +57,7 @@ def boot(
         _early_failures_in_state(places),
     ):
         layout = load_layout(places.layout)
-        with Record(places.db) as record:
+        with Record(places.db, places.audit_spools) as record:
             return bootloop.BootLoop(places, layout, record).run()
 
 
@@ -81,7 +81,7 @@ def plan_request(
     """
     places = places or Places()
     layout, orders = resolve(request, places)
-    inventory = devices.probe(layout=layout, kernel=kernel or Kernel())
+    inventory = devices.probe(layout=layout, kernel=kernel or Kernel(), to_confirm=True)
     plan = planner.plan(inventory, layout, waited=True, orders=orders)
     return Planned(request, layout, inventory, orders, plan)
 
@@ -120,11 +120,11 @@ def apply_confirmed(
     again at any time: it goes on from what is on the disks.
     """
     places = places or Places()
-    _need_root("change volumes", "an operator's 'stripewright apply' starts the unit that may")
+    _need_root("change volumes", "'stripewright apply --confirm DIGEST' starts the unit that may")
     with (
         stopping.heeded(),
         lock(places.lock, patience_seconds),
-        Record(places.db) as record,
+        Record(places.db, places.audit_spools) as record,
     ):
         kernel = Kernel()
         made = plan_request(request, places=places, kernel=kernel)
@@ -142,6 +142,7 @@ def apply_confirmed(
             kernel,
             layout_file=places.layout,
             layout_text=request.layout_text,
+            units=places.units,
         )
         books = settlement.Books(places, record, kernel)
         books.applying(made.layout, made.inventory, made.plan)
@@ -224,4 +225,5 @@ def lock(path: Path, patience_seconds: float = 0.0) -> Iterator[None]:
                         f"wait until it is done, {_AGAIN}",
                     ) from error
             time.sleep(_LOCK_STEP_SECONDS)
+        mounting.forbid()
         yield

@@ -9,7 +9,7 @@ is left alone; there is no rule by elimination.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from appliance.data import DiskRule, disk_rule, instance_type
@@ -149,17 +149,29 @@ def objection(
     return obstacles.find(disk, ours=ours, own_holders=own)
 
 
-def twins(disks: Sequence[Disk]) -> dict[str, Disk]:
-    """Disks that cannot be told apart, by path: each with another of the same serial or id."""
-    found: dict[str, Disk] = {}
-    for field in ("serial", "id"):
-        known: dict[str, list[Disk]] = {}
-        for disk in disks:
-            known.setdefault(getattr(disk, field), []).append(disk)
-        for value, same in known.items():
-            if value and len(same) > 1:
-                found |= {one.path: same[0] if one is not same[0] else same[1] for one in same}
-    return found
+def twins(disks: Sequence[Disk]) -> Iterator[tuple[Disk, Disk, str]]:
+    """Disks that cannot be told apart: each with another one, and what they have in common.
+
+    Commands name a disk by its path or link, orders and layouts by its serial, records by its id;
+    and of two with the UUID of one LVM physical volume LVM takes either.
+    """
+    found: dict[tuple[str, str], list[Disk]] = {}
+    for disk in disks:
+        for name in dict.fromkeys(_names(disk)):
+            found.setdefault(name, []).append(disk)
+    for (what, value), same in found.items():
+        if value and len(same) > 1:
+            yield from ((one, same[1] if at == 0 else same[0], what) for at, one in enumerate(same))
+
+
+def _names(disk: Disk) -> Iterator[tuple[str, str]]:
+    yield "serial", serials.plain(disk.serial)
+    yield "id", disk.id
+    yield "path", disk.path
+    yield "path", disk.stable_path
+    for signature in disk.signatures:
+        if signature.kind == ownership.LVM:
+            yield "LVM physical volume", signature.uuid
 
 
 def identify_all(
@@ -170,9 +182,11 @@ def identify_all(
     machine: Machine | None = None,
 ) -> tuple[Disk, ...]:
     """Every disk identified; two that cannot be told apart are both refused."""
-    same = twins(disks)
+    same: dict[str, str] = {}
+    for disk, other, what in twins(disks):
+        same.setdefault(disk.path, f"{what} as {other.path}")
     return tuple(
-        identify(disk, arrays, groups, layout, machine=machine, twin=same.get(disk.path))
+        identify(disk, arrays, groups, layout, machine=machine, same=same.get(disk.path, ""))
         for disk in disks
     )
 
@@ -184,9 +198,12 @@ def identify(
     layout: Layout = DEFAULT_LAYOUT,
     *,
     machine: Machine | None = None,
-    twin: Disk | None = None,
+    same: str = "",
 ) -> Disk:
-    """``disk`` with ``kind``, ``role``, ``claimable`` and ``reason`` from its other facts."""
+    """``disk`` with ``kind``, ``role``, ``claimable`` and ``reason`` from its other facts.
+
+    ``same``: what it has in common with another that it cannot be told from (:func:`twins`).
+    """
     kind = classify(disk, layout.rules, machine)
     what = _what(disk, kind)
     role = "" if kind is DiskKind.SYSTEM else _role(disk, layout)
@@ -201,9 +218,8 @@ def identify(
         hint = "to use it, name its serial in a volume's select, or give it a role by a [[rule]]"
         return replace(seen, reason=f"{what}, no role given", hint=hint)
     against, hint = objection(disk, arrays, layout.volume_names, groups)
-    if not against and twin is not None:
-        same = "serial" if twin.serial == disk.serial else "id"
-        against = f"has the same {same} as {twin.path}, so neither can be told for sure"
+    if not against and same:
+        against = f"has the same {same}, so neither can be told for sure"
         hint = "the same disk may be visible twice (multipath); make each appear once"
     if against:
         return replace(seen, reason=against, hint=hint)

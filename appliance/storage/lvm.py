@@ -24,12 +24,12 @@ _DEVICE = re.compile(r"(.+)\(([0-9]+)\)", re.DOTALL)
 # No copies of the metadata in /etc/lvm, which is read-only on the image and would be a state
 # file; no cache of what other calls saw; no discard of what is given up; no system id, which
 # would hide the group from another host instead of letting us say whose it is; nothing that
-# needs a daemon.
+# needs a daemon, or the capability to raise its own priority.
 _CONFIG = (
     "backup{backup=0 archive=0}"
     ' devices{hints="none" issue_discards=0}'
     ' global{system_id_source="none" use_lvmlockd=0 use_lvmpolld=0}'
-    " activation{monitoring=0}"
+    " activation{monitoring=0 process_priority=0}"
 )
 # The first extent begins here. LVM would align it to a reported optimal I/O size by
 # itself; the metadata must reach over the place of our mark.

@@ -2,7 +2,8 @@
 
 Whoever asks a dead disk waits in the kernel and cannot be killed, for as long as the disk's
 timeout is (EC2's is weeks). A thread that waits so keeps its whole process from ending; a child
-does not.
+does not. It may be there for as long, so it closes all that its parent had open: a reader of
+our output, or another process that wants our lock, does not wait for it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _CHUNK_BYTES = 65536
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _REAP_SECONDS = 0.5
 
+# Children that could not be ended, each with what it was asked for whom (``None``: of several).
+_left: dict[int, tuple[Callable[[str], Any], str] | None] = {}
+
 
 class NoAnswer(Exception):
     """It did not come back in time, or ended without an answer; the text says which."""
@@ -33,9 +37,17 @@ class NotAsked(NoAnswer):
 def call(work: Callable[[], Any], *, timeout_seconds: float) -> Any:  # noqa: ANN401 - any JSON value
     """What ``work`` returns (any JSON value), done in a child process.
 
-    Raises :class:`NoAnswer`, as :class:`NotAsked` if there is no memory or no process left. To be
-    called before the process has any thread, because it forks.
+    Raises :class:`NoAnswer`, as :class:`NotAsked` if there is no memory or no process left. It
+    forks: where the process has other threads, ``work`` must do no more than ask the kernel.
     """
+    return _call(work, timeout_seconds, None)
+
+
+def _call(
+    work: Callable[[], Any],
+    timeout_seconds: float,
+    asked: tuple[Callable[[str], Any], str] | None,
+) -> Any:  # noqa: ANN401 - any JSON value
     ours, theirs, pid = _fork()
     if pid == 0:
         _be_the_child(work, theirs)
@@ -46,7 +58,8 @@ def call(work: Callable[[], Any], *, timeout_seconds: float) -> Any:  # noqa: AN
         os.close(ours)
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
-        _reap(pid)
+        if not _reap(pid):
+            _left[pid] = asked
     if answer is None:
         raise NoAnswer(f"no answer within {timeout_seconds:g} seconds")
     try:
@@ -62,8 +75,11 @@ def each(
 
     If they are not all there in time, each is asked again by itself, to know which: at most
     ``timeout_seconds`` for every key and once more for all of them. Raises :class:`NotAsked`.
+    Where a child still waits for an answer no other is sent to wait beside it.
     """
     found: dict[str, Any] = {}
+    waiting = _still_waiting()
+    keys = [key for key in keys if (work, key) not in waiting]
     if not keys:
         return found
     try:
@@ -74,7 +90,7 @@ def each(
     except NoAnswer:
         for key in keys:
             try:
-                found[key] = call(functools.partial(work, key), timeout_seconds=timeout_seconds)
+                found[key] = _call(functools.partial(work, key), timeout_seconds, (work, key))
             except NotAsked:
                 raise
             except NoAnswer:
@@ -99,11 +115,38 @@ def _fork() -> tuple[int, int, int]:
 def _be_the_child(work: Callable[[], Any], channel: int) -> None:
     """Answer and end, past everything that the parent would do at its end."""
     try:
+        _let_go(channel)
         answer = json.dumps(work()).encode()
         while answer:
             answer = answer[os.write(channel, answer) :]
     finally:
         os._exit(0)
+
+
+def _let_go(channel: int) -> None:
+    """Close all that is open but ``channel``; the standard streams lead nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        if int(name) not in {0, 1, 2, channel}:
+            with contextlib.suppress(OSError):  # the one that was listed through
+                os.close(int(name))
+
+
+def _still_waiting() -> set[tuple[Callable[[str], Any], str] | None]:
+    """What children were asked that are still there."""
+    for pid in list(_left):
+        if _has_ended(pid):
+            _left.pop(pid, None)
+    return set(_left.values())
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return True
 
 
 def _read(channel: int, deadline: float) -> bytes | None:
@@ -120,13 +163,11 @@ def _read(channel: int, deadline: float) -> bytes | None:
     return b""
 
 
-def _reap(pid: int) -> None:
+def _reap(pid: int) -> bool:
     """Take leave of the child; one that cannot even be killed is left to its disk."""
     deadline = time.monotonic() + _REAP_SECONDS
     while time.monotonic() < deadline:
-        try:
-            if os.waitpid(pid, os.WNOHANG)[0]:
-                return
-        except ChildProcessError:
-            return
+        if _has_ended(pid):
+            return True
         time.sleep(0.002)
+    return False

@@ -55,6 +55,13 @@ class Event(Enum):
     DRIFT_NOTICED = "b45fdc58fdfa4e48a487eefafa5d5bff"
     SCHEDULE_SET = "0d7ae2138a1d42e99fd71cc0c588e29f"
     SCHEDULE_REFUSED = "fbc56dc3bd204302b67dfd321dd2158b"
+    TIMERS_REWOUND = "da6627d91b124cfb875a8755d09048a7"
+    STARTED_AGAIN = "5b0e6f7c1d0a4b6f9a4e2c8d71f3ab96"
+
+
+def is_there() -> bool:
+    """Whether events go to a journal."""
+    return _JOURNAL_SOCKET.exists()
 
 
 def event(
@@ -95,7 +102,7 @@ def _log(
     priority: Priority,
     fields: dict[str, str | int | float],
 ) -> None:
-    if _JOURNAL_SOCKET.exists():
+    if is_there():
         with contextlib.suppress(Exception):
             _send(message_id, line, priority, fields)
             return

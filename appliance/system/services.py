@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,28 +16,34 @@ from appliance.errors import CommandFailed, OperatorError, Refused
 from appliance.system import process
 
 _TIMEOUT_SECONDS = 20.0
-# On a slow machine systemd runs its generators for a while.
-_RELOAD_SECONDS = 90.0
+# On a slow machine systemd runs its generators for a while, and a mount may wait for that.
+_RELOAD_SECONDS = 600.0
 # Another executor may be at work for as long as a plan takes.
 _LOOK_SECONDS = 7200.0
+# Root's look takes a second; a run does not wait for one that hangs.
+_ROOTS_LOOK_SECONDS = 30.0
 _UNIT_FOLDERS = (Path("/etc/systemd/system"), Path("/usr/lib/systemd/system"))
 BENCH_UNIT = "stripewright-bench@{suite}.service"
 BENCH_TIMER = "stripewright-bench@{suite}.timer"
 ASSEMBLE_UNIT = "stripewright-assemble.service"
 WATCH_UNIT = "stripewright-watch.service"
+CPU_LATENCY_UNIT = "stripewright-cpu-latency.service"
 TARGET = "stripewright.target"
 PLAN_UNIT = "stripewright-plan@{request}.service"
 APPLY_UNIT = "stripewright-apply@{digest}.service"
 INITIALISE_UNIT = "stripewright-initialise@{volume}.service"
+BENCHDIR_UNIT = "stripewright-benchdir@{volume}.service"
 PLAN_TEMPLATE = "stripewright-plan@.service"
 APPLY_TEMPLATE = "stripewright-apply@.service"
 DRIFT_UNIT = "stripewright-drift.service"
+LOOK_UNIT = "stripewright-look.service"
 DRIFT_TIMER = "stripewright-drift.timer"
 CONFIRM_UNIT = "stripewright-confirm.service"
 # What has to listen, and what works now and then.
-PATH_UNITS = ("stripewright-confirm.path", "stripewright-schedule.path")
+CLOCK_TIMER = "stripewright-clock.timer"
+PATH_UNITS = ("stripewright-confirm.path", "stripewright-schedule.path", CLOCK_TIMER)
 DRIFT_WORK = (
-    "stripewright-look.service",
+    LOOK_UNIT,
     DRIFT_UNIT,
     CONFIRM_UNIT,
     "stripewright-schedule.service",
@@ -138,6 +145,11 @@ def restart_unit(name: str) -> None:
     _ask("restart", name)
 
 
+def restart_if_active(name: str) -> None:
+    """Ask systemd to stop and start ``name`` if it is active; see :func:`start_unit`."""
+    _ask("try-restart", name)
+
+
 def start_and_wait(name: str) -> None:
     """Start the oneshot unit ``name`` and return when it is done; see :func:`start_unit`."""
     _ask("start", name, wait_seconds=_LOOK_SECONDS)
@@ -150,6 +162,13 @@ def look_again() -> None:
     """
     argv = ["systemctl", "--no-ask-password", "reload-or-restart", "--", ASSEMBLE_UNIT]
     process.run(argv, timeout_seconds=_LOOK_SECONDS, check=False)
+
+
+def have_root_look() -> None:
+    """Have root look at the disks (seen.json), and return when that is done; see
+    :func:`start_unit`.
+    """
+    _ask("start", LOOK_UNIT, wait_seconds=_ROOTS_LOOK_SECONDS)
 
 
 def check_drift() -> None:
@@ -170,6 +189,49 @@ def reload_manager() -> None:
     process.run(["systemctl", "daemon-reload"], timeout_seconds=_RELOAD_SECONDS)
 
 
+def mount_of(name: str) -> tuple[str, str]:
+    """Device and type that the mount unit ``name`` says, with all its drop-ins, as they are now."""
+    shown = _show(name, "What,Type,NeedDaemonReload")
+    if shown.get("NeedDaemonReload") == "yes":
+        # A reload that failed earlier.
+        reload_manager()
+        shown = _show(name, "What,Type")
+    return shown.get("What", ""), shown.get("Type", "")
+
+
+def start_mount(name: str, *, timeout_seconds: float) -> None:
+    """Have systemd mount the unit ``name``, and return when that is done; root."""
+    _at_once("start", name, "mount", timeout_seconds)
+
+
+def stop_mount(name: str, *, timeout_seconds: float) -> None:
+    """Have systemd unmount the unit ``name``, and nothing else; root."""
+    _at_once("stop", name, "umount", timeout_seconds)
+
+
+def _at_once(verb: str, name: str, program: str, timeout_seconds: float) -> None:
+    """Not in the order of units: a mount unit comes after the boot unit, which may be the one that
+    asks. What needs the mount is neither started nor stopped with it.
+    """
+    argv = ["systemctl", "--no-ask-password", "--job-mode=ignore-dependencies", verb, "--", name]
+    began = time.time()
+    try:
+        process.run(argv, timeout_seconds=timeout_seconds)
+    except CommandFailed as error:
+        # The reason is what ``program`` said, in the journal of the unit.
+        said = _last_words(name, program, began) or error.output
+        raise CommandFailed(argv, error.returncode, said, f"see 'journalctl -u {name}'") from error
+
+
+def _last_words(name: str, program: str, since: float) -> str:
+    argv = ["journalctl", f"--unit={name}", f"--identifier={program}", f"--since=@{since:.0f}"]
+    argv += ["--output=cat", "--lines=5", "--quiet", "--no-pager"]
+    try:
+        return process.run(argv, timeout_seconds=_TIMEOUT_SECONDS).stdout
+    except OperatorError:
+        return ""
+
+
 def _show(name: str, properties: str) -> dict[str, str]:
     done = process.run(
         ["systemctl", "show", f"--property={properties}", "--", name],
@@ -188,7 +250,8 @@ def _ask(verb: str, name: str, *, wait_seconds: float = 0.0) -> None:
         if "authentication required" in said or "Access denied" in said:
             raise Refused(
                 f"not allowed to {verb} {name}",
-                "operators are the members of group stripewright-operators",
+                "operators are the members of group stripewright-operators; who has just started"
+                " many units waits some seconds",
             ) from error
         raise OperatorError(
             f"could not {verb} {name}: {error.message}", f"look at: systemctl status {name}"

@@ -12,7 +12,6 @@ come from is what the answer hangs on, so there are two kinds:
 from __future__ import annotations
 
 import math
-import multiprocessing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +20,7 @@ from random import Random
 from appliance.drift import confirmation
 from appliance.drift.detection.detector import Change, Detector
 from appliance.model import Verdict
+from tests.drift.measuring import of_each
 from tests.drift.series import NOISES, SLOTS_A_DAY
 
 DAYS = 90
@@ -45,9 +45,7 @@ class Alarms:
 
 def hosts(noise: str, noise_pct: float, count: int, *, shared: bool) -> list[Alarms]:
     """``count`` hosts on all processors."""
-    one = partial(host, noise, noise_pct, shared=shared)
-    with multiprocessing.get_context("fork").Pool() as pool:
-        return pool.map(one, range(count))
+    return of_each(partial(host, noise, noise_pct, shared=shared), range(count))
 
 
 def host(noise: str, noise_pct: float, seed: int, *, shared: bool) -> Alarms:

@@ -12,9 +12,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from tests.drift.series import Recipe, Series
 
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
 Method = Callable[[Sequence[float]], list[tuple[int, int]]]
 
 
@@ -102,12 +105,16 @@ def _one(method: Method, recipe: Recipe, seed: str) -> Outcome:
 def outcomes(method: Method, recipe: Recipe, count: int, seed: str = "") -> list[Outcome]:
     """``count`` series of the recipe, on all processors. ``method`` must be picklable."""
     seeds = [f"{seed}{number}" for number in range(count)]
-    one = partial(_one, method, recipe)
-    workers = min(os.cpu_count() or 1, count)
-    if workers == 1:
-        return [one(seed) for seed in seeds]
+    return of_each(partial(_one, method, recipe), seeds)
+
+
+def of_each(work: Callable[[_Given], _Made], what: Sequence[_Given]) -> list[_Made]:
+    """``work`` of each, on all processors; on this one where pytest-xdist uses all of them."""
+    workers = min(os.cpu_count() or 1, len(what))
+    if workers == 1 or "PYTEST_XDIST_WORKER" in os.environ:
+        return [work(one) for one in what]
     with multiprocessing.get_context("fork").Pool(workers) as pool:
-        return pool.map(one, seeds, chunksize=max(1, count // (8 * workers)))
+        return pool.map(work, what, chunksize=max(1, len(what) // (8 * workers)))
 
 
 def measure(method: Method, recipe: Recipe, count: int, seed: str = "") -> Tally:

@@ -18,12 +18,15 @@ ROOT = Path(__file__).parents[2]
 _SCRIPT = """
 import sys
 from pathlib import Path
+from appliance import paths
 from appliance.bench import precondition, runner
 from appliance.bench.running import quiet
 from appliance.bench.suite import load_suite
 quiet.WINDOW_SECONDS = 0.2
 precondition.MAX_BUDGET_BYTES = precondition.MIN_BUDGET_BYTES
 place = Path(sys.argv[1])
+if len(sys.argv) > 2:
+    paths.HISTORY_DB = place / "history.db"
 runner.run_suite(
     load_suite("smoke"),
     target=place,
@@ -46,10 +49,10 @@ def the_run(place: Path) -> RunRecord:
 
 
 @contextlib.contextmanager
-def running_smoke(place: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A run in a process of its own, once fio measures."""
+def running_smoke(place: Path, *, own: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+    """A run in a process of its own, once fio measures; ``own``: into the appliance's history."""
     child = subprocess.Popen(
-        [sys.executable, "-c", _SCRIPT, str(place)],
+        [sys.executable, "-c", _SCRIPT, str(place), *(["own"] if own else [])],
         cwd=ROOT,
         stderr=subprocess.DEVNULL,
     )

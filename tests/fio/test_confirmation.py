@@ -88,6 +88,7 @@ def add_slots(place: Path, slots: list[dict[str, JobResult]]) -> None:
         select(place / "history.db", "UPDATE run SET started_at = ? WHERE id = ?", at, run_id)
 
 
+@pytest.mark.alone
 def test_two_suspects_one_of_which_is_so(place):
     """Both series fell to a fifth. What the disk does now is the fallen level of the one, and
     the old level of the other.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,7 @@ from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.history.store import History
 from appliance.model import RunState, Sample
+from appliance.storage.act import auditspool, record
 from tests.fio import kills
 from tests.fio.test_readers import as_nobody
 from tests.unit.histories import RESULT, begin, report
@@ -245,3 +248,159 @@ def test_four_writers_at_once_all_get_their_turn(tmp_path):
         said = [(row["code"], row["message"]) for row in reader.log("event")]
     for name in "ABCD":
         assert [message for code, message in said if code == name] == [str(n) for n in range(40)]
+
+
+# ------------------------------------------------------------- the audit, whatever happens
+
+
+_ROW = {"argv": ["mkfs.xfs"], "detail": ""}
+
+_AUDITS = """
+import sys
+from pathlib import Path
+from appliance.storage.act.record import Record
+with Record(Path(sys.argv[1]), [Path(sys.argv[2])]) as rec:
+    for n in range(int(sys.argv[3])):
+        rec.audit("d", n, ["mkfs.xfs"], "started", "")
+        print(n, flush=True)
+"""
+
+_DIES_BEFORE_THE_SPOOL_IS_EMPTIED = """
+import os, signal, sys
+from pathlib import Path
+from appliance.storage.act import auditspool
+from appliance.storage.act.record import Record
+took = Record._take
+def take_and_die(self, steps):
+    took(self, steps)
+    os.kill(os.getpid(), signal.SIGKILL)
+Record._take = take_and_die
+with Record(Path(sys.argv[1]), [Path(sys.argv[2])]):
+    pass
+"""
+
+
+def _audited(db: Path) -> list[int]:
+    with queries.open_readonly(db) as reader:
+        return [row["step_index"] for row in reader.log("audit_step")]
+
+
+def _merged(db: Path, spool: Path) -> list[int]:
+    """The audit after the next opening."""
+    with record.Record(db, [spool]) as rec:
+        assert "not written" not in rec.problem
+    return _audited(db)
+
+
+def test_a_locked_history_keeps_no_plan_waiting_and_gets_its_rows_later_once(tmp_path):
+    db, spool = tmp_path / "history.db", tmp_path / "spool"
+    with History.open_writable(db):
+        pass
+    with _held(db):
+        began = time.monotonic()
+        with record.Record(db, [spool]) as rec:
+            for number in range(30):
+                rec.audit("d", number, ["mkfs.xfs"], "started", "")
+            assert "in use" in rec.problem
+        assert time.monotonic() - began < 15, "one wait, not one a row"
+    assert _audited(db) == []
+    assert _merged(db, spool) == list(range(30))
+    assert _merged(db, spool) == list(range(30))
+
+
+def test_a_history_that_is_locked_amid_a_plan_keeps_the_order(tmp_path):
+    db, spool = tmp_path / "history.db", tmp_path / "spool"
+    with record.Record(db, [spool]) as rec:
+        rec.audit("d", 0, ["mkfs.xfs"], "started", "")
+        with _held(db):
+            rec.audit("d", 1, ["mkfs.xfs"], "started", "")
+        rec.audit("d", 2, ["mkfs.xfs"], "started", "")
+    assert _audited(db) == [0]
+    assert _merged(db, spool) == [0, 1, 2]
+
+
+def test_killed_between_the_history_and_the_spool_each_row_is_there_once(tmp_path):
+    db, spool = tmp_path / "history.db", tmp_path / "spool"
+    with History.open_writable(db):
+        pass
+    for number in range(25):
+        auditspool.keep([spool], {**_ROW, "at": 1.0 + number, "boot_id": "b", "plan_digest": "d",
+                                  "step_index": number, "state": "started"}, "")  # fmt: skip
+    for _ in range(2):
+        killed = subprocess.run(
+            [sys.executable, "-c", _DIES_BEFORE_THE_SPOOL_IS_EMPTIED, str(db), str(spool)],
+            cwd=ROOT,
+            check=False,
+        )
+        assert killed.returncode == -signal.SIGKILL
+        assert len(_audited(db)) == 20, "some are in it, and none is there twice"
+        assert next(spool.iterdir()).stat().st_size > 0
+    assert _merged(db, spool) == list(range(25))
+    assert next(spool.iterdir()).stat().st_size == 0
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_killed_at_any_moment_what_was_said_to_be_kept_is_kept_once(tmp_path, locked):
+    db, spool = tmp_path / "history.db", tmp_path / "spool"
+    with History.open_writable(db):
+        pass
+    chance = random.Random(7)  # noqa: S311
+    for _ in range(4):
+        with _held(db) if locked else contextlib.nullcontext():
+            child = subprocess.Popen(
+                [sys.executable, "-c", _AUDITS, str(db), str(spool), "100000"],
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+            )
+            assert child.stdout is not None
+            said = [child.stdout.readline()]
+            time.sleep(chance.uniform(0, 0.2))
+            child.kill()
+            said += child.stdout.read().splitlines()
+            child.wait()
+        _settled(db)
+        before = len(said)
+        rows = _merged(db, spool)
+        # The row that it was at may be there; none that it was told of is missing.
+        assert rows[:before] == list(range(before))
+        assert len(rows) <= before + 1
+        with History.open_writable(db) as history, history._writer.transaction():
+            history._writer.execute("DELETE FROM audit_step")
+
+
+def _settled(db: Path) -> None:
+    """The clerk of a parent that was killed ends by itself."""
+    with History.open_writable(db):
+        pass
+    time.sleep(0.3)
+
+
+def test_a_damaged_history_is_set_aside_and_the_new_one_gets_the_spool(tmp_path):
+    db, spool = tmp_path / "history.db", tmp_path / "spool"
+    with record.Record(db, [spool]) as rec:
+        rec.audit("d", 0, ["mkfs.xfs"], "started", "")
+        with _held(db):
+            rec.audit("d", 1, ["mkfs.xfs"], "started", "")
+    with db.open("r+b") as file:
+        file.seek(100)  # behind SQLite's header
+        file.write(b"\xff" * 8000)
+    assert _merged(db, spool) == [1]
+    assert len(list(tmp_path.glob("history.db.damaged-*"))) == 1
+
+
+@needs_root
+def test_on_a_full_disk_the_audit_goes_elsewhere_and_comes_back(tmp_path):
+    with _mounted("-o", "size=2m") as place:
+        db = place / "history.db"
+        with History.open_writable(db):
+            pass
+        _fill(place)
+        spools = [place / "spool", tmp_path / "spool"]
+        with record.Record(db, spools) as rec:
+            for number in range(200):
+                rec.audit("d", number, ["x" * 500], "started", "")
+            assert "full" in rec.problem
+        (place / "ballast").unlink()
+        with record.Record(db, spools) as rec:
+            assert rec.problem == ""
+        assert sorted(_audited(db)) == list(range(200))

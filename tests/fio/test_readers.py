@@ -6,10 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from appliance import paths
+from appliance.history import queries
 from appliance.history.store import History
+from appliance.model import RunState
+from appliance.storage.act import record
+from tests.fio import locks
 from tests.fio.runs import ROOT, running_smoke, the_run
 
 IS_ROOT = os.geteuid() == 0
@@ -79,8 +85,57 @@ def test_a_write_cut_off_by_sigkill_is_undone_by_the_next_writer(place):
     if IS_ROOT:
         said = as_nobody(lambda: str(the_run(place)))
         assert said.startswith("OperatorError")
-        assert "bench reap" in said
+        assert "bench reap --db FILE" in said
     with History.open_writable(db) as history:
         codes = [row["code"] for row in history._writer.all("SELECT code FROM event")]
     assert codes == ["BEFORE"]
     assert not journal_file.exists()
+
+
+# ------------------------------------------------------------------ readers that hold locks
+
+
+@pytest.fixture
+def own(place, monkeypatch):
+    """The appliance's own history, in ``place``."""
+    monkeypatch.setattr(paths, "HISTORY_DB", place / "history.db")
+    return place / "history.db"
+
+
+def audited(db: Path) -> list[tuple[int, str]]:
+    with queries.open_readonly(db) as reader:
+        return [(row["step_index"], row["state"]) for row in reader.log("audit_step")]
+
+
+@needs_root
+def test_a_plan_has_its_audit_rows_whatever_a_reader_holds(own):
+    with History.open_writable(own) as history:
+        history.event("BEFORE", "", {})
+    with locks.held(own.parent) as opened:
+        assert opened == ["history.db"], "all that can be opened is the copy"
+        began = time.monotonic()
+        with record.Record(own) as rec:
+            for index in range(3):
+                for state in ("started", "done"):
+                    rec.audit("d" * 64, index, ["mkfs.xfs"], state, "")
+            assert rec.problem == ""
+        assert time.monotonic() - began < 5
+        whole = [(index, state) for index in range(3) for state in ("started", "done")]
+        assert audited(own) == whole
+        assert as_nobody(lambda: str(audited(own))) == str(whole), "a new reader has them, too"
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_a_suite_ends_complete_whatever_a_reader_holds(own):
+    with History.open_writable(own):
+        pass
+    with locks.held(own.parent), running_smoke(own.parent, own=True):
+        with locks.held(own.parent) as opened:
+            assert "history.db" in opened
+            deadline = time.monotonic() + 300
+            while the_run(own.parent).state is RunState.RUNNING:
+                assert time.monotonic() < deadline
+                time.sleep(0.5)
+        assert the_run(own.parent).state is RunState.COMPLETE
+        assert as_nobody(lambda: the_run(own.parent).state.value) == "complete"

@@ -154,7 +154,7 @@ def test_a_killed_run_is_found_and_the_next_one_works(place):
         child.wait()
     assert rows(place, "SELECT state FROM run") == [("running",)]
     seen = the_run(place)
-    assert (seen.state, "bench reap" in seen.reason) == (RunState.ABORTED, True)
+    assert (seen.state, "the next run records it" in seen.reason) == (RunState.ABORTED, True)
     assert gone(place), "fio must die with the process that started it"
     assert runner.reap(place / "history.db") == 1
     assert left_over(place) == []

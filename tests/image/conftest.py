@@ -13,6 +13,7 @@ import pytest
 from tests.rig.build import TREE, Image, build, cache_root
 from tests.rig.drives import Carrier, Drive
 from tests.rig.qemu import Guest, Machine
+from tests.rig.snapshot import booted
 from tests.rig.ssh import Shell
 from tests.rig.terminal import Terminal
 
@@ -30,9 +31,7 @@ def new_machine(image: Image, request: pytest.FixtureRequest) -> Iterator[NewMac
     """Makes machines of drives and what else :class:`Machine` takes; their disks and logs are
     kept when a test of the module failed.
     """
-    folder = cache_root() / "tests" / request.path.stem
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder = _emptied(request)
     failed_before = request.session.testsfailed
 
     def make(drives: tuple[Drive, ...], **options: Any) -> Machine:
@@ -44,10 +43,28 @@ def new_machine(image: Image, request: pytest.FixtureRequest) -> Iterator[NewMac
 
 
 @pytest.fixture(scope="module")
+def booted_machine(image: Image, request: pytest.FixtureRequest) -> Iterator[Guest]:
+    """A machine that was booted before: four drives striped, and an EBS volume without a role."""
+    folder = _emptied(request)
+    failed_before = request.session.testsfailed
+    with booted(image, folder) as guest:
+        yield guest
+    if request.session.testsfailed == failed_before:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
 def operator(guest: Guest) -> Iterator[Shell]:
     """The operator's shell in the ``guest`` of the module."""
     with guest.operator_connected() as shell:
         yield shell
+
+
+def _emptied(request: pytest.FixtureRequest) -> Path:
+    folder = cache_root() / "tests" / request.path.stem
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
 
 
 @pytest.fixture

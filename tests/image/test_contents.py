@@ -74,17 +74,47 @@ def test_code_is_compiled_and_never_checked_again(root: RootFilesystem) -> None:
         ("etc/machine-id", "0123456789abcdef0123456789abcdef\n", "machine id"),
         ("root/.ssh/authorized_keys", "ssh-ed25519 AAAA\n", "authorized_keys"),
         ("etc/ssh/ssh_host_rsa_key", "key\n", "ssh_host_rsa_key"),
+        ("etc/ssh/authorized_keys.d/operator", "ssh-ed25519 AAAA\n", "authorized_keys"),
     ],
 )
 def test_the_build_fails_on_a_secret(tmp_path: Path, path: str, content: str, said: str) -> None:
-    (tmp_path / "etc").mkdir()
-    (tmp_path / "etc/shadow").write_text(CLEAN_SHADOW)
-    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / path).write_text(content)
+    write(tmp_path, "etc/shadow", CLEAN_SHADOW)
+    write(tmp_path, path, content)
+    assert said in refused(tmp_path)
+
+
+@pytest.mark.parametrize("mode", [0o4755, 0o2755])
+def test_the_build_fails_on_a_program_that_gives_rights(tmp_path: Path, mode: int) -> None:
+    write(tmp_path, "etc/shadow", CLEAN_SHADOW)
+    write(tmp_path, "usr/bin/su", "known").chmod(mode)
+    write(tmp_path, "usr/bin/odd", "new").chmod(mode)
+    said = refused(tmp_path)
+    assert "usr/bin/odd" in said
+    assert "usr/bin/su" not in said
+
+
+def test_the_build_fails_on_a_module_that_any_user_loads(tmp_path: Path) -> None:
+    write(tmp_path, "etc/shadow", CLEAN_SHADOW)
+    known = "alias net-pf-16-proto-12 nfnetlink\nalias net-pf-16-proto-4-type-1 unix_diag\n"
+    write(tmp_path, "usr/lib/modules/6.12/modules.alias", known + "alias net-pf-21 rds\n")
+    said = refused(tmp_path)
+    assert "net-pf-21" in said
+    assert "net-pf-16" not in said
+
+
+def write(folder: Path, path: str, content: str) -> Path:
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content)
+    return file
+
+
+def refused(root: Path) -> str:
+    """What mkosi.finalize says of a tree that it refuses."""
     done = subprocess.run(
         [TREE / "mkosi.finalize"],
-        env={"BUILDROOT": str(tmp_path), "SOURCE_DATE_EPOCH": "1", "PATH": os.environ["PATH"]},
+        env={"BUILDROOT": str(root), "SOURCE_DATE_EPOCH": "1", "PATH": os.environ["PATH"]},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode != 0
-    assert said in done.stderr
+    return done.stderr

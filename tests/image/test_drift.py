@@ -163,7 +163,7 @@ def test_an_operator_sets_the_schedule(guest: Guest, operator: Shell) -> None:
         SOON,
     )
     assert "00/4:00" in timer(operator, "bench@smoke", "TimersCalendar")
-    guest.root.sh('echo \'[suite.smoke]\nevery = "4h"\njitter = "0min"\' > /tmp/schedule.toml')
+    operator.sh('echo \'[suite.smoke]\nevery = "4h"\njitter = "0min"\' > /tmp/schedule.toml')
     operator.sh("stripewright schedule set --file /tmp/schedule.toml")
     assert "not in effect" not in operator.sh("stripewright status")
 
@@ -237,6 +237,33 @@ def test_a_scheduler_changed_by_hand(guest: Guest, operator: Shell) -> None:
     guest.root.sh(f"echo {before} > {file}")
     assert look(operator) == 0, findings(operator)
     assert "ENV-SCHEDULER" not in open_codes(operator)
+
+
+EVENTS = """
+import sqlite3
+db = sqlite3.connect("file:/var/lib/stripewright/history.db?mode=ro", uri=True)
+for row in db.execute("SELECT code, message, fields FROM event"):
+    print(*row)
+"""
+FORGE = """
+import sys
+sys.path[:0] = ["/usr/lib/stripewright", "/usr/lib/stripewright/site-packages"]
+from appliance.system import journal
+journal.event(journal.Event.TUNING_SET, "forged")
+"""
+
+
+def test_what_root_did_gets_into_the_history_and_what_others_say_does_not(
+    guest: Guest, operator: Shell
+) -> None:
+    # A session's own go to a journal of its own; this one has got among the system's.
+    argv = ["systemd-run", "--wait", "--uid=operator", "python3", "-c", FORGE]
+    guest.root.run(argv)
+    assert "forged" in guest.root.sh(f"journalctl MESSAGE_ID={Event.TUNING_SET.value} -o cat")
+    look(operator)
+    kept = guest.root.sh(f"python3 -c '{EVENTS}'")
+    assert re.search(r"STEP_DONE .*mkfs.xfs.*stripewright-assemble.service", kept)
+    assert "forged" not in kept
 
 
 def test_a_drive_pulled_under_load_is_found_by_serial(guest: Guest, operator: Shell) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from subprocess import CompletedProcess
 from typing import Any
@@ -18,12 +18,12 @@ import pytest
 
 from appliance.bench.live_file import decode
 from tests.rig.build import TREE
-from tests.rig.drives import EBS_MODEL, GIB, Carrier, Drive, blank_drives
-from tests.rig.qemu import Guest, Machine
+from tests.rig.drives import GIB, Carrier
+from tests.rig.qemu import Guest
+from tests.rig.snapshot import EBS_SERIAL
 from tests.rig.ssh import Shell
 
 TRANSCRIPT = TREE / "docs" / "transcripts" / "layouts.txt"
-EBS_SERIAL = "vol0f1e2d3c4b5a69788"
 VAULT = f"""
 [[volume]]
 name = "vault"
@@ -98,10 +98,9 @@ class Session:
 
 
 @pytest.fixture(scope="module")
-def session(new_machine: Callable[[tuple[Drive, ...]], Machine]) -> Iterator[Session]:
-    drives = (*blank_drives(), Drive(EBS_SERIAL, model=EBS_MODEL))
-    with new_machine(drives).up() as guest, guest.operator_connected() as operator:
-        here = Session(guest, operator)
+def session(booted_machine: Guest) -> Iterator[Session]:
+    with booted_machine.operator_connected() as operator:
+        here = Session(booted_machine, operator)
         yield here
     if os.environ.get("STRIPEWRIGHT_KEEP_SCREENS"):
         TRANSCRIPT.parent.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ KIB = 1024
 SUITE = "stripewright-bench@smoke.service"
 KEPT = "/mnt/scratch/kept-by-the-operator"
 INTEGRITY_CHECK = """import sqlite3
-database = sqlite3.connect("/var/lib/stripewright/history.db")
+database = sqlite3.connect("/var/lib/stripewright/live/history.db")
 print(*database.execute("PRAGMA integrity_check").fetchone())"""
 DIGEST = "0123456789abcdef" * 4
 HOSTILE_SERIAL = "[@click=app.quit]X"
@@ -51,8 +51,8 @@ class Life:
 
 
 @pytest.fixture(scope="module")
-def life(new_machine: Callable[[tuple[Drive, ...]], Machine]) -> Iterator[Life]:
-    living = Life(new_machine(blank_drives()))
+def life(new_machine: Callable[..., Machine]) -> Iterator[Life]:
+    living = Life(new_machine(blank_drives(), time_factor=0.2))
     yield living
     if living.guest is not None:
         living.guest.root.close()

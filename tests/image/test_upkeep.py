@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.rig.drives import EBS_MODEL, Drive, blank_drives
-from tests.rig.qemu import Guest, Machine
+from tests.rig.qemu import Guest
+from tests.rig.snapshot import EBS_BYTES, EBS_SERIAL
 from tests.rig.ssh import Shell
 
-EBS_SERIAL = "vol0f1e2d3c4b5a69788"
-MIB = 1 << 20
 LAYOUT = f"""[[volume]]
 name = "scratch"
 mount = "/mnt/scratch"
@@ -33,10 +30,8 @@ rebuild_min = "50MiB/s"
 
 
 @pytest.fixture(scope="module")
-def guest(new_machine: Callable[[tuple[Drive, ...]], Machine]) -> Iterator[Guest]:
-    drives = (*blank_drives(), Drive(EBS_SERIAL, 256 * MIB + 512 * MIB, model=EBS_MODEL))
-    with new_machine(drives).up() as running:
-        yield running
+def guest(booted_machine: Guest) -> Guest:
+    return booted_machine
 
 
 def declare(operator: Shell, text: str) -> None:
@@ -57,7 +52,7 @@ def test_every_block_of_a_volume_is_read(guest: Guest, operator: Shell) -> None:
     said = operator.sh("stripewright status")
     assert "read through: done, 100 %" in said, said
     sectors = int(guest.root.sh(f"cat /sys/block/{node(guest)}/stat").split()[2])
-    assert sectors * 512 >= 768 * MIB
+    assert sectors * 512 >= EBS_BYTES
 
 
 def node(guest: Guest) -> str:

@@ -1,12 +1,13 @@
 #!/bin/sh
 # First program of the lab guest. Started by tests/lab/uml.py as
-#   sh /mnt/checkout/tests/lab/guest_init.sh MODULES RESULTS MODULE [ARGUMENT...]
+#   sh /mnt/checkout/tests/lab/guest_init.sh MODULES RESULTS QUEUE MODULE [ARGUMENT...]
 # with /proc and the checkout (hostfs, at /mnt/checkout) mounted. Runs `python3 -m MODULE` and
 # powers off; whatever happens the guest ends, so that the host never waits in vain.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 modules=$1
 results=$2
-shift 2
+queue=$3
+shift 3
 
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
@@ -19,8 +20,9 @@ mount -t tmpfs state /var/lib/stripewright 2>/dev/null || {
 }
 # As on the machine: it belongs to the user that root becomes before it opens the history.
 chown stripewright:stripewright /var/lib/stripewright
-mkdir -p /run/lock /run/results /run/modules /usr/lib/modules
+mkdir -p /run/lock /run/results /run/queue /run/modules /usr/lib/modules
 mount -t hostfs none /run/results -o "$results"
+mount -t hostfs none /run/queue -o "$queue"
 mount -t hostfs none /run/modules -o "$modules"
 mount -t tmpfs modules /usr/lib/modules
 # A kernel that was given another name still takes the modules of its real one.
@@ -35,10 +37,11 @@ done
 modprobe -a raid0 raid10 dm-mod sd_mod target_core_file tcm_loop
 mount -t configfs none /sys/kernel/config
 
-cd /mnt/checkout || exit 1
-# The checkout's code, the image's locked dependencies.
-PYTHONPATH=/mnt/checkout:/usr/lib/stripewright/site-packages \
-PYTHONPYCACHEPREFIX=/run/pycache \
+# The image's code, which is compiled, and the checkout's tests. The image was built of this
+# checkout; to compile the code again would take a guest longer than most of its work.
+cd / || exit 1
+PYTHONPATH=/usr/lib/stripewright:/usr/lib/stripewright/site-packages:/mnt/checkout \
+PYTHONDONTWRITEBYTECODE=1 \
     python3 -m "$@"
 
 sync

@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import queue
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,15 +28,16 @@ CHECKOUT = Path(__file__).parents[2]
 MODULES = Path("/usr/lib/uml/modules")
 PROGRAM = Path("/usr/bin/linux.uml")
 _XSTATE = Path(__file__).with_name("xstate.c")
+# A guest has one processor, and any machine has two.
+GUESTS = 2
 _MEMORY = "2G"
 _ROOT_PARTITION = 2  # as mkosi.repart numbers them: the ESP, then the root
 _POLL_SECONDS = 0.005
 
 # A guest has one processor and many processes on the host. Left to themselves these wake each
 # other across the host's processors all the time, which costs three quarters of the speed.
-_processors: queue.SimpleQueue[int] = queue.SimpleQueue()
-for _number in sorted(os.sched_getaffinity(0)):
-    _processors.put(_number)
+_guests_on = dict.fromkeys(sorted(os.sched_getaffinity(0)), 0)
+_choosing = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +96,33 @@ def _preload() -> dict[str, str]:
 
 
 def _take_processor() -> int:
-    """A processor that no other guest has, as long as there is one."""
-    try:
-        return _processors.get_nowait()
-    except queue.Empty:
-        return min(os.sched_getaffinity(0))
+    """A processor with as few other guests as any."""
+    with _choosing:
+        chosen = min(_guests_on, key=lambda number: _guests_on[number])
+        _guests_on[chosen] += 1
+    return chosen
+
+
+def _give_back(processor: int) -> None:
+    with _choosing:
+        _guests_on[processor] -= 1
 
 
 class Guest:
     """A running guest that executes ``python3 -m PROGRAM…`` and powers off.
 
     ``folder`` (the guest's /run/results) receives the copy-on-write file and the console.
+    ``queue`` (its /run/queue) says what it is to do: ``folder`` itself, or one that guests share.
     """
 
     def __init__(
-        self, image: Path, folder: Path, program: Sequence[str], *, kernel: Path = PROGRAM
+        self,
+        image: Path,
+        folder: Path,
+        program: Sequence[str],
+        *,
+        kernel: Path = PROGRAM,
+        queue: Path | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
@@ -119,7 +133,8 @@ class Guest:
             "mount -t proc proc /proc;"
             " mkdir -p /mnt/checkout;"
             f" mount -t hostfs none /mnt/checkout -o {CHECKOUT};"
-            f" exec /bin/sh /mnt/checkout/tests/lab/guest_init.sh {MODULES} {folder}"
+            f" exec /bin/sh /mnt/checkout/tests/lab/guest_init.sh"
+            f" {MODULES} {folder} {queue or folder}"
             f" {' '.join(program)}"
         )
         self._processor: int | None = _take_processor()
@@ -177,7 +192,7 @@ class Guest:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         if self._processor is not None:
-            _processors.put(self._processor)
+            _give_back(self._processor)
             self._processor = None
 
     @property
@@ -196,13 +211,14 @@ def run_guest(
     *,
     timeout_seconds: float = 1500,
     kernel: Path = PROGRAM,
+    queue: Path | None = None,
 ) -> LabRun:
     """Boot ``image``'s root partition, run ``program``, power off.
 
     ``program`` is a module of the checkout and its arguments; what it writes to
     /run/results/results.json are the results.
     """
-    guest = Guest(image, folder, program, kernel=kernel)
+    guest = Guest(image, folder, program, kernel=kernel, queue=queue)
     ended = guest.wait(timeout_seconds)
     results = folder / "results.json"
     return LabRun(
@@ -211,3 +227,30 @@ def run_guest(
         seconds=guest.seconds,
         timed_out=not ended,
     )
+
+
+def put(queue: Path, names: Sequence[str]) -> None:
+    """Make ``queue`` what guests take ``names`` from (tests/lab/guest.py), each name once."""
+    (queue / "taken").mkdir(parents=True)
+    (queue / "names.txt").write_text("\n".join(names))
+
+
+def run_guests(
+    image: Path,
+    folder: Path,
+    program: Sequence[str],
+    names: Sequence[str],
+    *,
+    timeout_seconds: float,
+) -> list[LabRun]:
+    """As many guests as any machine has processors; each takes the next name when it is free."""
+    queue = folder / "queue"
+    put(queue, names)
+
+    def run(at: int) -> LabRun:
+        return run_guest(
+            image, folder / str(at), program, timeout_seconds=timeout_seconds, queue=queue
+        )
+
+    with ThreadPoolExecutor(GUESTS) as pool:
+        return list(pool.map(run, range(GUESTS)))

@@ -27,6 +27,8 @@ TREE = Path(__file__).resolve().parents[2]
 # What goes into the image; the hash of these names the build.
 INPUTS = ("mkosi.conf", "mkosi.*", "units", "appliance", "tui", "requirements/image.txt")
 KEEP_IMAGES = 3
+# A guest of another checkout may still read an image that is not among the newest.
+_IN_USE_SECONDS = 6 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +78,14 @@ def content_key(tree: Path = TREE) -> str:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file ``path``; waits for another process that holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("another build is running; waiting for it")
+            say(f"another process is at work on {path.stem}; waiting for it")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
@@ -137,11 +140,12 @@ def build() -> Image:
     cache = cache_root()
     key = content_key()
     images = cache / "images"
-    with _locked(cache / "build.lock"):
-        final = images / key
-        if (final / "stripewright.raw").exists():
-            os.utime(final)
-            return _image(final, key, reused=True)
+    final = images / key
+    if (found := _built(final, key)) is not None:
+        return found
+    with locked(cache / "build.lock"):
+        if (found := _built(final, key)) is not None:
+            return found
         say(f"building the image (inputs {key}); the first build takes some minutes")
         began = time.monotonic()
         mkosi = packages.find_mkosi(cache)
@@ -151,9 +155,17 @@ def build() -> Image:
         _run_mkosi(_mkosi_arguments(cache, output, wheels), cache / "mkosi.log", mkosi)
         _keep(output, final)
         image = _image(final, key, reused=False)
-        _forget_old(images)
+        forget_old(images, KEEP_IMAGES, unused_seconds=_IN_USE_SECONDS)
         say(f"built in {time.monotonic() - began:.0f} s")
         return image
+
+
+def _built(final: Path, key: str) -> Image | None:
+    """The image, if an earlier build or another process's made it."""
+    if not (final / "stripewright.raw").exists():
+        return None
+    os.utime(final)
+    return _image(final, key, reused=True)
 
 
 def _keep(output: Path, final: Path) -> None:
@@ -172,10 +184,12 @@ def _image(folder: Path, key: str, *, reused: bool) -> Image:
     return Image(folder / "stripewright.raw", folder / "stripewright.vmlinuz", key, reused)
 
 
-def _forget_old(images: Path) -> None:
-    by_age = sorted(images.iterdir(), key=lambda p: p.stat().st_mtime, reverse=True)
-    for folder in by_age[KEEP_IMAGES:]:
-        shutil.rmtree(folder)
+def forget_old(folder: Path, keep: int, *, unused_seconds: float = 0) -> None:
+    """Remove all folders in ``folder`` but the newest, and those used within ``unused_seconds``."""
+    folders = [one for one in folder.iterdir() if one.is_dir()]
+    for one in sorted(folders, key=lambda each: each.stat().st_mtime, reverse=True)[keep:]:
+        if time.time() - one.stat().st_mtime >= unused_seconds:
+            shutil.rmtree(one)
 
 
 def main() -> int:

@@ -77,6 +77,13 @@ class Carrier:
         self.drives: tuple[Drive, ...] = ()
         self.replace(drives)
 
+    @classmethod
+    def of(cls, disk: Path, drives: Sequence[Drive]) -> Carrier:
+        """The carrier that ``disk`` already is, with ``drives`` on it."""
+        carrier = cls.__new__(cls)
+        carrier.disk, carrier.drives = disk, tuple(drives)
+        return carrier
+
     def replace(self, drives: Sequence[Drive]) -> None:
         """Other drives, as after stop/start on another host. The old content is lost."""
         folder = self.disk.with_suffix(".tree")

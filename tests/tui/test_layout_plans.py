@@ -9,7 +9,7 @@ from textual.events import Paste
 from appliance.asking.plans import ApplyEnd
 from appliance.errors import OperatorError
 from appliance.model import Layout
-from appliance.storage.act.requests import Request
+from appliance.storage.act.requests import PLAN_LIFETIME_SECONDS, Request
 from tests.tui.driving import both_sizes, keys, notices, settled, typed
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, note_of, planned, progress, text_of
 from tests.tui.fakes import NOW, WALL, screen_text, snapshot, stage
@@ -390,4 +390,22 @@ async def test_a_plan_is_stale_when_the_volumes_changed_since_or_root_forgot_it(
         acted.give(HERE)
         await settled(pilot)
         await shows(acted, pilot, "root keeps it no more")
+    assert applied(layouts) == []
+
+
+async def test_a_plan_that_is_too_old_cannot_be_confirmed():
+    layouts = FakeLayouts()
+    acted = stage(HERE, layouts=layouts)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await ready_to_confirm(acted, pilot)
+        acted.clock[0] += PLAN_LIFETIME_SECONDS - 1
+        acted.give(snapshot(STATUS_HERE, taken_at=acted.clock[0]))
+        await settled(pilot)
+        assert not acted.app.screen.query_one("#do").disabled
+        acted.clock[0] += 2
+        acted.give(snapshot(STATUS_HERE, taken_at=acted.clock[0]))
+        await settled(pilot)
+        await shows(acted, pilot, "stale: older than 1 h; plan again")
+        assert acted.app.screen.query_one("#do").disabled
+        await keys(pilot, "enter")
     assert applied(layouts) == []

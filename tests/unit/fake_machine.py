@@ -110,6 +110,7 @@ class FakeMachine:
             tuning=root / "run/tuning.json",
             cpu_latency=root / "run/cpu-latency",
             units=root / "units",
+            audit_spools=(root / "audit",),
         )
         self.places.units.mkdir()
         self.places.layout.write_text(TWO)
@@ -148,13 +149,13 @@ class FakeMachine:
         monkeypatch.setattr(settlement, "_fio_version", lambda: "fio-3.39")
         monkeypatch.setattr(devices, "udev_properties", dict)
         monkeypatch.setattr(verify, "wait_for_udev", lambda _: None)
-        monkeypatch.setattr(benchdir, "ensure", lambda *_: None)
+        monkeypatch.setattr(benchdir, "have", lambda *_: None)
         monkeypatch.setattr(journal, "event", self._event)
         monkeypatch.setattr(record, "Clerk", lambda _: self)
 
     # ---- the clerk, without a process of its own
 
-    def ask(self, call: str, **values: object) -> Any:
+    def ask(self, call: str, _seconds: float | None = None, /, **values: object) -> Any:
         try:
             if call == "open":
                 return self.history.open()

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import random
 
+from appliance.drift.detection import baseline as detection
 from appliance.model import (
     Capability,
     Counters,
@@ -20,6 +21,7 @@ from appliance.model import (
     Severity,
     Source,
 )
+from appliance.report.baseline import Normal
 from appliance.report.document import Past, Rate
 from appliance.report.gather import Material
 
@@ -190,6 +192,23 @@ def past(count: int, before: int = 41) -> tuple[Past, ...]:
     )
 
 
+def normals(earlier: tuple[Past, ...]) -> dict[tuple[str, str, str], Normal]:
+    """What is normal after ``earlier`` runs."""
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for one in earlier:
+        for found in one.results:
+            values.setdefault((found.job, found.direction, found.member), []).append(found.iops)
+    return {
+        key: Normal(
+            len(known),
+            detection.learn(known, first_slot=0, last_slot=len(known) - 1)
+            if len(known) >= detection.LEAST
+            else None,
+        )
+        for key, known in values.items()
+    }
+
+
 def material(*, earlier: int = 30, **changes: object) -> Material:
     """A complete run on four members; its members' third is slow when it writes."""
     of, found = run(), list(results())
@@ -206,6 +225,7 @@ def material(*, earlier: int = 30, **changes: object) -> Material:
         rates=samples,
         ended_at=ended,
         others=past(earlier),
+        normals=normals(past(earlier)),
     )
     return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
 

@@ -30,7 +30,7 @@ from appliance.storage.act import apply, chores, lastlook, verify
 from appliance.storage.act.record import Record
 from appliance.storage.probe import blockdev
 from appliance.storage.probe.kernel import Kernel
-from appliance.system import journal, process, stopping
+from appliance.system import journal, process, services, stopping
 
 ONE = Disk("/dev/nvme1n1", "id1", "m", "S1", 10**9, stable_path="/dev/disk/by-id/x")
 DATA = Volume("data", "/mnt/data")
@@ -51,6 +51,7 @@ class Bench:
         self._record = _NoRecord(tmp_path / "db")
         self._file = tmp_path / "layout.toml"
         monkeypatch.setattr(process, "run", self._run)
+        monkeypatch.setattr(services, "systemd_is_running", lambda: False)
         monkeypatch.setattr(chores, "run", lambda argv, _: self.ran.append(" ".join(argv[1:4])))
         monkeypatch.setattr(verify, "check", lambda *_: None)
         monkeypatch.setattr(verify, "mountpoint_problem", lambda *_, **__: "")

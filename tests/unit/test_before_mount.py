@@ -29,7 +29,7 @@ from appliance.storage.act.record import Record
 from appliance.storage.decide import steps
 from appliance.storage.probe import blockdev
 from appliance.storage.probe.kernel import Kernel
-from appliance.system import journal, process
+from appliance.system import journal, process, services
 from tests.unit.disks import disk, group, member, pv
 
 KIB = 1024
@@ -64,6 +64,7 @@ class Room:
         self._record = _NoRecord(root / "db")
         self._file = root / "layout.toml"
         monkeypatch.setattr(process, "run", self._run)
+        monkeypatch.setattr(services, "systemd_is_running", lambda: False)
         monkeypatch.setattr(verify, "check", lambda *_: None)
         monkeypatch.setattr(verify, "mountpoint_problem", lambda *_, **__: "")
         monkeypatch.setattr(apply, "_make_mountpoint", lambda _: None)

@@ -11,6 +11,7 @@ import pytest
 
 from appliance.errors import OperatorError
 from appliance.storage.act import benchdir
+from appliance.system import services
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 _NOBODY = 65534
@@ -70,3 +71,52 @@ def test_only_on_the_volume_itself(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match=r"not be on the volume \(259:77\)"):
         benchdir.ensure(str(tmp_path), "259:77")
     assert not (tmp_path / _NAME).exists()
+
+
+class Unit:
+    """systemd, with the unit that makes the directory."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        self.started: list[str] = []
+        self.fails = False
+        self._folder = folder
+        monkeypatch.setattr(services, "systemd_is_running", lambda: True)
+        monkeypatch.setattr(services, "start_and_wait", self._start)
+
+    def _start(self, name: str) -> None:
+        self.started.append(name)
+        if self.fails:
+            raise OperatorError("could not start it", "")
+        _ensure(self._folder)
+
+    def have(self) -> None:
+        device = self._folder.stat().st_dev
+        benchdir.have("data", str(self._folder), f"{os.major(device)}:{os.minor(device)}")
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Unit:
+    return Unit(monkeypatch, tmp_path)
+
+
+def test_a_unit_of_its_own_makes_it_where_it_is_missing(made: Unit) -> None:
+    for _ in range(2):
+        made.have()
+    assert made.started == ["stripewright-benchdir@data.service"]
+
+
+def test_what_the_unit_could_not_make_is_told_as_it_is_found(made: Unit, tmp_path: Path) -> None:
+    made.fails = True
+    with pytest.raises(OperatorError, match="not a directory that can be used: No such file"):
+        made.have()
+    place = tmp_path / _NAME
+    place.symlink_to("/etc")
+    with pytest.raises(OperatorError, match="not a directory that can be used: Not a directory"):
+        made.have()
+    place.unlink()
+    place.mkdir(0o755)
+    with pytest.raises(OperatorError, match="belongs to user 0 with mode 0755"):
+        made.have()
+    with pytest.raises(OperatorError, match=r"not be on the volume \(259:77\)"):
+        benchdir.have("data", str(tmp_path), "259:77")
+    assert len(made.started) == 4

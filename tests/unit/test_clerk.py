@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from appliance.history import queries
 from appliance.history.store import History
 from appliance.storage.act import clerk, record
 from appliance.storage.act.record import Record, parse_epoch, write_state
@@ -87,7 +88,7 @@ def test_whatever_opens_the_history_is_not_root(
     target.chmod(0o644)
     (service_folder / "history.db").symlink_to(target)
 
-    def careless(path: Path) -> None:
+    def careless(path: Path, **_: object) -> None:
         who = f"{os.getresuid()} {os.getresgid()} {os.getgroups()}"
         try:
             path.write_text("overwritten")
@@ -222,3 +223,14 @@ def test_the_boot_unit_may_give_up_root_and_kill_who_did() -> None:
         one for one in unit.read_text().splitlines() if one.startswith("CapabilityBoundingSet=")
     )
     assert {"CAP_SETUID", "CAP_SETGID", "CAP_KILL"} <= set(line.partition("=")[2].split())
+
+
+def test_a_row_that_sqlite_would_not_take_stands_in_no_ones_way(
+    tmp_path: Path, events: list[str]
+) -> None:
+    with Record(tmp_path / "history.db", [tmp_path / "spool"]) as rec:
+        rec.audit("digest", 0, ["mkfs", "\udcff"], "failed", "it said \udcff")
+        rec.audit("digest", 1, ["mount"], "started", "")
+    with queries.open_readonly(tmp_path / "history.db") as reader:
+        assert [row["detail"] for row in reader.log("audit_step")] == ["it said \\udcff", ""]
+    assert events == []

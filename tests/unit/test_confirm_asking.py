@@ -42,7 +42,9 @@ def asked(suspect, status, minutes):
     found = []
     for minute in range(0, minutes, 5):
         checked = checking.check(suspect.db, now=NOW + minute * 60)
-        assert [one.state for one in checked.findings] == [DriftState.SUSPECT]
+        # Rows of the future are a finding of their own.
+        states = [one.state for one in checked.findings if one.fact.code != "HOST-CLOCK"]
+        assert states == [DriftState.SUSPECT]
         if suspect.wanted.exists():
             found.append(minute)
             assert confirming.confirm(suspect.db, as_json=False) == status

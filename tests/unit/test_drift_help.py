@@ -39,9 +39,12 @@ def test_accept_without_a_volume_hints_at_what_it_can_do(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "default_target", none)
     with pytest.raises(OperatorError, match="no volume") as caught:
         accepting.accept(tmp_path / "none.db")
-    assert "bench run smoke --target DIR, then stripewright drift accept" in caught.value.hint
+    assert (
+        "bench run smoke --target DIR --db FILE, then stripewright drift accept"
+        in caught.value.hint
+    )
 
 
 def test_a_history_that_is_not_there_hints_at_a_run_anywhere(tmp_path, capsys):
     assert cli.main(["drift", "list", "--db", str(tmp_path / "none.db")]) != 0
-    assert "bench run smoke (off the appliance with --target DIR)" in capsys.readouterr().err
+    assert "off the appliance: stripewright bench run smoke --target DIR" in capsys.readouterr().err

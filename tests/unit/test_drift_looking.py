@@ -314,8 +314,8 @@ def test_only_what_hangs_is_without_an_answer(
         return 5, None
 
     monkeypatch.setattr(looking, "_ask", ask)
-    monkeypatch.setattr(looking, "_ANSWER_SECONDS", 1.0)
-    found = bounded.each(["/a", "/dead"], ask, timeout_seconds=1.0)
+    monkeypatch.setattr(looking, "_ANSWER_SECONDS", 0.5)
+    found = bounded.each(["/a", "/dead"], ask, timeout_seconds=0.5)
     assert found == {"/a": [5, None]}
     assert machine.look().answers == {"/mnt/scratch": Answer(5, None)}
     monkeypatch.setattr(looking, "_ask", lambda mount: ask("dead"))

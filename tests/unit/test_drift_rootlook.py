@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from appliance.bench.figures.provisioned import Exceeded
+from appliance.bench.running import logpage
 from appliance.drift import rootlook
 from appliance.errors import CommandFailed
+from appliance.model import Provisioned
 from appliance.storage import devices, lvm
 from appliance.storage.probe import blockdev, built, nvme, surroundings
 from appliance.system import bounded, process
@@ -209,3 +212,15 @@ def test_the_smart_log_is_asked_for_of_the_controller(monkeypatch: pytest.Monkey
     assert (request, opcode, namespace) == (0xC0484E41, 0x02, 0xFFFFFFFF)
     assert (length, dword10) == (512, 127 << 16 | 0x02)
     assert nvme.smart("/no/such/node") is None
+
+
+def test_root_leaves_ec2s_counters_for_runs(root: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exceeded(disks: list[str]) -> dict[str, Exceeded]:
+        return {disk: Exceeded(7, Provisioned(1, 2, 3, 4)) for disk in disks if disk == "nvme1n1"}
+
+    monkeypatch.setattr(rootlook.logpage, "read_exceeded", exceeded)
+    began = time.monotonic()
+    left = written(root)["exceeded"]
+    assert began <= left["at_monotonic_s"] <= time.monotonic()
+    assert logpage._recorded(root.root / "seen.json", began) == exceeded(["nvme1n1"])
+    assert list(left["disks"]) == ["nvme1n1"]

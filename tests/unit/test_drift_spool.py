@@ -14,7 +14,7 @@ from appliance.drift import check as checking
 from appliance.drift import spool
 from appliance.drift.spool import Action, Word
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, OperatorError
-from appliance.history import opening
+from appliance.history import opening, published
 from appliance.history.drift import DriftWriter
 from appliance.system import services
 from tests.unit.drift_checks import ME
@@ -183,7 +183,7 @@ def test_while_the_history_cannot_be_written_words_wait(watched, drift, monkeypa
     drift("check")
     leave(watched)
     monkeypatch.setattr(opening, "_WAIT_SECONDS", 0.05)
-    with contextlib.closing(sqlite3.connect(watched.db)) as other:
+    with contextlib.closing(sqlite3.connect(published.live(watched.db))) as other:
         other.execute("BEGIN IMMEDIATE")
         status, found = drift("check")
         other.rollback()

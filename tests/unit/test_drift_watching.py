@@ -208,6 +208,37 @@ def test_the_kernels_events(
     assert events.wait(1.0) == ("nvme1n1 remove",)
 
 
+def test_arrays_are_listened_to_from_the_first_one_on(
+    tmp_path: Path, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The module of md may be loaded long after the watch began: mdstat is not there before."""
+    poll = Poll()
+    monkeypatch.setattr(watching.select, "poll", lambda: poll)
+    mounts, mdstat = tmp_path / "mountinfo", tmp_path / "mdstat"
+    mounts.write_text(MOUNT)
+    events = watching.KernelEvents(monitor, mdstat=mdstat, mountinfo=mounts)
+    netlink, _ = poll.registered
+    monitor.say(Event("add", "nvme9n1"))
+    poll.woken = [netlink]
+    assert events.wait(1.0) == ("nvme9n1 add",)
+    assert len(poll.registered) == 2
+
+    mdstat.write_text("Personalities : [raid0]\nmd127 : active raid0\n")
+    # Of an array that is being made: nothing to look for yet, and the kernel's first word of md.
+    monitor.say(Event("add", "md127"))
+    poll.woken = [netlink]
+    events.wait(1.0)
+    (arrays,) = poll.registered[2:]
+    assert os.lseek(arrays, 0, os.SEEK_CUR) == mdstat.stat().st_size, "or it wakes at once"
+    poll.woken = [arrays]
+    assert events.wait(1.0) == ("an array changed",)
+
+    monitor.say(Event("add", "nvme8n1"))
+    poll.woken = [netlink]
+    events.wait(1.0)
+    assert len(poll.registered) == 3, "opened once"
+
+
 def test_a_real_poll_wakes_for_netlink_and_else_waits(tmp_path: Path, monitor: Monitor) -> None:
     """With the mounts of this very process: they are there everywhere, and stand still."""
     events = watching.KernelEvents(

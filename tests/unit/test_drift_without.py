@@ -14,7 +14,7 @@ import pytest
 from appliance import cli, paths
 from appliance.drift import environment, gathering, judging
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, EXIT_USAGE
-from appliance.history import opening, queries
+from appliance.history import opening, published, queries
 from appliance.history.format import HistoryBusyError
 from appliance.model.drift import DriftState
 from tests.unit.drift_checks import KERNEL
@@ -151,7 +151,7 @@ def test_what_was_judged_and_could_not_be_kept_is_judged_again(watched, drift, m
     watched.performance = [SLOWER]
     with monkeypatch.context() as patched:
         patched.setattr(opening, "_WAIT_SECONDS", 0.05)
-        with contextlib.closing(sqlite3.connect(watched.db)) as other:
+        with contextlib.closing(sqlite3.connect(published.live(watched.db))) as other:
             other.execute("BEGIN IMMEDIATE")
             assert [one["id"] for one in drift("check")[1]["findings"]] == [None]
             other.rollback()
@@ -173,7 +173,7 @@ def test_a_locked_history_is_busy_and_the_answer_still_right(watched, drift, mon
     watched.has_run()
     watched.layout = [FACT]
     monkeypatch.setattr(opening, "_WAIT_SECONDS", 0.05)
-    with contextlib.closing(sqlite3.connect(watched.db)) as other:
+    with contextlib.closing(sqlite3.connect(published.live(watched.db))) as other:
         other.execute("BEGIN IMMEDIATE")
         status, found = drift("check")
         other.rollback()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance import paths
 from appliance.errors import OperatorError, UsageError
 from appliance.model import (
     Decision,
@@ -296,10 +297,10 @@ def test_a_broken_history_never_stops_the_stripe(machine: FakeMachine, opens: bo
 def test_a_benchmark_directory_that_cannot_be_had_stops_no_mount(
     machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(mount: str, _: str) -> None:
+    def refuse(_volume: str, mount: str, _number: str) -> None:
         raise OperatorError(f"{mount}/x is a link", "remove it")
 
-    monkeypatch.setattr(benchdir, "ensure", refuse)
+    monkeypatch.setattr(benchdir, "have", refuse)
     code, state = machine.boot()
     assert (code, state["outcome"]) == (0, "mounted")
     assert "no benchmarks: /mnt/data/x is a link" in state["message"]
@@ -354,3 +355,14 @@ def test_only_root_may(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         executor.boot(tmp_path / "layout.toml")
     with pytest.raises(OperatorError, match="only root"):
         executor.apply_confirmed(Request(), "d" * 64)
+
+
+def test_a_mount_that_a_killed_executor_had_allowed_is_no_longer(
+    machine: FakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / "may-mount" / "mnt-data.mount"
+    left.parent.mkdir()
+    left.touch()
+    monkeypatch.setattr(paths, "MAY_MOUNT_DIR", left.parent)
+    machine.boot()
+    assert not left.exists()

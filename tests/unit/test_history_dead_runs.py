@@ -37,7 +37,7 @@ def test_a_run_without_its_process_is_aborted_at_its_last_sign_of_life(db, chang
     assert seen.state is RunState.ABORTED, "a reader cannot record it, and must not say running"
     assert seen.ended_at == 1234.5
     assert ("restarted" in seen.reason) == ("boot_id" in changed)
-    assert ("bench reap" in seen.reason) == ("boot_id" not in changed)
+    assert ("the next run records it" in seen.reason) == ("boot_id" not in changed)
     assert select(db, "SELECT state FROM run") == [("running",)]
     with History.open_writable(db) as history:
         assert [run.id for run in history.reaped] == [run_id]

@@ -9,7 +9,7 @@ import pytest
 
 from appliance import paths
 from appliance.errors import OperatorError, UsageError
-from appliance.history import queries
+from appliance.history import published, queries
 from appliance.history.store import History
 from tests.unit.histories import RESULT, begin, select
 
@@ -107,7 +107,8 @@ def test_both_sides_run_nothing_that_the_file_defines(db):
 def test_setting_aside_twice_in_a_second_keeps_both(own_place):
     kept = set()
     for text in (b"one", b"two", b"three"):
-        own_place.write_bytes(text)
+        published.live(own_place).parent.mkdir(exist_ok=True)
+        published.live(own_place).write_bytes(text)
         with History.open_writable(own_place) as history:
             assert history.set_aside is not None
             kept.add(history.set_aside.read_bytes())
@@ -257,3 +258,19 @@ def test_root_writes_no_history_in_somebody_elses_directory(tmp_path: Path) -> N
     with pytest.raises(UsageError, match="directory of another user"):
         History.open_writable(theirs / "history.db")
     assert list(theirs.iterdir()) == []
+
+
+def test_a_damaged_history_goes_on_from_the_copy_that_readers_have(own_place, journalled):
+    with History.open_writable(own_place) as history:
+        first = begin(history)
+    with published.live(own_place).open("r+b") as file:
+        file.seek(100)
+        file.write(os.urandom(8000))
+    for _ in range(3):  # the copies of before are used again in turn
+        with History.open_writable(own_place) as history:
+            begin(history)
+    with queries.open_readonly(own_place) as reader:
+        runs = [one.id for one in reader.runs(limit=9)]
+    assert first in runs
+    assert len(runs) == 4
+    assert [name for name, _ in journalled] == ["HISTORY_DAMAGED"]

@@ -65,3 +65,29 @@ def test_udev_is_waited_for_until_it_has_told_of_every_disk(
     # Another disk came by that name, and udev has not seen it yet.
     sysfs.put("block/nvme2n1/diskseq", "10")
     assert not settled()
+
+
+def test_what_the_kernel_tells_of_is_looked_at_when_udev_is_done_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kernel's events reach a unit with a network of its own, and udev's do not."""
+    order: list[str] = []
+
+    class Once:
+        def poll(self, timeout: float) -> object:
+            order.append("poll")
+            return object() if len(order) == 1 else None
+
+    def run(argv: Sequence[str], **_: object) -> process.Completed:
+        order.append(" ".join(argv[:2]))
+        return process.Completed(tuple(argv), 0, "", "")
+
+    monkeypatch.setattr(process, "run", run)
+    events = hotplug.BlockEvents.__new__(hotplug.BlockEvents)
+    monkeypatch.setattr(events, "_monitor", Once(), raising=False)
+    assert events.wait(600)
+    assert order == ["poll", "poll", "udevadm settle"]
+    order.clear()
+    hotplug.refresh("/dev/md/data")
+    # An answer of udev's, not an event: none is waited for.
+    assert order == ["udevadm trigger", "udevadm settle"]

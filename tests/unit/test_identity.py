@@ -150,7 +150,8 @@ def test_two_of_one_serial_are_both_refused() -> None:
     assert [one.claimable for one in (first, second, third)] == [False, False, True]
     same_id = identify_all([disk(1), replace(disk(2), id=disk(1).id)])
     assert all("has the same id as" in one.reason for one in same_id)
-    none = identify_all([disk(1, serial=""), disk(2, serial="", id="other")])
+    bare = [disk(n, serial="", id=f"id{n}", stable_path="") for n in (1, 2)]
+    none = identify_all(bare)
     assert all(one.claimable for one in none)
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance import paths
 from appliance.storage.act import mountunits
 from appliance.storage.act.mountunits import MountUnit, sync, unit_name, unit_text
 
@@ -34,8 +35,11 @@ def test_the_text_has_what_systemd_needs_to_know() -> None:
     assert "Type=xfs" in lines
     assert "Options=nofail,nodev,discard" in lines
     assert "After=stripewright-assemble.service stripewright-release.service" in lines
-    # Ours is never the one that mounts: that a device is there says nothing about the volume.
-    assert lines.index("AssertPathIsMountPoint=/mnt/data") < lines.index("[Mount]")
+    # That a device is there says nothing about the volume: it is mounted when that was proved.
+    allowed = f"AssertPathExists={paths.MAY_MOUNT_DIR}/%n"
+    assert lines.index(allowed) < lines.index("[Mount]")
+    # Whoever asks in vain, and often, must not be why it cannot be mounted later.
+    assert lines.index("StartLimitIntervalSec=0") < lines.index("[Mount]")
     assert "What=/dev/a%%b" in unit_text(
         MountUnit("a", "/dev/a%b", "/mnt/a", "xfs", ())
     )  # a specifier otherwise

@@ -13,7 +13,7 @@ import pytest
 from appliance import cli, paths
 from appliance.asking import answers
 from appliance.commands import planning, work
-from appliance.errors import OperatorError, Refused, UsageError
+from appliance.errors import EXIT_DRIFT, OperatorError, Refused, StalePlan, UsageError
 from appliance.model import (
     Decision,
     Destruction,
@@ -336,3 +336,55 @@ def test_a_plan_comes_back_from_json_as_it_was() -> None:
     found = json.loads(json.dumps(plan_to_json(PLAN)))
     assert plan_from_json(found) == PLAN
     assert Volume("data", "/mnt/data").name == found["volumes"][0]["name"]
+
+
+# ----------------------------------------------------------------- plans that are too old
+
+
+def test_a_plan_that_is_too_old_is_not_carried_out(
+    places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(executor, "apply_confirmed", lambda *_, **__: pytest.fail("carried out"))
+    assert call(capsys, "plan")[0] == 0
+    later = requests.boot_seconds() + requests.PLAN_LIFETIME_SECONDS + 1
+    monkeypatch.setattr(requests, "boot_seconds", lambda: later)
+    status, _, err = call(capsys, "apply", "--confirm", DIGEST)
+    assert status == 4
+    assert f"error: the plan {DIGEST[:12]}… is older than 1 h; nothing was written\n" in err
+    assert "hint: plan again" in err
+    # It grew too old after the unit was asked for: the operator gets the same answer.
+    assert work.apply_request(DIGEST) == 4
+    result = answers.store().result(DIGEST)
+    assert result is not None
+    assert (result["exit_code"], "older than 1 h" in result["message"]) == (4, True)
+
+
+def test_the_unit_leaves_nothing_under_a_name_that_is_no_digest(places: Path) -> None:
+    with pytest.raises(UsageError):
+        work.apply_request("../../layout")
+    assert not list(places.rglob("*.result.json"))
+
+
+class _Other(OperatorError):
+    """A failure with an exit code of its own."""
+
+    exit_code = EXIT_DRIFT
+
+
+@pytest.mark.parametrize(
+    ("error", "rejected"),
+    [(Refused, True), (StalePlan, True), (OperatorError, False), (UsageError, False),
+     (_Other, False)],
+)  # fmt: skip
+def test_a_refusal_is_known_by_its_kind_and_not_by_its_number(
+    error: type[OperatorError], rejected: bool, places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> int:
+        raise error("no", "do something else")
+
+    events: list[journal.Event] = []
+    monkeypatch.setattr(journal, "event", lambda what, *_, **__: events.append(what))
+    monkeypatch.setattr(executor, "apply_confirmed", fail)
+    answers.store().keep_request(DIGEST, Request())
+    assert work.apply_request(DIGEST) == error.exit_code
+    assert (journal.Event.PLAN_REJECTED in events) is rejected

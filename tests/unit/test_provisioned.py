@@ -1,15 +1,22 @@
 """NVMe log page 0xD0: pages put together by hand, and nodes that do not give one."""
 
 import ctypes
+import json
+import re
 import struct
+import time
+from pathlib import Path
 
 import pytest
 
 from appliance.bench.figures import provisioned
 from appliance.bench.figures.provisioned import decode, since
 from appliance.bench.running import logpage
+from appliance.errors import Refused
 from appliance.model import Provisioned
+from appliance.system.services import LOOK_UNIT
 
+ROOT = Path(__file__).parents[2]
 EBS, LOCAL = 0x3C23B510, 0xEC2C0D7E
 
 
@@ -125,3 +132,79 @@ def test_the_command_that_is_sent_is_get_log_page_and_only_to_ec2s_disks(ec2, mo
     assert dword_10 & 0xFF == 0xD0
     assert (dword_10 >> 16) + 1 == 4096 // 4
     assert dword_11 == 0
+
+
+# ------------------------------------------------------------------------------ without root
+
+
+@pytest.fixture
+def unprivileged(ec2, monkeypatch, tmp_path):
+    """A bench unit: no root, no nodes of disks; ``looks`` are what each look of root's leaves."""
+    looks: list[object] = []
+    asked: list[float] = []
+    seen = tmp_path / "seen.json"
+
+    def have_root_look() -> None:
+        asked.append(time.monotonic())
+        if not looks:
+            raise Refused("not allowed to start stripewright-look.service", "")
+        kept = looks.pop(0)
+        if kept == "late":
+            kept = {"at_monotonic_s": asked[0] - 1, "disks": {}}
+        seen.write_text(json.dumps({"exceeded": kept}))
+
+    monkeypatch.setattr(logpage.os, "geteuid", lambda: 986)
+    monkeypatch.setattr(logpage.services, "have_root_look", have_root_look)
+    return looks, asked, {"sys_block": ec2["sys_block"], "seen": seen}
+
+
+def kept(*exceeded: int) -> dict[str, object]:
+    disks = logpage.to_json(
+        {"nvme3n1": reading(EBS, *exceeded), "nvme9n1": reading(EBS, 9, 9, 9, 9)}
+    )
+    return {"at_monotonic_s": time.monotonic() + 60, "disks": disks}
+
+
+def test_a_unit_without_root_reads_what_root_has_left(unprivileged):
+    looks, asked, where = unprivileged
+    looks += [kept(1, 2, 3, 4), kept(5, 2, 3, 4)]
+    before, after = (logpage.ask_exceeded(("nvme3n1", "nvme4n1"), **where) for _ in range(2))
+    assert list(before) == ["nvme3n1"]
+    assert since(before, after) == Provisioned(volume_iops_us=4)
+    assert len(asked) == 2
+
+
+def test_a_reading_from_before_it_was_asked_for_is_not_taken(unprivileged):
+    looks, asked, where = unprivileged
+    looks += ["late", kept(1, 2, 3, 4)]
+    assert list(logpage.ask_exceeded(("nvme3n1",), **where)) == ["nvme3n1"]
+    looks += ["late", "late", kept(1, 2, 3, 4)]
+    assert logpage.ask_exceeded(("nvme3n1",), **where) == {}
+    assert len(asked) == 4
+
+
+@pytest.mark.parametrize("left", [None, [], {"at_monotonic_s": "x"}, {"disks": {}}])
+def test_what_was_not_left_is_not_known(unprivileged, left):
+    looks, _, where = unprivileged
+    looks += [left, left]
+    assert logpage.ask_exceeded(("nvme3n1",), **where) == {}
+
+
+def test_where_root_may_not_be_asked_nothing_is_known(unprivileged):
+    _, _, where = unprivileged
+    assert logpage.ask_exceeded(("nvme3n1",), **where) == {}
+
+
+def test_root_is_asked_for_ec2s_disks_only(unprivileged):
+    _, asked, where = unprivileged
+    assert logpage.ask_exceeded(("nvme4n1",), **where) == {}
+    assert asked == []
+
+
+def test_the_bench_user_may_start_that_look_and_nothing_else():
+    rules = (ROOT / "units/polkit/50-stripewright.rules").read_text()
+    (rule,) = re.findall(r"if \(measures &&(.*)\) \{", rules)
+    assert rule.strip() == f'unit === "{LOOK_UNIT}" && verb === "start"'
+    # systemd's own limit would else make the look fail, for drift as well.
+    unit = (ROOT / "units/systemd" / LOOK_UNIT).read_text()
+    assert "\nStartLimitIntervalSec=0\n" in unit

@@ -121,7 +121,7 @@ def test_any_run_can_be_named(filled, tmp_path):
     assert "**Skipped: nothing was measured**" in output.read_text(encoding="utf-8")
     assert report(filled, output, "--run", "3") == 0
     found = output.read_text(encoding="utf-8")
-    assert "no baseline yet: 2 of 12 runs" in found
+    assert "learned from 12 runs" in found, "what is normal in the epoch, as screens have it"
     assert "There is a later run 15" in found
     assert report(filled, output, "--run", "99") == 1
 

@@ -7,14 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.drift.detection import baseline as detection
 from appliance.report import rates, svg
-from appliance.report.baseline import NEEDED_RUNS, baseline
+from appliance.report.baseline import NEEDED_RUNS, Normal, baseline
 from appliance.report.document import Rate
+
+
+def normal(values: list[float]) -> Normal:
+    last = len(values) - 1
+    return Normal(len(values), detection.learn(values, first_slot=0, last_slot=last))
 
 
 def test_a_baseline_needs_twelve_runs():
     assert NEEDED_RUNS == 12
-    few = baseline([100.0] * 11, 100.0)
+    few = baseline(Normal(11, None), 100.0)
     assert (few.runs, few.median, few.low, few.change_percent, few.position) == (
         11,
         None,
@@ -22,40 +28,28 @@ def test_a_baseline_needs_twelve_runs():
         None,
         "",
     )
-    assert baseline([100.0] * 12, 100.0).median == 100.0
 
 
-def test_the_interval_is_that_of_the_order_statistics():
-    few = baseline([float(value) for value in range(1, 13)], 6.0)
-    assert (few.low, few.high) == (1.0, 12.0)
-    assert few.percent == pytest.approx(100 * 11 / 13)
-    many = baseline([float(value) for value in range(59, 0, -1)], 31.5)
-    assert (many.median, many.low, many.high, many.percent) == (30.0, 3.0, 57.0, 90.0)
-    assert many.change_percent == pytest.approx(5.0)
+def test_what_is_normal_is_what_drift_takes_for_it():
+    known = normal([float(value) for value in range(101, 131)])
+    assert known.baseline is not None
+    found = baseline(known, 121.0)
+    assert (found.low, found.high) == (known.baseline.low, known.baseline.high)
+    assert (found.median, found.learned) == (115.5, 30)
+    assert found.change_percent == pytest.approx(100 * 5.5 / 115.5)
 
 
-def test_the_next_value_falls_into_the_interval_as_often_as_it_says():
-    """Every rank that the next of n + 1 exchangeable values can have is as likely as the others."""
-    for n in (12, 19, 40):
-        inside = 0
-        for rank in range(n + 1):
-            values = [float(value) for value in range(n + 1)]
-            newest = values.pop(rank)
-            inside += baseline(values, newest).position == "within"
-        said = baseline([float(value) for value in range(n)], None).percent
-        assert said is not None
-        assert 100 * inside / (n + 1) == pytest.approx(said)
-
-
-@pytest.mark.parametrize(
-    ("value", "position"), [(1.9, "below"), (2.0, "within"), (4.0, "within"), (4.1, "above")]
-)
-def test_a_value_lies_in_the_interval_or_not(value, position):
-    assert baseline([2.0, 3.0, 4.0] * 10, value).position == position
+@pytest.mark.parametrize(("by", "position"), [(-1, "below"), (0, "within"), (1, "above")])
+def test_a_value_is_normal_or_not(by, position):
+    known = normal([2.0, 3.0, 4.0] * 10)
+    assert known.baseline is not None
+    edge = {-1: known.baseline.low, 0: 3.0, 1: known.baseline.high}[by]
+    assert baseline(known, edge).position == "within"
+    assert baseline(known, edge + by * 0.01).position == position
 
 
 def test_what_may_not_be_compared_is_not():
-    unknown = baseline([2.0, 3.0, 4.0] * 10, None)
+    unknown = baseline(normal([2.0, 3.0, 4.0] * 10), None)
     assert (unknown.change_percent, unknown.position) == (None, "")
     assert unknown.median == 3.0
 

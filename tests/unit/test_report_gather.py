@@ -50,8 +50,6 @@ def test_scaled_runs_are_not_to_be_quoted():
     report = made(run=reports.run(time_factor=0.1), results=reports.results())
     assert report.headline == "5 results, none to be quoted: run times were scaled"
     assert "scaled by 0.1: not to be quoted" in report.notes[0]
-    assert report.rows[0].baseline is not None
-    assert report.rows[0].baseline.runs == 0, "runs with other times are no baseline"
 
 
 def test_all_blocked():
@@ -119,26 +117,7 @@ def test_too_few_runs_are_said_to_be():
     assert words.baseline(baseline) == ("no baseline yet: 5 of 12 runs", "")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"epoch_id": 2},
-        {"time_factor": 0.5},
-        {"state": RunState.ABORTED},
-        {"id": 99},
-    ],
-)
-def test_other_runs_are_no_baseline(change):
-    others = tuple(
-        dataclasses.replace(one, run=dataclasses.replace(one.run, **change))
-        for one in reports.past(20)
-    )
-    baseline = made(others=others).rows[0].baseline
-    assert baseline is not None
-    assert baseline.runs == 0
-
-
-def test_other_jobs_and_invalid_results_are_no_baseline():
+def test_other_jobs_are_in_no_trend():
     others = tuple(
         dataclasses.replace(
             one,
@@ -150,7 +129,6 @@ def test_other_jobs_and_invalid_results_are_no_baseline():
         for one in reports.past(20)
     )
     report = made(others=others, results=reports.results())
-    assert [row.baseline.runs for row in report.rows[:2] if row.baseline] == [0, 0]
     assert [trend.number for trend in report.trends] == [2]
     assert [point.valid for point in report.trends[0].points] == [False] * 20 + [True]
 

@@ -354,3 +354,36 @@ def test_the_words_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
         ("full", {"file": None, "when": When(state="off"), "as_json": False}),
     ]
     assert cli.main(["schedule"]) == 2
+
+
+def test_no_reader_can_hold_the_lock(places: Places) -> None:
+    places.lock.parent.mkdir()
+    places.lock.touch(0o644)  # as versions before this one left it
+    with scheduling._locked(places.lock):
+        assert places.lock.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_was_stopped_by_the_way_is_started_again_and_told(
+    places: Places, told: list[tuple[journal.Event, str]]
+) -> None:
+    manager = Manager(active={SMOKE, DRIFT, *services.PATH_UNITS})
+    scheduling.start_stopped(places, manager)
+    assert manager.heard() == [f"start {FULL}"]
+    assert told == [(journal.Event.STARTED_AGAIN, f"{FULL} had been stopped and is started again")]
+    manager.active -= set(services.PATH_UNITS)
+    scheduling.start_stopped(places, manager)
+    assert manager.heard() == [f"start {name}" for name in services.PATH_UNITS]
+
+
+def test_what_is_off_or_on_its_way_is_not_started_again(
+    places: Places, told: list[tuple[journal.Event, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(places, "[suite.full]\nenabled = false\n")
+    manager = Manager(active={SMOKE, DRIFT, *services.PATH_UNITS})
+    scheduling.start_stopped(places, manager)
+    # At boot its job may wait, and at shutdown it is being stopped.
+    queued = UnitState(SMOKE, "inactive", "", "", queued=True)
+    monkeypatch.setattr(manager, "unit_state", lambda _: queued)
+    scheduling.start_stopped(places, manager)
+    assert manager.heard() == []
+    assert told == []

@@ -11,6 +11,7 @@ from textual.timer import Timer
 from appliance.asking.plans import ApplyEnd, ApplyProgress, AskedApply, PlannedHere, PlanNote
 from appliance.errors import EXIT_OK, EXIT_REFUSED, EXIT_STALE
 from appliance.model import Plan
+from appliance.storage.act.requests import PLAN_LIFETIME_SECONDS, TOO_OLD
 from tui.asking import Answer
 from tui.layout_progress import Watched
 from tui.screens.layout_apply import ApplyScreen
@@ -138,6 +139,8 @@ class PlanWork:
         end = self._not_taken.get(digest)
         if end is not None and end.at_monotonic_s > made_at_s:
             return f"stale: {clean(end.message)}; plan again"
+        if view.now - made_at_s > PLAN_LIFETIME_SECONDS:
+            return f"stale: {TOO_OLD}; plan again"
         status = None if view.snapshot is None else view.snapshot.status
         decided_at = None if status is None else status.decided_at
         made_at = view.wall - (view.now - made_at_s)

@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable
 
+from appliance import advice
 from appliance.history.imports import ImportRecord
 from appliance.history.pages import Page, RunSummary
 from appliance.text import duration
@@ -293,7 +294,7 @@ class ResultsScreen(MainScreen):
     def _no_runs(self) -> str:
         if self.main.world.unable:
             return "no runs in it"
-        return "no runs yet; start one on Suites (4), or: stripewright bench run smoke"
+        return f"no runs yet; start one on Suites (4), or: {advice.run_suite()}"
 
     @on(FilterTable.Chosen)
     def _chosen(self, event: FilterTable.Chosen) -> None:

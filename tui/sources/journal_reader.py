@@ -32,14 +32,16 @@ UNITS = (
     "stripewright-hostkey.service",
     "stripewright-look.service",
     "stripewright-release.service",
+    "stripewright-running.service",
+    "stripewright-clock.service",
     "stripewright-schedule.service",
     "stripewright-watch.service",
 )
 SLICES = (
     "stripewright-apply.slice",
+    "stripewright-bench.slice",
     "stripewright-plan.slice",
-    r"system-stripewright\x2dbench.slice",
-    r"system-stripewright\x2dinitialise.slice",
+    r"system-stripewright\x2dbenchdir.slice",
     r"system-stripewright\x2dnotice.slice",
 )
 # What the service manager says of our units is told by the unit it names, and of that there is
@@ -139,8 +141,13 @@ class SystemJournal:
         return found
 
     def _match(self) -> None:
+        """By what journald itself says of who wrote (fields with ``_``): anyone who may log can
+        give himself any name.
+        """
         reader = self._reader
+        # Root's own commands, which are in no unit of ours.
         reader.add_match(f"SYSLOG_IDENTIFIER={_IDENTIFIER}")
+        reader.add_match("_UID=0")
         for field, values in (("_SYSTEMD_UNIT", UNITS), ("_SYSTEMD_SLICE", SLICES)):
             reader.add_disjunction()
             for value in values:

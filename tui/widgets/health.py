@@ -48,6 +48,8 @@ def health_lines(view: View, width: int, *, brief: bool = False) -> list[Line]:
     )
     if status.hint:
         lines += _labelled("next", clean(status.hint), width)
+    for one in status.host:
+        lines += _labelled(one.code, clean(f"{one.summary}; {one.next_step}"), width, marks.WARN)
     if view.status_is_stale and view.status_age is not None:
         why = f": {clean(snapshot.status_problem)}" if snapshot.status_problem else ""
         lines += _labelled("stale", f"this is {age(view.status_age)}{why}", width, marks.WARN)

@@ -50,7 +50,7 @@ def measure(
     engine = job.engine or around.engine
     members = place.devices.members
     watched = tuple(dict.fromkeys((*place.devices.all, *Kernel().disks())))
-    limited = logpage.read_exceeded(members)
+    limited = logpage.ask_exceeded(members)
     before, cpu_before = sampler.read_all(watched), host.cpu_times()
     began_ns = time.time_ns()
     ended = execution.run_fio(
@@ -68,7 +68,7 @@ def measure(
     )
     ended_ns = time.time_ns()
     changes = sampler.deltas(before, sampler.read_all(watched))
-    limited_after = logpage.read_exceeded(members)
+    limited_after = logpage.ask_exceeded(members)
     host_cpu_percent = host.busy_percent(cpu_before, host.cpu_times())
     # The service manager signals fio and this process together: then it is a stop.
     live.tick()

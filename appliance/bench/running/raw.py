@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from appliance import advice
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.model import Disk
 from appliance.storage import devices, serials
@@ -87,7 +88,10 @@ def open_to_overwrite(path: Path, serial: str) -> Iterator[RawDevice]:
     ``serial``, not of the running system, and nothing is on it and nobody uses it.
     """
     if os.geteuid() != 0:
-        raise OperatorError("only root can write to a device", "run it as root, or use --target")
+        raise OperatorError(
+            "only root can write to a device",
+            "run it as root, with --db FILE in a directory of root's; or use --target",
+        )
     if "INVOCATION_ID" in os.environ:
         # systemd.exec(5): set for everything that a unit or a timer starts.
         raise Refused(
@@ -202,5 +206,7 @@ def _described(descriptor: int, path: Path, *, writable: bool) -> RawDevice:
 def _cannot_open(path: Path, error: OSError) -> OperatorError:
     if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
         return UsageError(f"there is no device {path}", "see 'stripewright inventory'")
-    hint = "run it as root" if error.errno in {errno.EACCES, errno.EPERM} else "see journalctl -k"
+    hint = "see journalctl -k"
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        hint = f"as root: {advice.READING_DISKS} stripewright bench run SUITE, with its options"
     return OperatorError(f"cannot open {path}: {os.strerror(error.errno or 0)}", hint)

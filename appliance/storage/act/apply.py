@@ -7,14 +7,16 @@ ground on which the rest was planned: if that fails, nothing after it is run.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from appliance import paths
 from appliance.errors import CommandFailed, OperatorError, Refused
 from appliance.model import Disk, Inventory, Layout, MarkState, Plan, Step, Volume
-from appliance.storage import hwraid
-from appliance.storage.act import chores, lastlook, verify
+from appliance.storage import devices, hwraid
+from appliance.storage.act import chores, lastlook, mounting, verify
 from appliance.storage.act.record import Record
 from appliance.storage.decide import steps
 from appliance.storage.probe import blockdev
@@ -55,15 +57,18 @@ class Changed(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A plan, and what it was made from."""
+    """A plan, and what it was made from. ``units`` is where mount units go."""
 
     plan: Plan
     layout: Layout
     inventory: Inventory
     kernel: Kernel
     bench: chores.Bench
+    units: Path = paths.UNIT_DIR
     # (volume, disk) of each mark that this work has proved to be on the disk.
     marked: set[tuple[str, str]] = field(default_factory=set)
+    # What steps of this work have left on disks whose contents were confirmed, by path.
+    left: dict[str, str] = field(default_factory=dict)
 
     def volume(self, name: str) -> Volume | None:
         return next((one for one in self.layout.volumes if one.name == name), None)
@@ -197,7 +202,11 @@ def _changed(step: Step, work: Work) -> str:
             # A drive behind a controller is no disk of the kernel's: storcli refuses one in use.
             continue
         disk = work.bench.disk(lost.path)
-        (later if (step.volume, disk.path) in work.marked else first).append(disk)
+        if (step.volume, disk.path) in work.marked:
+            later.append(disk)
+        else:
+            left = work.left.get(disk.path, disk.contents_digest)
+            first.append(replace(disk, contents_digest=left))
     found = lastlook.look_again(first, work.kernel, volume=step.volume) if first else None
     if found is None and later:
         found = lastlook.look_at_making(later, work.kernel, volume=step.volume)
@@ -242,6 +251,12 @@ def _run_step(step: Step, work: Work) -> None:
         # storcli tells a failure in its answer, and not always by its exit status.
         done = process.run(step.argv, timeout_seconds=_STEP_TIMEOUT_SECONDS, check=False)
         hwraid.check_result(done.stdout, done.returncode)
+    elif step.check == steps.CHECK_MOUNT and volume is not None:
+        mounting.mount(
+            step.argv, volume, work.kernel, work.units, timeout_seconds=_STEP_TIMEOUT_SECONDS
+        )
+    elif step.argv[0] == "umount":
+        mounting.unmount(step.argv, timeout_seconds=_STEP_TIMEOUT_SECONDS)
     else:
         process.run(step.argv, timeout_seconds=_STEP_TIMEOUT_SECONDS)
     verify.wait_for_udev(step)
@@ -256,6 +271,18 @@ def _run_step(step: Step, work: Work) -> None:
     )
     if step.check == steps.CHECK_MARKS:
         work.marked.update((step.volume, work.bench.disk(one.path).path) for one in step.destroys)
+    _note_contents(step, work)
+
+
+def _note_contents(step: Step, work: Work) -> None:
+    """From here on the disks hold what ``step`` has left there, where that was to be confirmed."""
+    for lost in step.destroys:
+        disk = work.bench.disks.get(lost.path)
+        if disk is None or not disk.contents_digest or (step.volume, disk.path) in work.marked:
+            continue
+        # If it cannot be read, the next look finds that.
+        with contextlib.suppress(OSError):
+            work.left[disk.path] = devices.contents_digest(disk, work.kernel)
 
 
 def _make_mountpoint(path: Path) -> None:
@@ -333,6 +360,7 @@ def work_of(
     *,
     layout_file: Path,
     layout_text: str | None = None,
+    units: Path = paths.UNIT_DIR,
 ) -> Work:
     """Everything that running ``plan`` needs."""
     bench = chores.Bench(
@@ -341,4 +369,4 @@ def work_of(
         layout_file=layout_file,
         layout_text=layout_text,
     )
-    return Work(plan, layout, inventory, kernel, bench)
+    return Work(plan, layout, inventory, kernel, bench, units)

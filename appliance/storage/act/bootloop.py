@@ -191,7 +191,12 @@ class BootLoop:
         # While this is done, the others are as they are known to be.
         self._books.applying(self._layout, inventory, self._books.told(plan, self._first))
         work = apply.work_of(
-            plan, self._layout, inventory, self._kernel, layout_file=self._places.layout
+            plan,
+            self._layout,
+            inventory,
+            self._kernel,
+            layout_file=self._places.layout,
+            units=self._places.units,
         )
         ended = apply.run_plan(work, record=self._record, only=names)
         for name, error in ended.failed.items():

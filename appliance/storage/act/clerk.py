@@ -29,8 +29,10 @@ from appliance.errors import OperatorError
 if TYPE_CHECKING:
     from appliance.history.store import History
 
-# Longer than SQLite itself waits for a lock, so that a busy file says that it is busy.
+# Longer than the check of a large file at opening takes, and than SQLite waits for a lock, so
+# that a busy file says that it is busy. Only another writer can hold one, for milliseconds.
 TIMEOUT_SECONDS = 25.0
+_BUSY_SECONDS = 3.0
 # Far above an epoch of 24 disks; whoever sends more is no clerk.
 _MAX_ANSWER_BYTES = 256 * 1024
 _GOODBYE_SECONDS = 5.0
@@ -54,21 +56,20 @@ class Clerk:
             _be_the_clerk(db, theirs)
         theirs.close()
 
-    def ask(self, call: str, **values: object) -> object:
+    def ask(self, call: str, timeout_seconds: float | None = None, /, **values: object) -> object:
         """What the clerk answers to ``call``: any JSON value, not to be believed unchecked.
 
         Raises :class:`ClerkError`; the clerk is then of no more use and must be dismissed.
         """
-        deadline = time.monotonic() + self._timeout_seconds
+        patience = min(timeout_seconds or self._timeout_seconds, self._timeout_seconds)
+        deadline = time.monotonic() + patience
         request = json.dumps({"call": call, **values}).encode() + b"\n"
         try:
-            self._channel.settimeout(self._timeout_seconds)
+            self._channel.settimeout(patience)
             self._channel.sendall(request)
             answer = json.loads(self._line(deadline))
         except TimeoutError as error:
-            raise ClerkError(
-                f"no answer to '{call}' within {self._timeout_seconds:g} seconds"
-            ) from error
+            raise ClerkError(f"no answer to '{call}' within {patience:g} seconds") from error
         except (OSError, ValueError, RecursionError) as error:
             raise ClerkError(f"no answer to '{call}': {error}") from error
         if not isinstance(answer, dict) or "ok" not in answer:
@@ -174,7 +175,7 @@ def _serve(db: Path, channel: socket.socket) -> None:
             request = json.loads(line)
             try:
                 if request["call"] == "open":
-                    history = History.open_writable(db)
+                    history = History.open_writable(db, wait_seconds=_BUSY_SECONDS)
                     answer = {"ok": str(history.set_aside) if history.set_aside else None}
                 else:
                     answer = {"ok": answer_with(history, request)}
@@ -192,7 +193,8 @@ def answer_with(history: History | None, request: Mapping[str, Any]) -> object:
         raise LookupError("the history is not open")
     call, values = request["call"], {key: request[key] for key in request if key != "call"}
     if call == "audit":
-        history.audit(**values)
+        for step in values["steps"]:
+            history.audit(**step)
         return True
     if call == "current_epoch":
         epoch = history.current_epoch()

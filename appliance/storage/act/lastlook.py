@@ -31,7 +31,8 @@ def look_again(
     Each ``path`` is read again in full, and opened exclusively. The disk has to be held by
     nobody, be the same disk, and hold what it held or less. What the plan itself has put there
     since, a mark that ``volume`` (or, if empty, any volume) is being made, is no change:
-    whatever was seen before it was given up with it.
+    whatever was seen before it was given up with it. One with a ``contents_digest`` has to hold
+    exactly that.
     """
     seen = devices.Probe.of(kernel, properties or devices.udev_properties(), True, DEFAULT_LAYOUT)
     now = devices.try_read([seen.disk(Path(disk.path).name) for disk in disks])
@@ -42,6 +43,7 @@ def look_again(
             problem := _another(then, here)
             or _changed_use(then, here)
             or _changed(then, here, volume)
+            or _written(then, here, kernel)
         ):
             return then, problem
     return None
@@ -144,6 +146,16 @@ def _changed(then: Disk, now: Disk, volume: str) -> str:
         if volume in {"", maker} and identity.owner(now, (maker,)) == maker:
             return ""
     return _changed_contents(then, now)
+
+
+def _written(then: Disk, now: Disk, kernel: Kernel) -> str:
+    if not then.contents_digest:
+        return ""
+    try:
+        same = devices.contents_digest(now, kernel) == then.contents_digest
+    except OSError:
+        return "can no longer be read"
+    return "" if same else "has been written to"
 
 
 def _changed_contents(then: Disk, now: Disk) -> str:

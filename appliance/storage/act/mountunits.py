@@ -2,7 +2,7 @@
 
 Where it is on a disk of its own, a drop-in lets systemd wait for that as long as the layout does.
 
-The executor mounts with mount(8) (docs/decisions/0015); the unit gives that mount an order
+The executor has systemd mount it (docs/decisions/0040); the unit gives that mount an order
 and a name that other units can require, and never mounts by itself (0022). Only files that
 begin with our own line are ever replaced or removed: an administrator's unit for the same path
 stays.
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance import files
+from appliance import files, paths
 
 _OURS = "# Written by Stripewright for the volume that layout.toml declares; it is replaced.\n"
 _PLAIN = re.compile(r"[A-Za-z0-9:_.]", re.ASCII)
@@ -71,13 +71,15 @@ Description=Striped volume {unit.volume}
 DefaultDependencies=no
 Conflicts=umount.target
 Before=umount.target
-# It is mounted by the boot unit, which also proves it. At shutdown the order is reversed:
+# The boot unit has it mounted, when it has proved it. At shutdown the order is reversed:
 # workloads, this mount, then the stripes are stopped.
 Wants=stripewright-assemble.service
 After=stripewright-assemble.service stripewright-release.service
-# Never mounted by this unit: a volume that was refused may well have a device, and what requires
-# the mount has to fail then. Not looked at while it is mounted: the unit is active by that.
-AssertPathIsMountPoint={_quoted(unit.mount)}
+# Mounted only when the volume has just been proved: one that was refused may well have a device,
+# and what requires the mount has to fail then. Not looked at while it is mounted.
+AssertPathExists={paths.MAY_MOUNT_DIR}/%n
+# What asks in vain must not be the reason for which it is not mounted later.
+StartLimitIntervalSec=0
 
 [Mount]
 What={_quoted(unit.device)}
@@ -101,6 +103,12 @@ JobRunningTimeoutSec={math.ceil(wait_seconds) + _DEVICE_SECONDS}s
 def _quoted(path: str) -> str:
     """A path in a unit file: ``%`` begins a specifier there."""
     return path.replace("%", "%%")
+
+
+def put(folder: Path, unit: MountUnit) -> bool:
+    """Write ``unit`` where it is not there as it is; whether it was. Raises :class:`OSError`."""
+    wanted = {unit_name(unit.mount): unit_text(unit)}
+    return bool(_write(folder, wanted, _present(folder, "*.mount")))
 
 
 def sync(folder: Path, units: Sequence[MountUnit], *, keep: Mapping[str, float]) -> list[str]:

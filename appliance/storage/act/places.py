@@ -22,3 +22,4 @@ class Places:
     tuning: Path = paths.TUNING_FILE
     cpu_latency: Path = paths.CPU_LATENCY_FILE
     units: Path = paths.UNIT_DIR
+    audit_spools: tuple[Path, ...] = paths.AUDIT_SPOOLS

@@ -1,20 +1,24 @@
 """What the boot unit leaves behind: state.json, audit rows and the epoch.
 
 The stripe is more important than its record. A history that cannot be opened or
-written is reported once and then left alone; no error of it gets past this file. Root
+written is reported once and then left alone; no error of it gets past this file. The audit
+goes to root's own spool then, and into the history with the next record that works. Root
 never opens the history: a clerk without privileges does, and its answers are checked here.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeGuard
 
 from appliance import files
+from appliance.history import liveness
 from appliance.model import EpochRecord
+from appliance.storage.act import auditspool
 from appliance.storage.act.clerk import Clerk, ClerkError
 from appliance.system import journal
 
@@ -22,6 +26,8 @@ from appliance.system import journal
 _MAX_ID = 2**63 - 1
 _MAX_KEYS = 32
 _MAX_TEXT = 8192
+# A step does not wait for its row longer than this; opening checks the whole file.
+_AUDIT_SECONDS = 5.0
 
 
 def write_state(path: Path, document: Mapping[str, Any]) -> None:
@@ -40,9 +46,11 @@ def write_state(path: Path, document: Mapping[str, Any]) -> None:
 class Record:
     """The history, for as long as it works. ``problem`` says why it no longer does."""
 
-    def __init__(self, db: Path) -> None:
+    def __init__(self, db: Path, spools: Sequence[Path] = ()) -> None:
+        """``spools``: directories of root's for the audit of a history that does not work."""
         self.problem = ""
         self._db = db
+        self._spools = spools
         self._clerk: Clerk | None = None
 
     def __enter__(self) -> Self:
@@ -53,6 +61,7 @@ class Record:
         set_aside = self._ask("open")
         if isinstance(set_aside, str):
             self.problem = f"history was damaged and set aside as {set_aside[:_MAX_TEXT]}"
+        auditspool.merge(self._spools, self._take)
         return self
 
     def __exit__(
@@ -66,15 +75,22 @@ class Record:
             clerk.dismiss()
 
     def audit(self, digest: str, index: int, argv: Sequence[str], state: str, detail: str) -> None:
-        """Note a step as ``started``, ``done`` or ``failed``."""
-        self._ask(
-            "audit",
-            plan_digest=digest,
-            step_index=index,
-            argv=list(argv),
-            state=state,
-            detail=detail,
-        )
+        """Note a step as ``started``, ``done`` or ``failed``; it is on the disk then."""
+        row = {
+            "at": time.time(),
+            "boot_id": liveness.boot_id(),
+            "plan_digest": digest,
+            "step_index": index,
+            "argv": [_storable(word) for word in argv],
+            "state": state,
+            "detail": _storable(detail),
+        }
+        if not self._take([row]) and self._spools:
+            auditspool.keep(self._spools, row, self.problem)
+
+    def _take(self, steps: Sequence[auditspool.Row]) -> bool:
+        """Whether the history has ``steps`` now, each once, though it may have had some before."""
+        return self._ask("audit", _AUDIT_SECONDS, steps=list(steps)) is True
 
     def current_epoch(self) -> EpochRecord | None:
         return self._epoch(self._ask("current_epoch"))
@@ -91,11 +107,11 @@ class Record:
             self._give_up(f"{error}")
             return None
 
-    def _ask(self, call: str, **values: object) -> object:
+    def _ask(self, call: str, timeout_seconds: float | None = None, **values: object) -> object:
         if self._clerk is None:
             return None
         try:
-            return self._clerk.ask(call, **values)
+            return self._clerk.ask(call, timeout_seconds, **values)
         except ClerkError as error:
             self._give_up(str(error))
             return None
@@ -111,6 +127,11 @@ class Record:
         clerk, self._clerk = self._clerk, None
         if clerk is not None:
             clerk.dismiss(kill=True)
+
+
+def _storable(words: str) -> str:
+    """Text that SQLite takes: a row that it never took would stand in every later one's way."""
+    return words.encode(errors="backslashreplace").decode()
 
 
 def parse_epoch(answer: object) -> EpochRecord:

@@ -30,6 +30,9 @@ from appliance.errors import OperatorError, StalePlan, UsageError
 MAX_REQUEST_BYTES = 256 * 1024
 # Of each kind in /run: enough for operators who compare plans, too little to fill memory.
 KEPT = 16
+# How long a plan can be confirmed after it was last made: what it showed is remembered so long.
+PLAN_LIFETIME_SECONDS = 3600.0
+TOO_OLD = f"older than {PLAN_LIFETIME_SECONDS / 3600:g} h"
 # A request is read seconds after it was written; what is older was left by a crash, or on purpose.
 MAX_AGE_SECONDS = 3600.0
 _MAX_NAMES = 64
@@ -47,6 +50,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK a FIFO in the spool would hold root for ever.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _AGAIN = "ask again: stripewright plan"
+_PLAN_AGAIN = "plan again and confirm the digest that is shown: stripewright plan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,11 @@ class Request:
     layout_text: str | None = None
     remove: tuple[str, ...] = ()
     erase: tuple[str, ...] = ()
+
+
+def boot_seconds() -> float:
+    """Seconds since boot, those asleep among them; unlike the time of day it is never set."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def is_hash(text: str) -> bool:
@@ -261,11 +270,14 @@ class Store:
         return [document for path in kept if (document := _load(path)) is not None]
 
     def keep_request(self, digest: str, request: Request) -> None:
-        """Remember which request led to the plan with ``digest``."""
-        _keep(self.digests, digest, {"request": encode(request).decode("ascii")})
+        """Remember which request led to the plan with ``digest``, and when."""
+        document = {"request": encode(request).decode("ascii"), "at_boot_s": boot_seconds()}
+        _keep(self.digests, digest, document)
 
     def request(self, digest: str) -> Request:
-        """The request that led to the plan with ``digest``; :class:`StalePlan` if nobody knows."""
+        """The request that led to the plan with ``digest``; :class:`StalePlan` if it is not kept,
+        or was made more than :data:`PLAN_LIFETIME_SECONDS` ago.
+        """
         if not is_hash(digest):
             raise UsageError(
                 f"{digest!r} is not the digest of a plan",
@@ -276,7 +288,14 @@ class Store:
             raise StalePlan(
                 f"no plan with the digest {digest[:12]}… was made since the last boot, or many"
                 " others were since; nothing was written",
-                "plan again and confirm the digest that is shown: stripewright plan",
+                _PLAN_AGAIN,
+            )
+        made_at = found.get("at_boot_s")
+        age_seconds = boot_seconds() - made_at if isinstance(made_at, float) else -1.0
+        if not 0 <= age_seconds <= PLAN_LIFETIME_SECONDS:
+            raise StalePlan(
+                f"the plan {digest[:12]}… is {TOO_OLD}; nothing was written",
+                _PLAN_AGAIN,
             )
         return decode(str(found.get("request", "")).encode("ascii", "replace"))
 

@@ -130,7 +130,7 @@ class Books:
         """Make the volume's benchmark directory; without it the volume is still good."""
         number = self._kernel.device_number(fact["device"])
         try:
-            benchdir.ensure(fact["mount"], number)
+            benchdir.have(fact["name"], fact["mount"], number)
         except OperatorError as error:
             journal.event(
                 journal.Event.STEP_FAILED,

@@ -7,8 +7,6 @@ a plan has changed, and for settings that the layout now declares otherwise.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 
 from appliance.model import Inventory, Layout, Tuning
 from appliance.storage import surroundings as names
-from appliance.storage.probe import surroundings
+from appliance.storage.probe import mounted, surroundings
 from appliance.storage.probe.kernel import Kernel
 
 
@@ -89,15 +87,12 @@ def _volume(kernel: Kernel, fact: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"uuid": fact["uuid"], "slots": _slots(kernel, fact), "mount": None}
     mount = kernel.mount_at(fact["mount"]) if fact["mount"] else None
     if mount is not None:
-        size_bytes = None
-        with contextlib.suppress(OSError):
-            usage = os.statvfs(fact["mount"])
-            size_bytes = usage.f_blocks * usage.f_frsize
+        usage = mounted.usages([fact["mount"]]).get(fact["mount"])
         found["mount"] = {
             "fstype": mount.fstype,
             "options": mount.options,
             "super_options": mount.super_options,
-            "size_bytes": size_bytes,
+            "size_bytes": None if usage is None else usage.size_bytes,
         }
     return found
 

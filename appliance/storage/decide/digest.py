@@ -2,8 +2,9 @@
 
 SHA-256 over the facts relied on, the orders, the layout and the steps, with the kernel's names
 taken out. Two looks at the same disks give the same digest whatever the kernel calls
-them; a swapped disk, a new signature or another layout gives another. What changes by itself
-while a volume is in use (update counts, a resync's progress) is no fact that a plan relies on.
+them; a swapped disk, a new signature, a write to a disk that is to be overwritten, or another
+layout gives another. What changes by itself while a volume is in use (update counts, a resync's
+progress, what users write) is no fact that a plan relies on (docs/decisions/0038).
 """
 
 from __future__ import annotations
@@ -52,11 +53,12 @@ def digest(
         or disk.id in seen.traces
     ]
     ids = {disk.id for disk in relied_on}
+    lost = {one.id for step in steps for one in step.destroys}
     inventory = seen.inventory
     facts = {
         "expected_disks": seen.machine.expected_disks,
         "host_tag": seen.machine.host_tag,
-        "disks": _sorted([_disk(disk) for disk in relied_on]),
+        "disks": _sorted([_disk(disk, lost=disk.id in lost) for disk in relied_on]),
         "arrays": _sorted([_array(one) for one in inventory.arrays if ids & set(one.members)]),
         "groups": _sorted([_group(one) for one in inventory.groups if ids & set(one.members)]),
         "drives": [asdict(one) for one in inventory.hardware_drives],
@@ -107,7 +109,7 @@ def _step(step: Step, names: Mapping[str, str]) -> dict[str, object]:
     }
 
 
-def _disk(disk: Disk) -> dict[str, object]:
+def _disk(disk: Disk, *, lost: bool) -> dict[str, object]:
     in_use = bool(disk.holders or disk.mountpoints)
     return {
         "id": disk.id,
@@ -137,6 +139,7 @@ def _disk(disk: Disk) -> dict[str, object]:
         "mark": _mark(disk.mark),
         "cloud_name": disk.cloud_name,
         "claimed_by": disk.claimed_by,
+        **({"contents": disk.contents_digest} if lost and disk.contents_digest else {}),
     }
 
 

@@ -7,11 +7,11 @@ thousand disks.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from appliance.model import Array, Disk, Inventory, LogicalVolume, Machine, VolumeGroup
-from appliance.storage import md
+from appliance.storage import identity, md
 from appliance.storage.decide import ownership
 from appliance.storage.decide.ownership import Carrier, Form, Trace
 from appliance.storage.probe import obstacles
@@ -107,7 +107,7 @@ def gather(inventory: Inventory, names: Collection[str]) -> Evidence:
         by_id=by_id,
         traces={disk.id: trace for disk, trace in seen if trace is not None},
         carriers={name: tuple(found) for name, found in carriers.items()},
-        twins=_twins(disks),
+        twins=frozenset(one.id for one, _, _ in identity.twins(disks)),
         arrays_of={name: tuple(found) for name, found in arrays_of.items()},
         groups={name: tuple(found) for name, found in groups.items()},
     )
@@ -123,20 +123,3 @@ def volume_in(group: VolumeGroup, name: str) -> LogicalVolume | None:
 
 def _order(disk: Disk) -> tuple[str, str, int, str]:
     return (disk.id, disk.serial, disk.size_bytes, disk.path)
-
-
-def _twins(disks: Sequence[Disk]) -> frozenset[str]:
-    """The ids of disks that cannot be told apart, by id, path, link, or model and serial.
-
-    Two with the UUID of one LVM physical volume are no different: LVM takes either for it.
-    """
-    groups: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for disk in disks:
-        groups["id", disk.id].append(disk.id)
-        for path in {disk.path, disk.stable_path or disk.path}:
-            groups["path", path].append(disk.id)
-        if disk.serial:
-            groups["serial", disk.vendor, disk.model, disk.serial].append(disk.id)
-        for uuid in {one.uuid for one in disk.signatures if one.kind == ownership.LVM and one.uuid}:
-            groups["lvm", uuid].append(disk.id)
-    return frozenset(one for found in groups.values() if len(found) > 1 for one in found)

@@ -195,6 +195,21 @@ def samples_digest(node: str, size_bytes: int, *, cleared: Collection[int] = ())
     return digest.hexdigest()
 
 
+def contents_digest(node: str, size_bytes: int, writes: Callable[[], str]) -> str:
+    """SHA-256 over all samples, marks among them, and what ``writes`` says of the device before
+    they are read, when all that was written to it has reached it.
+    """
+    descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    digest = hashlib.sha256(writes().encode())
+    for _, block in _samples(node, marks.sample_offsets(0, size_bytes)):
+        digest.update(block)
+    return digest.hexdigest()
+
+
 def first_nonzero(
     node: str, size_bytes: int, *, start_bytes: int = 0, skip: Collection[int] = ()
 ) -> int | None:

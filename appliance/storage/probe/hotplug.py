@@ -15,17 +15,21 @@ _POLL_SECONDS = 1.0
 
 
 class BlockEvents:
-    """Block device events from the moment this object exists, so that none is missed."""
+    """Block device events from the moment this object exists, so that none is missed.
+
+    The kernel's: udev's own reach no unit with ``PrivateNetwork=``.
+    """
 
     def __init__(self) -> None:
         import pyudev
 
-        self._monitor = pyudev.Monitor.from_netlink(pyudev.Context())
+        self._monitor = pyudev.Monitor.from_netlink(pyudev.Context(), source="kernel")
         self._monitor.filter_by("block")
         self._monitor.start()
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Sleep until something happens to a block device and it is quiet again.
+        """Sleep until something happens to a block device, it is quiet again, and udev has told
+        what it knows of that.
 
         Returns whether anything happened within ``timeout_seconds``, or until the process is
         asked to stop: a signal does not end a poll, so it is a short one.
@@ -39,6 +43,7 @@ class BlockEvents:
                 return False
         while time.monotonic() < deadline and self._monitor.poll(timeout=_QUIET_SECONDS):
             pass
+        _wait_for_udev()
         return True
 
 
@@ -53,11 +58,13 @@ def settle(kernel: Kernel, properties: Callable[[str], Mapping[str, str]]) -> No
     names = set(kernel.disks()) - kernel.root_disks()
     if all(_is_told_of(kernel, name, properties(name)) for name in names):
         return
-    process.run(
-        ["udevadm", "settle", f"--timeout={_SETTLE_SECONDS}"],
-        timeout_seconds=_SETTLE_SECONDS + 5,
-        check=False,
-    )
+    _wait_for_udev()
+
+
+def _wait_for_udev() -> None:
+    """For as long as is reasonable: one disk that udev is not done with holds up no other."""
+    argv = ["udevadm", "settle", f"--timeout={_SETTLE_SECONDS}"]
+    process.run(argv, timeout_seconds=_SETTLE_SECONDS + 5, check=False)
 
 
 def _is_told_of(kernel: Kernel, name: str, facts: Mapping[str, str]) -> bool:
@@ -67,14 +74,15 @@ def _is_told_of(kernel: Kernel, name: str, facts: Mapping[str, str]) -> bool:
 
 
 def refresh(device: str) -> None:
-    """Make udev look at ``device`` again and wait for that very event.
+    """Make udev look at ``device`` again and wait until it has.
 
-    A bare ``settle`` returns at once if the kernel's event has not reached udev yet, and
-    the link or label that the next step needs is not there. An event that we ask for
-    ourselves comes after the kernel's, and ``--settle`` waits for it.
+    An event that we ask for ourselves comes after the kernel's. ``settle`` asks udev itself, which
+    answers when it has read all events so far; ``trigger --settle`` waits for one that does not
+    reach a unit with ``PrivateNetwork=``.
     """
-    process.run(
-        ["udevadm", "trigger", "--action=change", "--settle", device],
-        timeout_seconds=_SETTLE_SECONDS,
-        hint=f"udev did not answer for {device}; is systemd-udevd running?",
-    )
+    hint = f"udev did not answer for {device}; is systemd-udevd running?"
+    for words in (
+        ["trigger", "--action=change", device],
+        ["settle", f"--timeout={_SETTLE_SECONDS}"],
+    ):
+        process.run(["udevadm", *words], timeout_seconds=_SETTLE_SECONDS + 5, hint=hint)

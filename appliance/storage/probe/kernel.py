@@ -129,6 +129,15 @@ class Kernel:
         text = self.attribute(name, "size")
         return int(text) * _SECTOR_BYTES if text.isdecimal() else 0
 
+    def writes(self, name: str) -> str:
+        """What changes whenever this kernel writes to the disk, or has not had it all the time.
+
+        The sectors written and discarded since it appeared (Documentation/block/stat.rst), and a
+        number that each appearance of a disk gets but once (``diskseq``).
+        """
+        counted = self.attribute(name, "stat").split()
+        return " ".join([self.attribute(name, "diskseq"), *counted[6:7], *counted[13:14]])
+
     def partitions(self, name: str) -> tuple[str, ...]:
         folder = self._folder(name)
         return tuple(sorted(found.parent.name for found in folder.glob("*/partition")))
@@ -157,14 +166,12 @@ class Kernel:
         return bus.resolve().name if bus.exists() else ""
 
     def mounts(self) -> tuple[Mount, ...]:
-        return parse_mountinfo(read_text(self.proc_root / "self/mountinfo"))
-
-    def host_mounts(self) -> tuple[Mount, ...]:
         """The mounts as the first process has them, else our own.
 
-        A unit with ``ProtectSystem=`` has a copy of its own, in which everything is read-only.
+        A unit with ``ProtectSystem=`` has copies of its own: read-only, or there twice.
         """
-        return parse_mountinfo(read_text(self.proc_root / "1/mountinfo")) or self.mounts()
+        found = parse_mountinfo(read_text(self.proc_root / "1/mountinfo"))
+        return found or parse_mountinfo(read_text(self.proc_root / "self/mountinfo"))
 
     def swaps(self) -> tuple[str, ...]:
         return parse_swaps(read_text(self.proc_root / "swaps"))

@@ -13,8 +13,8 @@ import traceback
 
 from appliance import paths
 from tests.lab import rack
-from tests.lab.drift.watched import Watched, layout_text, load_all
-from tests.lab.guest import RESULTS, must_be_guest
+from tests.lab.drift.watched import Watched, layout_text
+from tests.lab.guest import RESULTS, load_all, must_be_guest
 from tests.lab.play import release
 
 _HOST = RESULTS.parent

@@ -204,7 +204,9 @@ def another_array(machine: Watched) -> None:
 
 @contextlib.contextmanager
 def _busy(seconds: float) -> Iterator[None]:
-    busy = subprocess.Popen(fio(seconds), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # Reads: a log write to the member that is gone would shut XFS down, and end all I/O.
+    argv = fio(seconds, rw="randread")
+    busy = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(1.0)
         yield
@@ -224,7 +226,7 @@ def _put_back(machine: Watched, name: str) -> None:
 @scenario()
 def a_member_pulled_out_under_load(machine: Watched) -> None:
     serial = machine.serial("d2")
-    with _busy(30):
+    with _busy(60):
         machine.disk("d2").yank()
         # One interval later there has been I/O to every member.
         time.sleep(1.0)

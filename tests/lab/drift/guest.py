@@ -1,22 +1,23 @@
-"""Guest program: plays the scenarios named in names.txt, and writes down what came of each."""
+"""Guest program: plays the scenarios of its queue, and writes down what came of each."""
 
 from __future__ import annotations
 
 import json
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from tests.lab import rack
 from tests.lab.drift import deeds, ordinary, slow
-from tests.lab.drift.watched import Watched, load_all
-from tests.lab.guest import DISKS, NAMES, RESULTS, must_be_guest
+from tests.lab.drift.watched import Watched
+from tests.lab.guest import DISKS, RESULTS, load_all, must_be_guest, taken
 
 # These make their own volume.
 PARTS: Mapping[str, Callable[[Watched], None]] = {
     one.__name__.replace("_", "-"): one
     for one in (
         ordinary.what_a_check_costs,
+        ordinary.eight_hours_of_ordinary_operation,
         ordinary.a_day_of_ordinary_operation,
         slow.a_disk_that_is_slow_at_first_boot,
         slow.a_member_becomes_slow,
@@ -63,7 +64,7 @@ class Stage:
         self._holds = None
 
 
-def main(names: Sequence[str]) -> None:
+def main(names: Iterable[str]) -> None:
     must_be_guest()
     rack.load()
     load_all()
@@ -88,4 +89,4 @@ def main(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(NAMES.read_text().split())
+    main(taken())

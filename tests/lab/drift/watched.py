@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib
 import json
 import os
-import pkgutil
 import pwd
 import shutil
 import sys
@@ -23,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from appliance import cli, commands, drift, history, paths
+from appliance import cli, paths
 from appliance.commands import drifting, looking
 from appliance.errors import EXIT_DRIFT, EXIT_OK
 from appliance.history import queries
@@ -57,13 +55,6 @@ def layout_text(stripe: str, *, filesystem: str = "xfs", more: str = "", **keys:
         more,
     ]
     return "\n".join(lines) + "\n"
-
-
-def load_all() -> None:
-    """Import what the commands import when they are called, once instead of in each process."""
-    for room in (commands, drift, history):
-        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
-            importlib.import_module(module.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +259,7 @@ class Watched:
             path.unlink(missing_ok=True)
         for path in (*paths.HISTORY_DB.parent.glob("history.db*"), *paths.UNIT_DIR.glob("mnt-*")):
             path.unlink()
+        shutil.rmtree(paths.HISTORY_DB.parent / "live", ignore_errors=True)
         shutil.rmtree(paths.DRIFT_RUN_DIR, ignore_errors=True)
 
 

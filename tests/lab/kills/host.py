@@ -24,7 +24,6 @@ from tests.lab.kills.names import BYSTANDER, NAMES
 from tests.lab.kills.points import Point, Seen, points
 from tests.rig.build import build
 
-GUESTS = 2
 _GUEST_SECONDS = 120.0
 # Power cuts inside a step: so many parts of its time are tried.
 _PARTS = {True: (), False: (0.3, 0.7)}
@@ -48,15 +47,8 @@ def sigkills(image: Path, folder: Path, *, quick: bool, names: Sequence[str] = (
     began = time.monotonic()
     names = names or (_QUICK_KILLS if quick else NAMES)
 
-    def guest(at: int) -> uml.LabRun:
-        home = folder / f"sigkill-{at}"
-        home.mkdir(parents=True)
-        (home / "names.txt").write_text("\n".join(names[at::GUESTS]))
-        program = ["tests.lab.kills.sigkill", *(["quick"] if quick else [])]
-        return uml.run_guest(image, home, program, timeout_seconds=3 * 3600)
-
-    with ThreadPoolExecutor(GUESTS) as pool:
-        runs = list(pool.map(guest, range(GUESTS)))
+    program = ["tests.lab.kills.sigkill", *(["quick"] if quick else [])]
+    runs = uml.run_guests(image, folder / "sigkill", program, names, timeout_seconds=3 * 3600)
     found = {name: one for run in runs for name, one in run.results.items()}
     failures = [f"{name}: {text}" for name, one in found.items() for text in one["failures"]]
     failures += [f"{name}: never got that far" for name in names if name not in found]
@@ -72,7 +64,7 @@ def power_cuts(image: Path, folder: Path, *, quick: bool, names: Sequence[str] =
     """Power cuts: each is two lives of a guest on the same files."""
     began = time.monotonic()
     names = names or (_QUICK_CUTS if quick else NAMES)
-    with ThreadPoolExecutor(GUESTS) as pool:
+    with ThreadPoolExecutor(uml.GUESTS) as pool:
         prepared = list(pool.map(lambda name: _prepare(image, folder / "cut" / name), names))
         shots = [
             (name, steps, point)

@@ -1,4 +1,4 @@
-"""Guest program: SIGKILL at every point of the works named in names.txt, then boot and apply.
+"""Guest program: SIGKILL at every point of the works of the queue, then boot and apply.
 
 The work runs in a forked child of its own process group, so that what it has started dies with
 it, as in a unit of systemd.
@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from appliance.storage.act.places import Places
 from tests.lab import rack
-from tests.lab.guest import DISKS, NAMES, RESULTS, must_be_guest
+from tests.lab.guest import DISKS, RESULTS, load_all, must_be_guest, taken
 from tests.lab.kills.names import BYSTANDER
 from tests.lab.kills.points import Point, Seen, points, recorded, reporting
 from tests.lab.kills.works import WORKS, Stage
@@ -62,6 +62,7 @@ class Range:
                 shutil.rmtree(line, ignore_errors=True)
         for history in Path("/var/lib/stripewright").glob("history.db*"):
             history.unlink()
+        shutil.rmtree("/var/lib/stripewright/live", ignore_errors=True)
         self.stage.declare()
         if self.stage.work.request is not None:
             assert _quiet(self.stage.boot) == 0, "boot before the work"
@@ -130,8 +131,9 @@ def _quiet(function: Callable[[], Result]) -> Result:
 def main(quick: bool) -> None:
     must_be_guest()
     rack.load()
+    load_all()
     done: dict[str, dict[str, object]] = {}
-    for name in NAMES.read_text().split():
+    for name in taken():
         began = time.monotonic()
         place = Range(name)
         failures: list[str] = []

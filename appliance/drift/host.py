@@ -1,0 +1,255 @@
+"""What keeps the appliance itself from its work: its disk, /run, the clock, the last boot. Pure.
+
+Nothing here is about the volumes. Most of it keeps findings out of the history as well, so that
+``status`` and ``doctor`` say it without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from appliance import paths, text
+from appliance.drift.facts import fact
+from appliance.model import DriftSeverity, Fact
+from appliance.text import printable
+
+RUN = "/run"
+# Less than this is soon nothing: a run writes its samples and reports, SQLite a journal.
+_LOW_BYTES = {RUN: 4 * 1024 * 1024}
+_LOW_BYTES_ON_DISK = 64 * 1024 * 1024
+_LOW_INODES = 1024
+# With less, a file of a few pages can no longer be replaced.
+_NO_BYTES = 256 * 1024
+_NO_INODES = 8
+# A time server moves a clock by less, once it is right.
+_SET_SECONDS = 3600.0
+# Two clocks that are read one after the other, and the jitter of a file system's times.
+AHEAD_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a file system of the appliance itself has left; without ``free_inodes`` it does not
+    count them.
+    """
+
+    path: str
+    free_bytes: int
+    free_inodes: int | None
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the last boot ended, if that was no shutdown. ``boot_id`` and ``began_at`` are empty and
+    0 where its mark does not say. ``record`` is where the kernel's last messages are, ``panic`` and
+    ``trouble`` its words for the end and for what came first, ``uptime_seconds`` when.
+    """
+
+    boot_id: str
+    began_at: float
+    record: str = ""
+    panic: str = ""
+    trouble: str = ""
+    uptime_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One look. ``stamps`` are our timers that fired at a time that has not come yet, and that
+    time. ``set_seconds`` is by how much the clock was set since the first look of this boot,
+    ``None`` if root has not looked.
+    """
+
+    at: float
+    rooms: tuple[Room, ...] = ()
+    stamps: Mapping[str, float] = field(default_factory=dict)
+    set_seconds: float | None = None
+    ended: Ended | None = None
+
+
+def judge(host: Host, *, ahead: tuple[int, float] | None = None) -> tuple[Fact, ...]:
+    """Every fact. ``ahead`` is how many runs of the history are dated later than now, and the
+    latest of these dates; ``None`` without a history.
+    """
+    return (*pressing(host), *_runs_ahead(host, ahead), *_crash(host))
+
+
+def pressing(host: Host) -> tuple[Fact, ...]:
+    """The facts that hold only for as long as something stops, or goes wrong, because of them."""
+    return (*(one for room in host.rooms for one in _room(room)), *_clock(host), *_stamps(host))
+
+
+def blind(host: Host) -> frozenset[tuple[str, str]]:
+    """What this look could not see (:class:`appliance.drift.lifecycle.Scope`)."""
+    return frozenset({("HOST-CLOCK", "clock")}) if host.set_seconds is None else frozenset()
+
+
+# -------------------------------------------------------------------------- room to write
+
+
+def _room(room: Room) -> list[Fact]:
+    kept = "no state of a run or a plan is" if room.path == RUN else "nothing is"
+    if room.read_only:
+        back = (
+            f"what mounted it so: findmnt -o TARGET,SOURCE,OPTIONS {RUN}; a reboot makes it new"
+            if room.path == RUN
+            else "its first error: journalctl -k -b; save what can be read, then reboot, which"
+            f" checks the file system; if it was remounted by hand, as root: mount -o"
+            f" remount,rw {room.path}"
+        )
+        return [
+            fact(
+                "HOST-RUN" if room.path == RUN else "HOST-READ-ONLY",
+                room.path,
+                f"{room.path} is read-only: {kept} written any more",
+                expected="rw",
+                observed="ro",
+                next_step=back,
+            )
+        ]
+    facts = []
+    low = _LOW_BYTES.get(room.path, _LOW_BYTES_ON_DISK)
+    if room.free_bytes < low:
+        facts.append(_short(room, "bytes", text.size(room.free_bytes), room.free_bytes < _NO_BYTES))
+    if room.free_inodes is not None and room.free_inodes < _LOW_INODES:
+        facts.append(
+            _short(room, "inodes", f"{room.free_inodes} inodes", room.free_inodes < _NO_INODES)
+        )
+    return facts
+
+
+def _short(room: Room, what: str, left: str, is_full: bool) -> Fact:
+    means = "what is measured and found is not kept" if is_full else "soon nothing can be kept"
+    usage = "--inodes " if what == "inodes" else ""
+    free = f"see what fills it: df {'-i ' if usage else '-h '}{room.path}; as root: du -x {usage}"
+    if room.path == RUN:
+        free += f"{RUN} | sort -n | tail, and remove it"
+    else:
+        free += "-d 3 / | sort -n | tail, remove it, or: journalctl --vacuum-size=50M"
+    return fact(
+        "HOST-RUN" if room.path == RUN else "HOST-DISK-FULL",
+        room.path,
+        f"{room.path} has {left} left: {means}",
+        expected="room to write",
+        observed=f"{left} left",
+        identity=f"no {what}",
+        severity=None if is_full else DriftSeverity.WARNING,
+        next_step=free,
+    )
+
+
+# -------------------------------------------------------------------------------- the clock
+
+
+def _clock(host: Host) -> list[Fact]:
+    by = host.set_seconds
+    if by is None or abs(by) < _SET_SECONDS:
+        return []
+    way = "forward" if by > 0 else "back"
+    return [
+        fact(
+            "HOST-CLOCK",
+            "clock",
+            f"the clock was set {way} by {_span(by)} since the boot: what is measured now is dated"
+            f" {text.moment(host.at)}",
+            expected="the time of the boot and what has passed since",
+            observed=f"{_span(by)} {'ahead' if by > 0 else 'behind'}",
+            identity=f"set {way}",
+            next_step="see whether the time is right, and whether a time server says so:"
+            " timedatectl; if it is right, acknowledge this: it ends with the next boot",
+        )
+    ]
+
+
+def _stamps(host: Host) -> list[Fact]:
+    if not host.stamps:
+        return []
+    names = ", ".join(sorted(host.stamps))
+    latest = text.moment(max(host.stamps.values()))
+    return [
+        fact(
+            "HOST-CLOCK",
+            "timers",
+            f"{names} fired last at {latest}, by a clock that was ahead: what was missed since is"
+            " not made up for, or not run at all until then",
+            expected="times that have passed",
+            observed=f"{len(host.stamps)} time{'s' if len(host.stamps) > 1 else ''} to come",
+            identity="stamps",
+            next_step="see when they fire next: systemctl list-timers 'stripewright-*'; as root:"
+            " systemctl start stripewright-clock.service",
+            evidence={"timers": names, "latest": latest},
+        )
+    ]
+
+
+def _runs_ahead(host: Host, ahead: tuple[int, float] | None) -> list[Fact]:
+    if ahead is None or not ahead[0]:
+        return []
+    count, latest = ahead
+    runs = f"{count} run{'s' if count > 1 else ''}"
+    return [
+        fact(
+            "HOST-CLOCK",
+            "history",
+            f"{runs} of the history {'are' if count > 1 else 'is'} dated up to"
+            f" {text.moment(latest)}, by a clock that was ahead; they count in the order in which"
+            " they were measured",
+            expected="dates that have passed",
+            observed=f"{runs} dated later than {text.moment(host.at)}",
+            identity=f"up to {text.moment(latest)}",
+            severity=DriftSeverity.NOTICE,
+            next_step="nothing needs to be done: stripewright results; acknowledge this",
+            evidence={"runs": count, "latest": text.moment(latest)},
+        )
+    ]
+
+
+def _span(seconds: float) -> str:
+    days = abs(seconds) / 86_400
+    if days >= 730:
+        return f"{days / 365.25:.0f} years"
+    return f"{days:.0f} days" if days >= 3 else text.duration(abs(seconds))
+
+
+# ----------------------------------------------------------------------------- the last boot
+
+
+def _crash(host: Host) -> list[Fact]:
+    ended = host.ended
+    if ended is None:
+        return []
+    began = f", begun {text.moment(ended.began_at)}," if ended.began_at else ""
+    if ended.panic or ended.trouble:
+        after = (
+            f" after {text.duration(ended.uptime_seconds)}"
+            if ended.uptime_seconds is not None
+            else ""
+        )
+        first = f" (first: {ended.trouble})" if ended.panic and ended.trouble else ""
+        how = f"kernel panic{after}: {ended.panic or ended.trouble}{first}"
+    elif ended.record:
+        how = "the kernel kept a record without a word that is known"
+    else:
+        how = (
+            "unknown, no record was kept: a power cut, a reset, a forced reboot,"
+            " or a panic that could not be recorded"
+        )
+    last = f"journalctl -e -b {ended.boot_id or '-1'}"
+    messages = f"its last messages, as root: less {ended.record}/dmesg.txt"
+    return [
+        fact(
+            "HOST-CRASHED",
+            "boot",
+            f"the last boot{began} ended without a shutdown: {printable(how)}",
+            expected="a shutdown",
+            observed=how,
+            identity=f"boot {ended.boot_id or ended.record or text.moment(ended.began_at)}",
+            next_step=f"what led to it: {last}; {messages}" if ended.record else last,
+            evidence={
+                "boot": ended.boot_id,
+                "record": ended.record or f"none in {paths.CRASH_RECORDS}",
+            },
+        )
+    ]

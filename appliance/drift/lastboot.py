@@ -1,0 +1,130 @@
+"""How the last boot ended: the mark that a shutdown takes away, and what the kernel kept.
+
+mark-boot leaves ``ended`` for this boot if the one before did not take its mark away, or if
+systemd-pstore(8) has brought records of the kernel to the disk since. Those are root's, so that
+root's look reads them. Whatever is in them is hostile: a driver prints what a disk says.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.drift.host import Ended
+from appliance.text import printable
+
+_BOOT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+_MAX_MARK_BYTES = 16 * 1024
+_MAX_RECORDS = 8
+_MAX_FILES = 64
+_MAX_FILE_BYTES = 256 * 1024
+_MAX_WORDS = 160
+_LINE = re.compile(
+    r"^(?:<\d{1,3}>)?\[\s{0,8}(\d{1,9}\.\d{1,9})\](?:\[[^\]]{1,32}\])? (.*)$", re.ASCII
+)
+_PANIC = "Kernel panic - not syncing: "
+# The first words of what a kernel that goes on afterwards would call its trouble.
+_TROUBLE = (
+    "BUG: ",
+    "Oops: ",
+    "kernel BUG at ",
+    "general protection fault",
+    "Unable to handle ",
+    "Internal error: ",
+    "watchdog: BUG: ",
+    "sysrq: Trigger a crash",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a record says: see :class:`Ended`."""
+
+    panic: str = ""
+    trouble: str = ""
+    uptime_seconds: float | None = None
+
+
+def read_mark(path: Path, boot_id: str) -> tuple[Ended, tuple[str, ...]] | None:
+    """What mark-boot left for this boot, and the names of the records; ``None`` if the last boot
+    was shut down, or has left no mark.
+    """
+    lines = _text(path, _MAX_MARK_BYTES).splitlines()
+    now, before, began = [*(lines[0].split(" ") if lines else ()), "", "", ""][:3]
+    if not boot_id or now != boot_id:
+        return None
+    found = Ended(
+        boot_id=before if _BOOT.fullmatch(before) else "",
+        began_at=float(began) if began.isascii() and began.isdecimal() and len(began) < 12 else 0.0,
+    )
+    return found, tuple(name for name in lines[1:] if _NAME.fullmatch(name) and name[0] != ".")
+
+
+def read_words(folder: Path) -> Words:
+    """What the messages in the record ``folder`` say."""
+    lines = sorted(_lines(folder), key=lambda one: one[0])
+    panics = [one for one in lines if one[1].startswith(_PANIC)]
+    trouble = next((said for _, said in lines if said.startswith(_TROUBLE)), "")
+    at = panics[-1][0] if panics else lines[-1][0] if lines else None
+    return Words(
+        panic=_shown(panics[-1][1].removeprefix(_PANIC)) if panics else "",
+        trouble=_shown(trouble),
+        uptime_seconds=at if at is not None and math.isfinite(at) else None,
+    )
+
+
+def look(mark: Path, records: Path, boot_id: str) -> dict[str, str | float | None] | None:
+    """What root adds to the mark: the record that says most, and its words, if there is one."""
+    found = read_mark(mark, boot_id)
+    if found is None or not found[1]:
+        return None
+    said = [(name, read_words(records / name)) for name in found[1][-_MAX_RECORDS:]]
+    name, words = max(said, key=lambda one: (bool(one[1].panic), bool(one[1].trouble)))
+    return {
+        "record": str(records / name),
+        "panic": words.panic,
+        "trouble": words.trouble,
+        "uptime_seconds": words.uptime_seconds,
+    }
+
+
+def _lines(folder: Path) -> Iterator[tuple[float, str]]:
+    """The kernel's lines in all files of a record, each once, with its seconds since the boot."""
+    seen: set[tuple[float, str]] = set()
+    for file in _files(folder):
+        for line in _text(file, _MAX_FILE_BYTES).splitlines():
+            if (match := _LINE.match(line)) and (one := (float(match[1]), match[2])) not in seen:
+                seen.add(one)
+                yield one
+
+
+def _files(folder: Path) -> list[Path]:
+    """A directory of the record's parts, or one file."""
+    try:
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            return [folder]
+        return sorted(folder.iterdir())[:_MAX_FILES]
+    except OSError:
+        return []
+
+
+def _text(path: Path, most: int) -> str:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return ""
+            return file.read(most).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _shown(words: str) -> str:
+    line = printable(words)
+    return line if len(line) <= _MAX_WORDS else f"{line[: _MAX_WORDS - 1]}…"

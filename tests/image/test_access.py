@@ -1,0 +1,209 @@
+"""An operator stays an operator, also when the machine becomes another instance.
+
+One machine, booted as two instances: in the first the operator plants links where root used to
+write, and the second is looked at.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.rig.drives import Drive, cloud_seed
+from tests.rig.qemu import Guest, Machine
+from tests.rig.ssh import Keys, Shell, banner
+
+PRELOAD = "/etc/ld.so.preload"
+METADATA = "169.254.169.254"
+ASSEMBLE = "stripewright-assemble.service"
+# Each link waits for something that root wrote as a cloud's agent: keys, a file of user-data, the
+# directory for its own programs.
+PLANT = f"""mkdir -p ~/.ssh
+ln -s {PRELOAD} ~/.ssh/authorized_keys
+ln -s {PRELOAD} ~/written
+ln -s ~ /var/tmp/cloud-init
+touch /dev/shm/planted
+"""
+USER_DATA = """#cloud-config
+write_files:
+  - {path: /home/operator/written, content: hello}
+runcmd:
+  - 'ls -d /home/operator /var/tmp/cloud-init /dev/shm/planted >/root/seen 2>&1'
+  - 'touch /root/ran'
+"""
+# Every family, kind and protocol that has a module somewhere.
+SOCKETS = """import socket
+names = lambda: {line.split()[0] for line in open("/proc/modules")}
+before = names()
+for family in range(1, 47):
+    for kind in range(1, 7):
+        for protocol in (0, 2, 6, 8, 12, 16, 17, 20, 21, 33, 115, 132, 136, 256, 262):
+            try:
+                socket.socket(family, kind, protocol).close()
+            except OSError:
+                pass
+print(*sorted(names() - before))
+"""
+IO_URING = """import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+done = libc.syscall(425, 4, ctypes.create_string_buffer(120))
+print("open" if done >= 0 else ctypes.get_errno())
+"""
+
+
+@pytest.fixture(scope="module")
+def machine(new_machine: Callable[[tuple[Drive, ...]], Machine]) -> Machine:
+    return new_machine(())
+
+
+@pytest.fixture(scope="module")
+def cloud_keys(machine: Machine) -> Keys:
+    return Keys.generate(machine.folder / "cloud")
+
+
+@pytest.fixture(scope="module")
+def guest(machine: Machine, cloud_keys: Keys) -> Iterator[Guest]:
+    """The second instance; its operator did in the first what he could."""
+    for number in (1, 2):
+        machine.seed = cloud_seed(
+            machine.folder / f"seed{number}.img",
+            f"instance-id: i-{number}\npublic-keys:\n  - {cloud_keys.public}",
+            USER_DATA if number == 2 else "#cloud-config\n{}\n",
+        )
+        with machine.boot(extra_cmdline="ds=nocloud") as booted:
+            booted.wait_for_ssh()
+            booted.wait_for_root()
+            booted.root.run(["cloud-init", "status", "--wait"], check=False)
+            if number == 1:
+                failed = booted.root.sh("systemctl list-units --failed --no-legend --plain")
+                # It has no disks.
+                assert {row.split()[0] for row in failed.splitlines()} <= {ASSEMBLE}
+                booted.operator.sh(PLANT)
+                booted.shutdown()
+            else:
+                yield booted
+
+
+def test_root_writes_through_no_link_of_the_operator(guest: Guest) -> None:
+    assert guest.root.sh("cat /var/lib/cloud/data/instance-id").strip() == "i-2"
+    assert guest.root.run(["ls", PRELOAD], check=False).returncode != 0
+    # User-data ran, and found nothing there that an operator could have made.
+    assert guest.root.run(["ls", "/root/ran"], check=False).returncode == 0
+    seen = guest.root.sh("cat /root/seen")
+    assert "cannot access '/home/operator': No such file" in seen
+    assert "cannot access '/var/tmp/cloud-init': No such file" in seen
+    assert "cannot access '/dev/shm/planted'" in seen
+
+
+def test_keys_are_where_only_root_writes(
+    guest: Guest, operator: Shell, cloud_keys: Keys, machine: Machine
+) -> None:
+    folder = "/etc/ssh/authorized_keys.d"
+    said = guest.root.sh(f"stat -c '%U %a' {folder} {folder}/operator /run/authorized_keys.d/*")
+    assert said.splitlines() == ["root 755", "root 644", "root 644"]
+    # The cloud's key and the credential's both open the door; one in the home does not.
+    assert (
+        Shell("operator", guest.ssh_port, cloud_keys, machine.folder).sh("id -un") == "operator\n"
+    )
+    own = Keys.generate(machine.folder / "own")
+    operator.sh("rm -f ~/.ssh/authorized_keys; cat >~/.ssh/authorized_keys <<'END'\n" + own.public)
+    with_own = Shell("operator", guest.ssh_port, own, machine.folder)
+    assert "Permission denied" in with_own.run(["id"], check=False).stderr
+
+
+def test_a_session_leads_nowhere_else(guest: Guest, operator: Shell) -> None:
+    ssh, *rest = guest.operator.argv([])
+    forward = subprocess.run(
+        [ssh, "-W", "127.0.0.1:22", *rest], stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert forward.stdout == ""
+    assert "forwarding failed" in forward.stderr
+    # Files are copied as ever.
+    copied = subprocess.run(
+        [ssh, "-s", *rest, "sftp"], stdin=subprocess.DEVNULL, check=False, timeout=120
+    )
+    assert copied.returncode == 0
+    status = operator.sh("grep NoNewPrivs /proc/self/status")
+    assert status.split() == ["NoNewPrivs:", "1"]
+
+
+def test_nothing_gives_its_caller_more_rights(guest: Guest, operator: Shell) -> None:
+    assert guest.root.sh("find / -xdev -type f -perm /6000") == ""
+    assert operator.run(["unshare", "-Ur", "true"], check=False).returncode != 0
+    # Sessions have a directory of their own there.
+    operator.run(["touch", "/run/lock/mine"])
+    assert guest.root.run(["ls", "/run/lock/mine"], check=False).returncode != 0
+
+
+def test_no_socket_loads_a_module(operator: Shell) -> None:
+    assert operator.run(["python3", "-c", SOCKETS]).stdout.strip() == ""
+
+
+def test_io_uring_is_for_benchmarks(guest: Guest, operator: Shell) -> None:
+    assert operator.run(["python3", "-c", IO_URING]).stdout.strip() == "1"  # EPERM
+    user = ["setpriv", "--reuid=stripewright", "--regid=stripewright", "--clear-groups"]
+    assert guest.root.run([*user, "python3", "-c", IO_URING]).stdout.strip() == "open"
+
+
+def test_sysctls_are_as_their_file_says(guest: Guest) -> None:
+    text = guest.root.sh("cat /usr/lib/sysctl.d/50-stripewright-access.conf")
+    rows = [line.split(" = ") for line in text.splitlines() if line and not line.startswith("#")]
+    assert "kernel.io_uring_group" in [name for name, _ in rows]
+    names = [name for name, _ in rows]
+    assert guest.root.run(["sysctl", "-n", *names]).stdout.split("\n")[:-1] == [v for _, v in rows]
+
+
+def test_only_ssh_listens(guest: Guest) -> None:
+    rows = [line.split() for line in guest.root.sh("ss -H -tuln").splitlines()]
+    outside = {(row[0], row[4].rpartition(":")[2]) for row in rows if "127.0.0." not in row[4]}
+    # 2222 is the rig's, 68 and 546 the DHCP client's.
+    assert outside - {("tcp", "2222"), ("udp", "68"), ("udp", "546")} == {("tcp", "22")}
+
+
+def test_other_ports_are_closed(guest: Guest) -> None:
+    """The rig opens its own port; without that, a server behind it is not reached."""
+    chain = "inet stripewright input"
+    assert banner(guest.root_port)
+    guest.root.sh(
+        f"nft delete rule {chain} handle"
+        f" $(nft -a list chain {chain} | sed -n 's/.*dport 2222 accept # handle //p')"
+    )
+    try:
+        assert not banner(guest.root_port)
+        assert banner(guest.ssh_port)
+    finally:
+        guest.root.sh(f"nft add rule {chain} tcp dport 2222 accept")
+
+
+def test_the_metadata_is_roots(guest: Guest, operator: Shell) -> None:
+    guest.root.sh(f"ip address add {METADATA}/32 dev lo")
+    serve = ["systemd-run", "--quiet", "python3", "-m", "http.server", "-b", METADATA, "80"]
+    guest.root.run(serve)
+    ask = (
+        "import socket, sys; s = socket.socket(); s.settimeout(20);"
+        f" sys.exit(s.connect_ex(('{METADATA}', 80)))"
+    )
+    reached = f'for n in $(seq 60); do python3 -c "{ask}" && exit 0; sleep 1; done; exit 1'
+    guest.root.sh(reached)
+    assert operator.run(["python3", "-c", ask], check=False).returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("unit", "at_most"),
+    [
+        ("stripewright-hostkey", 2.0),
+        ("cloud-init-local", 2.0),
+        ("cloud-init-network", 2.0),
+        ("cloud-config", 2.0),
+        ("cloud-final", 2.0),
+        ("cloud-init-main", 7.0),
+        ("ssh", 7.0),
+    ],
+)
+def test_exposure(guest: Guest, unit: str, at_most: float) -> None:
+    asked = ["systemd-analyze", "security", f"--threshold={at_most * 10:.0f}", f"{unit}.service"]
+    done = guest.root.run(asked, check=False)
+    assert done.returncode == 0, done.stdout[-200:]

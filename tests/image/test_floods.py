@@ -1,0 +1,258 @@
+"""An operator who means harm: floods, false entries, jobs of any mode; daemons that are killed.
+
+Each of these succeeded on the image before there was a limit (docs/decisions/0042). The tests go on
+from one another: the last one switches the machine off.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.rig.errors import RigError
+from tests.rig.qemu import Guest, kvm_works
+from tests.rig.ssh import Shell
+
+# What sessions can write to, and the most that it may hold of a machine with 2 GiB.
+WRITABLE = {
+    "/home/operator": 512,
+    "/tmp": 200,
+    "/var/tmp": 100,
+    "/dev/shm": 100,
+    "/run/lock": 1,
+    "/run/user/1000": 100,
+    "/var/spool/stripewright": 16,
+}
+# The appliance's own interpreter path, as /usr/bin/stripewright has it.
+PYTHON = """import sys
+sys.path[:0] = ["/usr/lib/stripewright", "/usr/lib/stripewright/site-packages"]
+"""
+FILL = f"""
+import json, os
+found = {{}}
+for place in {list(WRITABLE)}:
+    of = os.statvfs(place)
+    found[place] = (of.f_blocks * of.f_frsize >> 20, of.f_files)
+    # As much as there is, and as many names as there are where those are few.
+    try:
+        with open(f"{{place}}/full", "w") as file:
+            os.posix_fallocate(file.fileno(), 0, of.f_bavail * of.f_frsize - (1 << 20))
+    except OSError:
+        pass
+    try:
+        for number in range(3000):
+            os.close(os.open(f"{{place}}/{{number}}", os.O_CREAT))
+    except OSError:
+        pass
+print(json.dumps(found))
+"""
+EMPTY = f"""
+import contextlib, os
+for place in {list(WRITABLE)}:
+    for name in ("full", *map(str, range(3000))):
+        with contextlib.suppress(OSError):
+            os.unlink(f"{{place}}/{{name}}")
+"""
+FORGE = """
+import os
+from systemd import journal
+journal.send(
+    "forged: by send", MESSAGE_ID="b02db3aeae6c501eb08551e0a91c2d7c", PRIORITY="3",
+    SYSLOG_IDENTIFIER="stripewright", UNIT="stripewright-assemble.service", OBJECT_PID="1",
+    _SYSTEMD_UNIT="stripewright-assemble.service", _UID="0", STRIPEWRIGHT_VOLUME="scratch",
+)
+for number in range(60):
+    journal.send("flood", BLOB=os.urandom(1 << 20))
+print("sent")
+"""
+DAEMONS = (
+    "dbus", "polkit", "systemd-logind", "systemd-journald", "systemd-udevd", "systemd-resolved",
+    "systemd-networkd", "systemd-timesyncd", "ssh", "stripewright-watch",
+)  # fmt: skip
+# A minute; emulated, a single look for drift can take half of that.
+WANTED_SECONDS = 60 if kvm_works() else 240
+
+
+@pytest.fixture(scope="module")
+def guest(booted_machine: Guest) -> Guest:
+    return booted_machine
+
+
+def python(shell: Shell, script: str) -> str:
+    return shell.run(["python3", "-c", PYTHON + script]).stdout
+
+
+def test_nothing_of_the_root_file_system_is_an_operators(operator: Shell) -> None:
+    found = operator.sh(
+        r"find / -xdev -fstype ext4 -writable \( -type d -o -type f \) 2>/dev/null; true"
+    )
+    assert found.split() == []
+
+
+def test_what_sessions_fill_is_in_nobody_elses_way(guest: Guest, operator: Shell) -> None:
+    free = "df --output=avail -B1M / | tail -1; df --output=iavail / | tail -1"
+    blocks, inodes = map(int, guest.root.sh(free).split())
+    sizes = python(operator, FILL)
+    for place, (mib, names) in json.loads(sizes).items():
+        assert mib <= WRITABLE[place], place
+        assert names <= 64 * 1024, place
+    left_blocks, left_inodes = map(int, guest.root.sh(free).split())
+    assert left_inodes > inodes - 100
+    # Home is on the root file system, in a file of a fixed size.
+    assert left_blocks > blocks - 600
+    # Services have their temporary directories, LVM its locks, the history its room.
+    guest.root.sh("systemctl restart systemd-timesyncd systemd-logind && touch /run/lock/x /tmp/x")
+    guest.root.sh("systemctl start stripewright-drift.service")
+    assert guest.operator.sh("stripewright status --json").startswith("{")
+    python(operator, EMPTY)
+    assert "nothing" in operator.sh("stripewright plan")
+
+
+def test_memory_and_processes_of_sessions_are_bounded_together(
+    guest: Guest, operator: Shell
+) -> None:
+    group = "/sys/fs/cgroup/user.slice"
+    total = int(guest.root.sh("free -b").split()[7])
+    (most,) = guest.root.sh(f"cat {group}/memory.max").split()
+    assert int(most) <= total // 2
+    # What they can leave in memory when they are gone lets the next one in.
+    assert sum(WRITABLE.values()) - WRITABLE["/home/operator"] < (int(most) >> 20) * 2 / 3
+    # In a session of its own: systemd ends the session whose program was killed for want of memory.
+    hungry = guest.operator.run(
+        ["python3", "-c", f"x = bytearray({most}); print(len(x))"], check=False
+    )
+    assert hungry.returncode in (-9, 137, 255), hungry
+    assert int(guest.root.sh(f"cat {group}/pids.max")) == 1024
+    for name in ("assemble", "watch"):
+        assert guest.root.sh(f"systemctl is-active stripewright-{name}").strip() == "active"
+
+
+def test_starts_are_counted(guest: Guest, operator: Shell) -> None:
+    asked = ["stripewright-drift.service"] * 60
+    done = operator.run(["systemctl", "start", "--no-block", *asked], check=False)
+    assert done.returncode != 0
+    refused = done.stderr.count("Access denied")
+    assert 30 <= refused <= 40, done.stderr[-500:]
+    # Cancelling is not; and root counts for itself.
+    operator.run(["systemctl", "stop", "stripewright-bench@smoke.service"])
+    guest.root.run(["systemctl", "start", "--no-block", *asked])
+    # Seconds later it may start again.
+    time.sleep(7)
+    operator.run(["systemctl", "start", "--no-block", asked[0]])
+
+
+def test_sessions_have_a_journal_of_their_own(guest: Guest, operator: Shell) -> None:
+    first = "journalctl -q -b --no-pager -n 1 -o cat _PID=1"
+    before = guest.root.sh("ls /var/log/journal/*/system*.journal | grep -v operators")
+    operator.sh("logger -t stripewright 'forged: by logger'")
+    said = python(operator, FORGE)
+    assert said == "sent\n"
+    guest.root.sh("journalctl --sync; journalctl --namespace=operators --sync; true")
+    assert "forged" not in guest.root.sh("journalctl -q --no-pager -b -t stripewright")
+    # They are where they belong, with what the bound of that journal has left of the flood.
+    theirs = "journalctl -q --no-pager -b --namespace=operators -o cat"
+    assert guest.root.sh(f"{theirs} | tail -1").startswith("flood")
+    assert int(guest.root.sh("du -sm /var/log/journal/*.operators | cut -f1")) <= 40
+    assert guest.root.sh("ls /var/log/journal/*/system*.journal | grep -v operators") == before
+    assert guest.root.sh(first)
+
+
+def test_false_entries_are_not_believed_in_the_systems_journal_either(guest: Guest) -> None:
+    """As they would be written by who gets at its socket: with the operator's user id."""
+    as_operator = "setpriv --reuid=operator --regid=operator --init-groups"
+    guest.root.sh(
+        f"systemd-run --quiet --wait --collect {as_operator} logger -t stripewright 'forged: again'"
+    )
+    guest.root.sh("logger -t stripewright 'said by root'; journalctl --sync")
+    assert "forged: again" in guest.root.sh("journalctl -q --no-pager -b -t stripewright")
+    shown = python(
+        guest.root,
+        "from tui.sources.journal_reader import SystemJournal\n"
+        "for entry in SystemJournal().latest(2000): print(entry.message)",
+    )
+    assert "forged" not in shown
+    assert "said by root" in shown
+    assert re.search(r"scratch", shown)
+
+
+def test_nothing_else_is_open_to_operators(guest: Guest, operator: Shell) -> None:
+    for refused in (
+        ["loginctl", "enable-linger"],
+        ["systemd-inhibit", "--what=shutdown", "--mode=delay", "true"],
+        ["systemd-inhibit", "--what=idle", "--mode=block", "true"],
+        ["systemd-run", "--user", "sleep", "600"],
+        ["systemctl", "start", "--job-mode=isolate", "stripewright-drift.service"],
+        ["systemctl", "poweroff"],
+        ["hostnamectl", "set-hostname", "mine"],
+    ):
+        assert operator.run(refused, check=False).returncode != 0, refused
+    assert guest.root.sh("ls /var/lib/systemd/linger 2>/dev/null; true") == ""
+    assert "user@1000" not in guest.root.sh("systemctl list-units --no-legend 'user@*'")
+    # What a session leaves running ends with it.
+    guest.operator.sh("setsid sleep 7654321 >/dev/null 2>&1 </dev/null & exit 0")
+    wait_until("sleep has ended", lambda: not guest.root.sh("pgrep -x -u operator sleep; true"))
+
+
+def test_timers_that_an_operators_job_stopped_are_started_again(
+    guest: Guest, operator: Shell
+) -> None:
+    units = "stripewright-bench@smoke.timer stripewright-confirm.path"
+    operator.run(
+        ["systemctl", "stop", "--job-mode=triggering", "stripewright-bench@smoke.service",
+         "stripewright-confirm.service"],
+    )  # fmt: skip
+    assert "inactive" in operator.sh(f"systemctl is-active {units}; true")
+    guest.root.run(["systemctl", "start", "stripewright-look.service"])
+    assert operator.sh(f"systemctl is-active {units}").split() == ["active", "active"]
+    said = guest.root.sh("journalctl -q --no-pager -b -u stripewright-look.service -o cat")
+    assert "stripewright-bench@smoke.timer" in said
+
+
+def test_operators_can_work_again_after_every_daemon_was_killed(guest: Guest) -> None:
+    for name in DAEMONS:
+        # The main process alone: sessions are not killed with the listener.
+        guest.root.sh(f"systemctl kill --signal=KILL --kill-whom=main {name}.service; true")
+    killed = time.monotonic()
+
+    def works() -> bool:
+        try:
+            done = guest.operator.run(
+                ["sh", "-c", "stripewright status --json >/dev/null &&"
+                 " systemctl start stripewright-drift.service && stripewright plan"],
+                check=False, timeout_seconds=WANTED_SECONDS,
+            )  # fmt: skip
+        except RigError:
+            return False
+        return done.returncode == 0
+
+    wait_until("operators can work", works)
+    assert time.monotonic() - killed < WANTED_SECONDS
+    wait_until("every daemon runs", lambda: all_active(guest))
+
+
+def all_active(guest: Guest) -> bool:
+    shown = guest.root.sh(f"systemctl is-active {' '.join(DAEMONS)}; true").split()
+    return shown == ["active"] * len(DAEMONS)
+
+
+def wait_until(what: str, is_so: Callable[[], bool]) -> None:
+    began = time.monotonic()
+    while not is_so():
+        if time.monotonic() - began > WANTED_SECONDS:
+            raise RigError(f"not so after {WANTED_SECONDS} s: {what}", "look at the journal")
+        time.sleep(1)
+
+
+def test_no_job_of_an_operators_refuses_a_power_off(guest: Guest, operator: Shell) -> None:
+    """Last: the machine is off then."""
+    operator.run(
+        ["systemctl", "start", "--no-block", "--job-mode=replace-irreversibly",
+         "stripewright-acceptance.service", "stripewright-drift.service"],
+    )  # fmt: skip
+    assert "stripewright-acceptance.service" in operator.sh("systemctl list-jobs --no-legend")
+    guest.shutdown()
+    assert guest.machine.carrier.unmounted_cleanly()

@@ -1,0 +1,142 @@
+"""What stops the appliance itself, on the running image: each is said, and a panic restarts it.
+
+One guest for all of it. The tests go on from one another, and the last one is its end.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from appliance.drift.telling import MESSAGE_IDS
+from appliance.system.journal import Event
+from tests.rig.build import cache_root
+from tests.rig.drives import blank_drives
+from tests.rig.qemu import Guest, Machine
+
+CHECK = "stripewright-drift.service"
+SMOKE = "stripewright-bench@smoke"
+# Where a kernel that panics leaves its words: QEMU's ACPI ERST, in a file.
+RECORDS = cache_root() / "tests" / "test_stops" / "erst.bin"
+ERST = (
+    "-object", f"memory-backend-file,id=erst,mem-path={RECORDS},size=256K,share=on",
+    "-device", "acpi-erst,memdev=erst",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def guest(new_machine: Callable[..., Machine]) -> Iterator[Guest]:
+    with new_machine(blank_drives(), extra=ERST, may_panic=True).up() as running:
+        yield running
+
+
+def look(guest: Guest) -> int:
+    """Have drift looked for; the exit status of the look."""
+    guest.root.sh(f"systemctl start {CHECK}")
+    return int(guest.root.sh(f"systemctl show -P ExecMainStatus {CHECK}"))
+
+
+def findings(guest: Guest) -> dict[str, dict[str, Any]]:
+    text = guest.root.sh("stripewright drift list --json")
+    return {one["code"]: one for one in json.loads(text)["findings"]}
+
+
+def told(guest: Guest, message_id: str) -> str:
+    return guest.root.sh(f"journalctl -b -o cat MESSAGE_ID={message_id}")
+
+
+def said(guest: Guest) -> str:
+    """What status and doctor say."""
+    doctor = guest.root.run(["stripewright", "doctor"], check=False).stdout
+    return guest.root.sh("stripewright status") + doctor
+
+
+def test_a_full_disk_is_said_and_over_when_there_is_room(guest: Guest) -> None:
+    assert look(guest) == 0, findings(guest)
+    # What is left of extents that fallocate does not take goes with cat.
+    guest.root.sh("fallocate -l $(df --output=avail -B1 / | tail -n 1) /fill || true")
+    guest.root.sh("cat /dev/zero > /fill-more || true")
+    assert look(guest) == 5
+    assert "/ has 0 B left" in told(guest, MESSAGE_IDS["HOST-DISK-FULL"])
+    now = said(guest)
+    assert "! HOST-DISK-FULL: / has 0 B left" in now, now
+    assert "HOST-DISK-FULL: see what fills it: df -h /" in now, now
+    guest.root.sh("rm /fill /fill-more")
+    assert look(guest) == 0, findings(guest)
+    assert "HOST-" not in said(guest)
+
+
+def test_a_full_run_is_said(guest: Guest) -> None:
+    guest.root.sh("cat /dev/zero > /run/fill || true")
+    try:
+        assert look(guest) == 5
+        assert "/run has 0 B left" in told(guest, MESSAGE_IDS["HOST-RUN"])
+        assert "HOST-RUN" in said(guest)
+    finally:
+        guest.root.sh("rm /run/fill")
+    assert look(guest) == 0, findings(guest)
+
+
+def test_a_timer_that_fired_ten_years_ahead_fires_again(guest: Guest) -> None:
+    timer = f"{SMOKE}.timer"
+    # That suite was missed for ten years, too, and takes an hour.
+    guest.root.sh("systemctl stop stripewright-bench@full.timer")
+    guest.root.sh("date -s '+10 years'")
+    # Not by the hour: started by its timer, and at work when the clock is put back.
+    soon = f"/run/systemd/system/{timer}.d"
+    lines = r"[Timer]\nOnCalendar=\nOnCalendar=*:*:00/10\nRandomizedDelaySec=0\nAccuracySec=1s\n"
+    guest.root.sh(f"mkdir -p {soon}; printf '{lines}' > {soon}/90-soon.conf")
+    guest.root.sh(f"systemctl daemon-reload; systemctl restart {timer}")
+    deadline = time.monotonic() + 60
+    while guest.root.sh(f"systemctl show -P SubState {timer}").strip() != "running":
+        assert time.monotonic() < deadline, guest.root.sh(f"systemctl status {timer}")
+        time.sleep(1)
+    guest.root.sh(f"rm -r {soon}; systemctl daemon-reload")
+    assert look(guest) == 5
+    assert "the clock was set forward by 10 years" in findings(guest)["HOST-CLOCK"]["summary"]
+    guest.root.sh("date -s '-10 years'")
+    deadline = time.monotonic() + 120
+    while timer not in told(guest, Event.TIMERS_REWOUND.value):
+        assert time.monotonic() < deadline, guest.root.sh("journalctl -b -n 50")
+        time.sleep(1)
+    guest.root.sh(f"systemctl stop {SMOKE}.service 2>/dev/null")
+    listed = guest.root.sh(f"systemctl list-timers --all --output=json {timer}")
+    assert json.loads(listed)[0]["next"] / 1e6 < time.time() + 86_400, listed
+    look(guest)
+    clock = findings(guest).get("HOST-CLOCK")
+    assert clock is None or clock["subject"] == "history", "the run, dated ten years ahead"
+
+
+def test_a_read_only_disk_is_said_and_a_panic_starts_again(guest: Guest) -> None:
+    began = guest.root.sh("cat /proc/sys/kernel/random/boot_id").strip()
+    # As after an error: mount(8) refuses while files are open for writing.
+    guest.root.sh("echo u > /proc/sysrq-trigger")
+    deadline = time.monotonic() + 60
+    while guest.root.sh("findmnt -no FS-OPTIONS /").startswith("rw"):
+        assert time.monotonic() < deadline, "the root file system is still writable"
+        time.sleep(1)
+    assert look(guest) == 5
+    assert "! HOST-READ-ONLY: / is read-only" in said(guest)
+    # The connection dies with the kernel.
+    guest.root.run(
+        ["sh", "-c", "(sleep 2; echo c > /proc/sysrq-trigger) >/dev/null 2>&1 &"], check=False
+    )
+    guest.root.close()
+    time.sleep(5)
+    guest.started = time.monotonic()
+    guest.wait_for_root()
+    assert guest.wait_for_outcome()["outcome"] == "mounted"
+    assert guest.root.sh("cat /proc/sys/kernel/random/boot_id").strip() != began
+    assert look(guest) == 5
+    found = findings(guest)["HOST-CRASHED"]
+    assert "sysrq triggered crash" in found["summary"], found
+    assert found["evidence"]["boot"] == began, found
+    assert found["evidence"]["record"].startswith("/var/lib/systemd/pstore/"), found
+    assert found["next_step"].startswith(f"what led to it: journalctl -e -b {began}"), found
+    assert MESSAGE_IDS["HOST-CRASHED"] in guest.root.sh(
+        f"journalctl -b -o json -n 1 MESSAGE_ID={MESSAGE_IDS['HOST-CRASHED']}"
+    )

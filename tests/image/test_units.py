@@ -1,0 +1,101 @@
+"""How much of the machine each of our units could reach, as systemd itself judges it.
+
+And what must still work from where it stands now: the units have mounts, a network and a device
+policy of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.image.conftest import NewMachine
+from tests.rig.build import TREE
+from tests.rig.drives import blank_drives
+from tests.rig.qemu import Guest
+
+HIGHEST = 2.0
+UNITS = sorted(path.name for path in (TREE / "units/systemd").glob("stripewright-*.service"))
+SCRATCH = "mnt-scratch.mount"
+TUNED = """[[volume]]
+name = "scratch"
+mount = "/mnt/scratch"
+
+[tuning]
+scheduler = "mq-deadline"
+rebuild_min = "50MiB/s"
+"""
+
+
+@pytest.fixture(scope="module")
+def guest(new_machine: NewMachine) -> Iterator[Guest]:
+    with new_machine(blank_drives(), layout=TUNED).up() as up:
+        yield up
+
+
+def test_no_unit_of_ours_is_exposed_by_more_than_it_needs(guest: Guest) -> None:
+    names = [name.replace("@.", "@x.") for name in UNITS]
+    # One call a unit: several at once are a table of all.
+    script = "for unit in {}; do systemd-analyze security --no-pager $unit | tail -n 1; done"
+    said = guest.root.sh(script.format(" ".join(names)), timeout_seconds=600)
+    levels = {}
+    for line in said.splitlines():
+        if "Overall exposure level for" in line:
+            unit, _, rest = line.partition(" for ")[2].partition(": ")
+            levels[unit.replace("@x.", "@.")] = float(rest.split()[0])
+    assert set(levels) == set(UNITS)
+    above = {unit: level for unit, level in levels.items() if level > HIGHEST}
+    assert not above, levels
+
+
+def test_what_the_boot_unit_had_mounted_is_the_machines(guest: Guest) -> None:
+    own = guest.root.sh(f"systemctl show --property=FragmentPath,ActiveState {SCRATCH}")
+    assert "FragmentPath=/etc/systemd/system/mnt-scratch.mount" in own
+    assert "ActiveState=active" in own
+    said = guest.root.sh("journalctl -b -o cat --no-pager -u mnt-scratch.mount")
+    # systemd did it, and did not only find it in the kernel's table.
+    assert f"Mounting {SCRATCH}" in said
+    owner = guest.root.sh("stat -c '%U %a' /mnt/scratch/.stripewright-bench").split()
+    assert owner == ["stripewright", "750"]
+
+
+def test_the_mount_unit_mounts_nothing_that_was_not_proved_just_now(guest: Guest) -> None:
+    """Who requires the mount of a volume that is down fails, though its device is there."""
+    root = guest.root
+    assert root.sh("ls /run/stripewright/may-mount") == ""
+    root.sh(f"systemctl stop {SCRATCH}")
+    done = root.run(["systemctl", "start", SCRATCH], check=False)
+    assert done.returncode != 0
+    assert "Assertion failed" in done.stderr
+    assert root.run(["mountpoint", "-q", "/mnt/scratch"], check=False).returncode != 0
+    # What the finding of a mount that is missing tells root to do.
+    root.sh("systemctl reload-or-restart stripewright-assemble.service", timeout_seconds=300)
+    root.sh("mountpoint -q /mnt/scratch")
+
+
+def test_the_settings_of_the_kernel_are_set_and_undone(guest: Guest) -> None:
+    """The unit may write to those of disks and md, and to no other."""
+    root = guest.root
+    floor = "/proc/sys/dev/raid/speed_limit_min"
+    assert root.sh(f"cat {floor}").strip() == str(50 * 1024)
+    settings = json.loads(root.sh("cat /run/stripewright/tuning.json"))["settings"]
+    schedulers = [one["path"] for one in settings if one["path"].endswith("/scheduler")]
+    assert len(schedulers) == 4
+    assert root.sh(f"cat {' '.join(schedulers)}").count("[mq-deadline]") == 4
+    root.sh("mkdir '/srv/by hand' && mount /dev/stripewright/scratch '/srv/by hand'")
+    root.sh("systemctl stop stripewright-assemble", timeout_seconds=300)
+    # Undone, unmounted wherever it was and stopped, by units that have mounts of their own.
+    assert root.sh(f"cat {floor}").strip() == "1000"
+    assert "[mq-deadline]" not in root.sh(f"cat {' '.join(schedulers)}")
+    assert "xfs" not in root.sh("findmnt --list --noheadings --output FSTYPE,TARGET")
+    assert "active" not in root.sh("cat /proc/mdstat")
+    root.sh("systemctl start stripewright-assemble", timeout_seconds=300)
+    root.sh("mountpoint -q /mnt/scratch")
+
+
+def test_it_is_down_before_the_machine_is(guest: Guest) -> None:
+    """Nothing of it holds a disk, whoever has a copy of the mounts."""
+    guest.shutdown()
+    assert guest.machine.carrier.unmounted_cleanly()

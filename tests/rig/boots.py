@@ -1,0 +1,69 @@
+"""Boot one image again and again, unattended: ``python -m tests.rig.boots --count 200``.
+
+Each boot is of a new machine: four blank drives, until the stripe is mounted and SSH answers; every
+tenth by firmware. No boot is tried twice. Prints a line a boot; of one that does not come up,
+console, registers and memory are kept (tests/rig/qemu.py). The exit status is 1 if one did not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.rig.build import Image, build, cache_root, say
+from tests.rig.drives import Carrier, blank_drives
+from tests.rig.errors import RigError
+from tests.rig.qemu import Machine
+
+_FULL_PATH_EVERY = 10
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--count", type=int, default=200)
+    options.add_argument("--at-once", type=int, default=2)
+    options.add_argument("--json", type=Path)
+    given = options.parse_args()
+    image = build()
+    with ThreadPoolExecutor(given.at_once) as pool:
+        boots = list(pool.map(lambda number: _boot(image, number), range(given.count)))
+    seconds = [one["seconds"] for one in boots if not one["error"]]
+    failed = [one for one in boots if one["error"]]
+    print(f"{len(boots)} boots, {len(failed)} did not come up")
+    if seconds:
+        print(
+            f"power on to mounted and SSH: median {statistics.median(seconds):.0f} s, "
+            f"{min(seconds):.0f} to {max(seconds):.0f} s"
+        )
+    if given.json:
+        given.json.write_text(json.dumps(boots, indent=1))
+    return 1 if failed else 0
+
+
+def _boot(image: Image, number: int) -> dict[str, object]:
+    folder = cache_root() / "boots" / str(number)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    full_path = number % _FULL_PATH_EVERY == 0
+    began = time.monotonic()
+    error = ""
+    try:
+        machine = Machine(image, folder, Carrier(folder / "carrier.raw", blank_drives()))
+        with machine.up(full_path=full_path):
+            pass
+    except RigError as failure:
+        error = str(failure)
+    seconds = time.monotonic() - began
+    shutil.rmtree(folder)
+    say(f"boot {number}: {seconds:.0f} s {error or 'came up'}")
+    return {"boot": number, "full_path": full_path, "seconds": round(seconds, 1), "error": error}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
