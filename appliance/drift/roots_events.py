@@ -38,9 +38,10 @@ def keep(db: Path) -> str:
 
     try:
         with queries.open_readonly(db) as reader:
-            cursor = reader.drift_value(_CURSOR)
-        found, cursor = _read(cursor)
-        if found:
+            before = reader.drift_value(_CURSOR)
+        found, cursor = _read(before)
+        # Also behind entries that explain nothing, or each check would read them again.
+        if cursor != before:
             with History.open_writable(db) as history:
                 history.drift.add_events(found, (_CURSOR, cursor))
     except (OperatorError, OSError, ImportError) as error:

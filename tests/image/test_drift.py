@@ -16,6 +16,7 @@ import pytest
 
 from appliance.drift.telling import MESSAGE_IDS
 from appliance.system.journal import Event
+from tests.image.waiting import RUNNING, wait_for_finding, wait_for_row
 from tests.rig.drives import blank_drives
 from tests.rig.qemu import Guest, Machine
 from tests.rig.ssh import Shell
@@ -66,7 +67,7 @@ def wait_until(what: str, is_so: Callable[[], bool], deadline_seconds: float) ->
     began = time.monotonic()
     while not is_so():
         assert time.monotonic() - began < deadline_seconds, what
-        time.sleep(1)
+        time.sleep(3)
 
 
 def told(guest: Guest, code: str) -> list[dict[str, Any]]:
@@ -129,13 +130,7 @@ def test_acceptance_begins(guest: Guest, operator: Shell) -> None:
         guest.limit(number, RATE // 2 if number == SLOW else RATE)
     unit = "stripewright-acceptance.service"
     operator.sh(f"systemctl --no-ask-password start --no-block {unit}")
-
-    def measures() -> bool:
-        text = guest.root.run(["stripewright", "results", "--json"]).stdout
-        newest = json.loads(text)["runs"][:1]
-        return bool(newest) and newest[0]["state"] == "running"
-
-    wait_until("the acceptance to measure", measures, SOON)
+    wait_for_row(guest, RUNNING, SOON)
 
 
 def timer(operator: Shell, name: str, what: str) -> str:
@@ -207,7 +202,7 @@ def test_acceptance_names_the_slow_drive(guest: Guest, operator: Shell) -> None:
 
 def test_mount_options_changed_by_hand_are_found_at_once(guest: Guest, operator: Shell) -> None:
     guest.root.sh("mount -o remount,dev,suid,relatime /mnt/scratch")
-    wait_until("the mount options", lambda: "MOUNT-OPTIONS" in open_codes(operator), SOON)
+    wait_for_finding(guest, "MOUNT-OPTIONS", SOON)
     assert "a mount changed" in noticed(guest), "not by the timer"
     (event,) = told(guest, "MOUNT-OPTIONS")
     assert event["STRIPEWRIGHT_DRIFT_VOLUME"] == "scratch"
@@ -224,7 +219,7 @@ def test_an_operator_acknowledges(guest: Guest, operator: Shell) -> None:
     assert options["acknowledged_by"] == "operator"
     assert look(operator) == 0
     guest.root.sh("mount -o remount,nodev,nosuid,noatime /mnt/scratch")
-    wait_until("the end of it", lambda: "MOUNT-OPTIONS" not in open_codes(operator), SOON)
+    wait_for_finding(guest, "MOUNT-OPTIONS", SOON, gone=True)
 
 
 def test_a_scheduler_changed_by_hand(guest: Guest, operator: Shell) -> None:
@@ -272,8 +267,8 @@ def test_a_drive_pulled_under_load_is_found_by_serial(guest: Guest, operator: Sh
     guest.root.run(["systemd-run", "--unit=load", "sh", "-c", load])
     pulled = node(guest, PULLED)
     guest.pull(PULLED)
-    wanted = {"ARRAY-BROKEN", "MEMBER-MISSING"}
-    wait_until("the broken array", lambda: wanted <= open_codes(operator), SOON)
+    wait_for_finding(guest, "ARRAY-BROKEN", SOON)
+    wait_for_finding(guest, "MEMBER-MISSING", SOON)
     assert f"{pulled} remove" in noticed(guest)
     (missing,) = told(guest, "MEMBER-MISSING")
     assert missing["STRIPEWRIGHT_DRIFT_MEMBER"] == DRIVES[PULLED].serial

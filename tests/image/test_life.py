@@ -6,7 +6,6 @@ The tests of this file go on from one another, as the boots of a machine do.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,9 +13,10 @@ from typing import Any
 import pytest
 
 from appliance.system.journal import Event
+from tests.image.waiting import ENDED, MID_SUITE, wait_for_row
 from tests.rig.drives import MODEL, Drive, blank_drives
-from tests.rig.errors import RigError
 from tests.rig.qemu import Guest, Machine
+from tests.rig.ssh import Shell
 from tests.rig.terminal import Terminal
 
 KIB = 1024
@@ -59,25 +59,18 @@ def life(new_machine: Callable[..., Machine]) -> Iterator[Life]:
         living.guest.kill()
 
 
+@pytest.fixture(scope="module")
+def operator(life: Life) -> Iterator[Shell]:
+    """The operator's shell in the boot that was the present one when it was first used."""
+    with life.now.operator_connected() as shell:
+        yield shell
+
+
 def runs(guest: Guest) -> list[dict[str, Any]]:
     """The runs in history, newest first. As root: its connection stays open, which is cheap."""
     text = guest.root.run(["stripewright", "results", "--json"]).stdout
     found: list[dict[str, Any]] = json.loads(text)["runs"]
     return found
-
-
-def wait_until(what: str, is_so: Callable[[], bool], deadline_seconds: float) -> None:
-    began = time.monotonic()
-    while not is_so():
-        if time.monotonic() - began > deadline_seconds:
-            raise RigError(f"{what}: not after {deadline_seconds:.0f} s", "look at the journal")
-        time.sleep(5)
-
-
-def in_mid_suite(guest: Guest) -> bool:
-    """Whether a job is done and another one runs."""
-    newest = runs(guest)[:1]
-    return bool(newest) and newest[0]["state"] == "running" and len(newest[0]["results"]) >= 1
 
 
 def test_blank_drives_become_one_aligned_stripe(life: Life) -> None:
@@ -159,41 +152,37 @@ def test_reboot_assembles_the_same_array_in_the_same_epoch(life: Life) -> None:
     ],
     ids=lambda command: " ".join(command).replace(" --no-ask-password", ""),
 )
-def test_the_operator_may_do_nothing_else(life: Life, command: list[str]) -> None:
-    done = life.now.operator.run(command, check=False)
+def test_the_operator_may_do_nothing_else(life: Life, operator: Shell, command: list[str]) -> None:
+    done = operator.run(command, check=False)
     assert done.returncode != 0, done.stdout
     state = life.now.root.run(["systemctl", "is-active", SUITE, "ssh.service"], check=False)
     assert state.stdout.split() == ["inactive", "active"]
 
 
-def test_the_operator_is_not_root_by_another_way(life: Life) -> None:
-    assert life.now.operator.sh("command -v sudo || true").strip() == ""
-    assert life.now.operator.run(["cat", "/etc/shadow"], check=False).returncode != 0
-    written = life.now.operator.run(["touch", "/var/lib/stripewright/x"], check=False)
+def test_the_operator_is_not_root_by_another_way(operator: Shell) -> None:
+    assert operator.sh("command -v sudo || true").strip() == ""
+    assert operator.run(["cat", "/etc/shadow"], check=False).returncode != 0
+    written = operator.run(["touch", "/var/lib/stripewright/x"], check=False)
     assert written.returncode != 0
 
 
-def test_killed_in_mid_suite_the_run_is_aborted(life: Life) -> None:
-    life.now.operator.run(["systemctl", "--no-ask-password", "start", SUITE])
-    wait_until("mid-suite", lambda: in_mid_suite(life.now), 600)
+def test_killed_in_mid_suite_the_run_is_aborted(life: Life, operator: Shell) -> None:
+    operator.run(["systemctl", "--no-ask-password", "start", SUITE])
+    wait_for_row(life.now, MID_SUITE, 600)
     life.now.root.run(["systemctl", "kill", "--signal=SIGKILL", "--kill-whom=all", SUITE])
-    wait_until(
-        "the unit to end",
-        lambda: (
-            life.now.root.run(["systemctl", "is-active", SUITE], check=False).stdout.strip()
-            == "failed"
-        ),
-        120,
+    failed = (
+        f"for _ in $(seq 120); do systemctl is-failed -q {SUITE} && exit; sleep 1; done; exit 1"
     )
+    life.now.root.sh(failed)
     assert runs(life.now)[0]["state"] == "aborted"
     # What was running is gone, and the database is sound.
     assert life.now.root.run(["pgrep", "-x", "fio"], check=False).returncode == 1
     assert life.now.root.run(["python3", "-c", INTEGRITY_CHECK]).stdout.strip() == "ok"
 
 
-def test_power_cut_in_mid_suite(life: Life) -> None:
-    life.now.operator.run(["systemctl", "--no-ask-password", "start", SUITE])
-    wait_until("mid-suite", lambda: in_mid_suite(life.now), 600)
+def test_power_cut_in_mid_suite(life: Life, operator: Shell) -> None:
+    operator.run(["systemctl", "--no-ask-password", "start", SUITE])
+    wait_for_row(life.now, MID_SUITE, 600)
     life.notes["runs"] = len(runs(life.now))
     life.now.power_cut()
 
@@ -218,8 +207,8 @@ def test_the_operator_measures_from_the_tui(life: Life) -> None:
         terminal.wait_for("Start suite smoke on scratch?", deadline_seconds=60)
         terminal.keys("Right")
         terminal.keys("Enter")
-        wait_until("mid-suite", lambda: in_mid_suite(life.now), 600)
-        wait_until("the suite to finish", lambda: runs(life.now)[0]["state"] != "running", 1200)
+        wait_for_row(life.now, MID_SUITE, 600)
+        wait_for_row(life.now, ENDED, 1200)
         terminal.wait_for("complete", "seq-read-1m", deadline_seconds=60)
         terminal.keys("r")
         terminal.wait_for("Results of smoke", deadline_seconds=60)

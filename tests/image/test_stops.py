@@ -76,6 +76,7 @@ def test_a_full_run_is_said(guest: Guest) -> None:
         assert look(guest) == 5
         assert "/run has 0 B left" in told(guest, MESSAGE_IDS["HOST-RUN"])
         assert "HOST-RUN" in said(guest)
+        assert "HOST-RUN" in guest.operator.sh("stripewright status")
     finally:
         guest.root.sh("rm /run/fill")
     assert look(guest) == 0, findings(guest)
@@ -121,6 +122,7 @@ def test_a_read_only_disk_is_said_and_a_panic_starts_again(guest: Guest) -> None
         time.sleep(1)
     assert look(guest) == 5
     assert "! HOST-READ-ONLY: / is read-only" in said(guest)
+    assert "! HOST-READ-ONLY: / is read-only" in guest.operator.sh("stripewright status")
     # The connection dies with the kernel.
     guest.root.run(
         ["sh", "-c", "(sleep 2; echo c > /proc/sysrq-trigger) >/dev/null 2>&1 &"], check=False

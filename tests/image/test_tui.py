@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.image.waiting import ENDED, wait_for_row
 from tests.rig.drives import GIB, Carrier
 from tests.rig.errors import RigError
 from tests.rig.qemu import Guest
@@ -210,10 +211,8 @@ def test_the_other_operator_sees_the_run(guest: Guest, seat: Seat, other: Seat) 
     other.asks_until_told("s", "already running")
     seat.sees("RUNNING brief on scratch")
     seat.sees("ENDED brief on scratch", "complete", within=LONG)
-    deadline = time.monotonic() + LONG
-    while [run["state"] for run in runs(guest)][:2] != ["complete", "complete"]:
-        assert time.monotonic() < deadline, runs(guest)
-        time.sleep(2)
+    wait_for_row(guest, ENDED, LONG)
+    assert [run["state"] for run in runs(guest)][:2] == ["complete", "complete"]
 
 
 def test_a_run_is_compared_with_the_one_before(guest: Guest, seat: Seat) -> None:

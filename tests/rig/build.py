@@ -27,6 +27,7 @@ TREE = Path(__file__).resolve().parents[2]
 # What goes into the image; the hash of these names the build.
 INPUTS = ("mkosi.conf", "mkosi.*", "units", "appliance", "tui", "requirements/image.txt")
 KEEP_IMAGES = 3
+_TOOLS = TREE / "tests" / "rig" / "tools" / "mkosi.conf"
 # A guest of another checkout may still read an image that is not among the newest.
 _IN_USE_SECONDS = 6 * 3600
 
@@ -90,26 +91,53 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _mkosi_arguments(cache: Path, output: Path, wheels: Path) -> list[str]:
-    folders = {name: cache / name for name in ("mkosi-cache", "packages", "workspace", "builddir")}
-    for folder in (*folders.values(), output):
-        folder.mkdir(parents=True, exist_ok=True)
-    arguments = [
+def _tools_tree(cache: Path, mkosi: packages.Mkosi) -> Path:
+    """The programs that mkosi builds with, in the image's own distribution; made once."""
+    final = cache / "tools" / hashlib.sha256(_TOOLS.read_bytes()).hexdigest()[:16]
+    if final.exists():
+        return final
+    partial = final.with_suffix(".partial")
+    _run_mkosi(
+        [
+            f"--directory={_TOOLS.parent}",
+            f"--output-directory={partial.parent}",
+            f"--output={partial.name}",
+            *_shared_arguments(cache, partial.parent),
+        ],
+        cache / "mkosi-tools.log",
+        mkosi,
+    )
+    partial.rename(final)
+    return final
+
+
+def _mkosi_arguments(cache: Path, output: Path, wheels: Path, tools: Path) -> list[str]:
+    build_folder = cache / "builddir"
+    build_folder.mkdir(exist_ok=True)
+    return [
         f"--directory={TREE}",
         f"--output-directory={output}",
-        f"--cache-directory={folders['mkosi-cache']}",
-        f"--package-cache-dir={folders['packages']}",
-        f"--workspace-directory={folders['workspace']}",
-        f"--build-directory={folders['builddir']}",
+        f"--cache-directory={cache / 'mkosi-cache'}",
+        f"--build-directory={build_folder}",
+        f"--tools-tree={tools}",
         # Only what the build script reads, so that nothing else of the tree can get in.
         f"--build-sources={TREE / 'appliance'}:appliance",
         f"--build-sources={TREE / 'tui'}:tui",
         f"--build-sources={wheels}:wheels",
+        *_shared_arguments(cache, output, cache / "mkosi-cache"),
     ]
+
+
+def _shared_arguments(cache: Path, *needed: Path) -> list[str]:
+    folders = {name: cache / name for name in ("packages", "workspace")}
+    for folder in (*folders.values(), *needed):
+        folder.mkdir(parents=True, exist_ok=True)
     sandbox = packages.sandbox_tree(cache)
-    if sandbox is not None:
-        arguments += [f"--sandbox-tree={sandbox}", f"--tools-tree-sandbox-tree={sandbox}"]
-    return arguments
+    return [
+        f"--package-cache-dir={folders['packages']}",
+        f"--workspace-directory={folders['workspace']}",
+        *([] if sandbox is None else [f"--sandbox-tree={sandbox}"]),
+    ]
 
 
 def _run_mkosi(arguments: Sequence[str], log: Path, mkosi: packages.Mkosi) -> None:
@@ -150,9 +178,9 @@ def build() -> Image:
         began = time.monotonic()
         mkosi = packages.find_mkosi(cache)
         wheels = packages.download_wheels(cache, TREE / "requirements" / "image.txt")
-        # mkosi keeps its tools beside its output and reuses them from there.
+        tools = _tools_tree(cache, mkosi)
         output = cache / "output"
-        _run_mkosi(_mkosi_arguments(cache, output, wheels), cache / "mkosi.log", mkosi)
+        _run_mkosi(_mkosi_arguments(cache, output, wheels, tools), cache / "mkosi.log", mkosi)
         _keep(output, final)
         image = _image(final, key, reused=False)
         forget_old(images, KEEP_IMAGES, unused_seconds=_IN_USE_SECONDS)

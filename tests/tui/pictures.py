@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import difflib
+import itertools
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -28,4 +31,17 @@ def assert_looks_as_kept(app: StripewrightApp, name: str) -> None:
         "w", prefix=f"{name}-", suffix=".svg", delete=False, encoding="utf-8"
     ) as other:
         other.write(drawn)
-    raise AssertionError(f"{name} does not look as {kept}: see {other.name}")
+    raise AssertionError(
+        f"{name} does not look as {kept}: see {other.name}\n{_difference(kept, drawn)}"
+    )
+
+
+def _difference(kept: Path, drawn: str) -> str:
+    """The first lines that differ, without what styles them."""
+    before = kept.read_text(encoding="utf-8") if kept.exists() else ""
+    lines = difflib.unified_diff(_words(before), _words(drawn), "kept", "drawn", lineterm="", n=0)
+    return "\n".join(itertools.islice(lines, 40))
+
+
+def _words(picture: str) -> list[str]:
+    return [re.sub(r"<[^>]*>", "", line).strip() or line for line in picture.splitlines()]

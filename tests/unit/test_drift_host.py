@@ -12,13 +12,14 @@ from types import SimpleNamespace
 import pytest
 
 from appliance import cli, doctor, paths
-from appliance.commands import rewinding
+from appliance.commands import rewinding, show
 from appliance.drift import gathering, host, hostlook, lastboot, memory, rootlook, silence
 from appliance.drift.host import Ended, Host, Room
 from appliance.drift.hostlook import Sources
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, OperatorError
 from appliance.history.store import History
 from appliance.model import DriftSeverity, RunState
+from appliance.status import read_status
 from appliance.storage.probe.kernel import Kernel
 from appliance.system import services
 from tests.unit import spans
@@ -410,15 +411,10 @@ def test_of_a_copied_history_the_host_is_not_judged(
 def test_status_and_doctor_say_it_without_a_history(
     watched: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from appliance import status as now
-
     full(monkeypatch)
     watched.state.write_text("{}")
-    read = now.read_status(state_file=watched.state, db=watched.db, next_run=lambda: None)
+    read = read_status(state_file=watched.state, db=watched.db, next_run=lambda: None)
     assert codes(read.host) == ["HOST-DISK-FULL"]
-    monkeypatch.setattr(now, "read_status", lambda **_: read)
-    from appliance.commands import show
-
     monkeypatch.setattr(show, "read_status", lambda **_: read)
     assert cli.main(["status", "--db", str(watched.db)]) == 0
     said = capsys.readouterr().out

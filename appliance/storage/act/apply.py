@@ -25,6 +25,8 @@ from appliance.system import journal, process, stopping
 
 # Log recovery of a big filesystem is the slowest thing here, and it must not be cut off.
 _STEP_TIMEOUT_SECONDS = 1800
+# A mount unit has as long, and what it says of its end is waited for.
+_MOUNT_TIMEOUT_SECONDS = _STEP_TIMEOUT_SECONDS + 60
 _NOTHING = "nothing"
 _MAKERS = {"mkfs.xfs", "mkfs.ext4", "vgcreate", "lvcreate"}
 
@@ -253,10 +255,10 @@ def _run_step(step: Step, work: Work) -> None:
         hwraid.check_result(done.stdout, done.returncode)
     elif step.check == steps.CHECK_MOUNT and volume is not None:
         mounting.mount(
-            step.argv, volume, work.kernel, work.units, timeout_seconds=_STEP_TIMEOUT_SECONDS
+            step.argv, volume, work.kernel, work.units, timeout_seconds=_MOUNT_TIMEOUT_SECONDS
         )
     elif step.argv[0] == "umount":
-        mounting.unmount(step.argv, timeout_seconds=_STEP_TIMEOUT_SECONDS)
+        mounting.unmount(step.argv, timeout_seconds=_MOUNT_TIMEOUT_SECONDS)
     else:
         process.run(step.argv, timeout_seconds=_STEP_TIMEOUT_SECONDS)
     verify.wait_for_udev(step)
