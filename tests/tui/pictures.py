@@ -11,34 +11,39 @@ import os
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
 
 from tui.app import StripewrightApp
 
 _KEPT = Path(__file__).parent / "pictures"
+_LOOKS = 20
 
 
-def assert_looks_as_kept(app: StripewrightApp, name: str) -> None:
-    """Compare what ``app`` shows with the kept picture ``name``."""
-    drawn = app.export_screenshot(title=name)
+async def assert_looks_as_kept(app: StripewrightApp, pilot: Pilot[Any], name: str) -> None:
+    """Compare what ``app`` shows with the kept picture ``name``; it may have to draw first."""
     kept = _KEPT / f"{name}.svg"
     if os.environ.get("STRIPEWRIGHT_DRAW"):
         kept.parent.mkdir(exist_ok=True)
-        kept.write_text(drawn, encoding="utf-8")
+        kept.write_text(app.export_screenshot(title=name), encoding="utf-8")
         return
-    if kept.exists() and kept.read_text(encoding="utf-8") == drawn:
-        return
+    wanted = kept.read_text(encoding="utf-8") if kept.exists() else ""
+    for _ in range(_LOOKS):
+        drawn = app.export_screenshot(title=name)
+        if drawn == wanted:
+            return
+        await pilot.pause()
     with tempfile.NamedTemporaryFile(
         "w", prefix=f"{name}-", suffix=".svg", delete=False, encoding="utf-8"
     ) as other:
         other.write(drawn)
-    raise AssertionError(
-        f"{name} does not look as {kept}: see {other.name}\n{_difference(kept, drawn)}"
-    )
+    difference = _difference(wanted, drawn)
+    raise AssertionError(f"{name} does not look as {kept}: see {other.name}\n{difference}")
 
 
-def _difference(kept: Path, drawn: str) -> str:
+def _difference(before: str, drawn: str) -> str:
     """The first lines that differ, without what styles them."""
-    before = kept.read_text(encoding="utf-8") if kept.exists() else ""
     lines = difflib.unified_diff(_words(before), _words(drawn), "kept", "drawn", lineterm="", n=0)
     return "\n".join(itertools.islice(lines, 40))
 

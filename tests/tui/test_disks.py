@@ -184,4 +184,4 @@ async def test_pictures():
             await settled(pilot)
             await pilot.press("2", *["down"] * 5)
             await settled(pilot)
-            assert_looks_as_kept(acted.app, name)
+            await assert_looks_as_kept(acted.app, pilot, name)

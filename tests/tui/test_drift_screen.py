@@ -314,4 +314,4 @@ async def test_pictures(size):
     async with acted.app.run_test(size=size) as pilot:
         await shown(acted, pilot)
         await pressed(acted, pilot, "down")
-        assert_looks_as_kept(acted.app, f"drift-{size[0]}")
+        await assert_looks_as_kept(acted.app, pilot, f"drift-{size[0]}")

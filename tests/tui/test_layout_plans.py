@@ -98,7 +98,7 @@ async def test_a_plan_is_shown_as_it_will_run_and_only_the_names_confirm_it(size
         assert f"type these 3 names: {NAMES}" in text
         assert f"cannot be carried out: still to be typed: {NAMES}" in text
         if size == (80, 24):
-            assert_looks_as_kept(acted.app, "layout-plan-80x24")
+            await assert_looks_as_kept(acted.app, pilot, "layout-plan-80x24")
         # All of it can be read: steps with their commands, and the digest.
         seen = text
         for _ in range(9 if size == (80, 24) else 3):
@@ -160,7 +160,7 @@ async def test_steps_are_followed_to_the_end_and_done_ones_keep_their_time(size)
         assert "2. ▶ running mark the disk as released from 'scratch'" in text
         assert "$ stripewright chore release scratch" in text
         if size == (140, 45):
-            assert_looks_as_kept(acted.app, "layout-progress-140x45")
+            await assert_looks_as_kept(acted.app, pilot, "layout-progress-140x45")
         # Leaving ends nothing; other screens say that it goes on, and w shows it again.
         await keys(pilot, "1")
         acted.give(replace(HERE, applying=progress(plan, 3, acted.clock[0])))

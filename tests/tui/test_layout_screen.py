@@ -193,7 +193,7 @@ async def test_volumes_are_shown_as_they_are_and_a_preset_is_made_for_these_disk
             assert f"{name} {row.format(mount.format(name))}" in text
         assert "overwritten nvme1n1 AWS00001EXAMPLE 3.41 TiB member of 'scratch'" in text
         if size == (80, 24):
-            assert_looks_as_kept(acted.app, "layout-draft-80x24")
+            await assert_looks_as_kept(acted.app, pilot, "layout-draft-80x24")
         await keys(pilot, "s", "escape")
         assert acted.app.current_mode == "layout"
         assert draft(acted).removed == ("scratch",)

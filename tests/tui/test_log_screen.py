@@ -266,4 +266,4 @@ async def test_pictures(size):
     acted = stage(snapshot())
     async with acted.app.run_test(size=size) as pilot:
         await shown(acted, pilot)
-        assert_looks_as_kept(acted.app, f"log-{size[0]}")
+        await assert_looks_as_kept(acted.app, pilot, f"log-{size[0]}")

@@ -336,7 +336,7 @@ async def test_pictures():
         acted = stage(first)
         async with acted.app.run_test(size=size) as pilot:
             await settled(pilot)
-            assert_looks_as_kept(acted.app, name)
+            await assert_looks_as_kept(acted.app, pilot, name)
 
 
 async def test_a_run_that_was_not_complete_says_why():

@@ -41,7 +41,7 @@ async def test_every_run_has_its_verdict_and_its_layout(size):
         # The columns fit: nothing is to be scrolled sideways.
         assert acted.app.screen.query_one("DataTable").max_scroll_x == 0
         if size[0] == 80:
-            assert_looks_as_kept(acted.app, "results")
+            await assert_looks_as_kept(acted.app, pilot, "results")
 
 
 @both_sizes

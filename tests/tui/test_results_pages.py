@@ -47,7 +47,7 @@ async def test_a_run_in_detail(size):
         ):
             assert words in text
         if size[0] == 140:
-            assert_looks_as_kept(acted.app, "results-run")
+            await assert_looks_as_kept(acted.app, pilot, "results-run")
         await pressed(pilot, "pagedown")
         text = screen_text(acted.app)
         assert "p50 400.0 µs     " in text  # a rule of the histogram
@@ -153,7 +153,7 @@ async def test_a_trend_with_normal_epochs_and_findings(size):
         assert "epoch 3" in text
         assert "shown     241 runs, 9 not valid" in text
         if size[0] == 80:
-            assert_looks_as_kept(acted.app, "results-trend")
+            await assert_looks_as_kept(acted.app, pilot, "results-trend")
         await pressed(pilot, "T")
         text = screen_text(acted.app)
         assert "2026-09-21 08:13:20Z     743.4k  below normal" in text

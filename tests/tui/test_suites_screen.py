@@ -338,4 +338,4 @@ async def test_it_looks_as_kept(size):
     acted = suites_on(RUNS if size[0] > 80 else snapshot())
     async with acted.app.run_test(size=size) as pilot:
         await opened(pilot)
-        assert_looks_as_kept(acted.app, name)
+        await assert_looks_as_kept(acted.app, pilot, name)
