@@ -1,4 +1,5 @@
-"""An operator stays an operator, also when the machine becomes another instance.
+"""A machine without local disks and with metadata from a cloud: keys and name arrive, and an
+operator stays an operator, also when the machine becomes another instance.
 
 One machine, booted as two instances: in the first the operator plants links where root used to
 write, and the second is looked at.
@@ -15,6 +16,7 @@ from tests.rig.drives import Drive, cloud_seed
 from tests.rig.qemu import Guest, Machine
 from tests.rig.ssh import Keys, Shell, banner
 
+NO_DISK_TYPE = "m5.large"
 PRELOAD = "/etc/ld.so.preload"
 METADATA = "169.254.169.254"
 ASSEMBLE = "stripewright-assemble.service"
@@ -28,6 +30,7 @@ touch /dev/shm/planted
 """
 USER_DATA = """#cloud-config
 write_files:
+  - {path: /root/from-user-data, content: hello}
   - {path: /home/operator/written, content: hello}
 runcmd:
   - 'ls -d /home/operator /var/tmp/cloud-init /dev/shm/planted >/root/seen 2>&1'
@@ -54,8 +57,8 @@ print("open" if done >= 0 else ctypes.get_errno())
 
 
 @pytest.fixture(scope="module")
-def machine(new_machine: Callable[[tuple[Drive, ...]], Machine]) -> Machine:
-    return new_machine(())
+def machine(new_machine: Callable[..., Machine]) -> Machine:
+    return new_machine((), machine_type=NO_DISK_TYPE)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +72,8 @@ def guest(machine: Machine, cloud_keys: Keys) -> Iterator[Guest]:
     for number in (1, 2):
         machine.seed = cloud_seed(
             machine.folder / f"seed{number}.img",
-            f"instance-id: i-{number}\npublic-keys:\n  - {cloud_keys.public}",
+            f"instance-id: i-{number}\nlocal-hostname: measured\n"
+            f"public-keys:\n  - {cloud_keys.public}",
             USER_DATA if number == 2 else "#cloud-config\n{}\n",
         )
         with machine.boot(extra_cmdline="ds=nocloud") as booted:
@@ -95,6 +99,36 @@ def test_root_writes_through_no_link_of_the_operator(guest: Guest) -> None:
     assert "cannot access '/home/operator': No such file" in seen
     assert "cannot access '/var/tmp/cloud-init': No such file" in seen
     assert "cannot access '/dev/shm/planted'" in seen
+
+
+def test_keys_host_name_and_files_come_from_the_cloud(guest: Guest, operator: Shell) -> None:
+    assert guest.root.run(["hostname"]).stdout.strip() == "measured"
+    assert guest.root.run(["cat", "/root/from-user-data"]).stdout.strip() == "hello"
+    # No more rights than the image gave, no other host key, no disk touched.
+    assert guest.root.sh("cat /etc/sudoers /etc/sudoers.d/* 2>/dev/null || true") == ""
+    groups = set(operator.run(["id", "-nG"]).stdout.split())
+    assert groups == {"operator", "systemd-journal", "stripewright-operators"}
+    # One host key is made, though cloud-init wants Debian's unit that makes more; sshd
+    # offers that one, and it is not empty.
+    unit = guest.root.run(["systemctl", "is-enabled", "sshd-keygen.service"], check=False)
+    assert unit.stdout.strip() == "masked"
+    made = guest.root.sh("cd /etc/ssh && ls -1d *host*key*").split()
+    assert made == ["ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"]
+    offered = guest.root.sh("grep '^HostKey' /etc/ssh/sshd_config").split()
+    assert offered == ["HostKey", "/etc/ssh/ssh_host_ed25519_key"]
+    assert guest.root.sh("wc -c < /etc/ssh/ssh_host_ed25519_key").strip() != "0"
+    assert "/mnt" not in guest.root.sh("cat /proc/mounts")
+
+
+def test_a_machine_without_disks_says_so(guest: Guest, operator: Shell) -> None:
+    state = guest.wait_for_outcome()
+    assert state["outcome"] == "refused"
+    assert "no instance storage" in state["volumes"][0]["reason"]
+    refused = operator.run(["stripewright", "bench", "run", "smoke"], check=False)
+    assert refused.returncode != 0
+    assert "error: " in refused.stderr
+    assert "hint: " in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def test_keys_are_where_only_root_writes(

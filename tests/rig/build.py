@@ -91,23 +91,24 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _tools_tree(cache: Path, mkosi: packages.Mkosi) -> Path:
-    """The programs that mkosi builds with, in the image's own distribution; made once."""
+def tools_tree() -> Path:
+    """Programs of the image's own distribution: what mkosi builds with, and QEMU. Made once."""
+    cache = cache_root()
     final = cache / "tools" / hashlib.sha256(_TOOLS.read_bytes()).hexdigest()[:16]
     if final.exists():
         return final
-    partial = final.with_suffix(".partial")
-    _run_mkosi(
-        [
-            f"--directory={_TOOLS.parent}",
-            f"--output-directory={partial.parent}",
-            f"--output={partial.name}",
-            *_shared_arguments(cache, partial.parent),
-        ],
-        cache / "mkosi-tools.log",
-        mkosi,
-    )
-    partial.rename(final)
+    with locked(cache / "tools.lock"):
+        if not final.exists():
+            partial = final.with_suffix(".partial")
+            say("making the tree of tools")
+            arguments = [
+                f"--directory={_TOOLS.parent}",
+                f"--output-directory={partial.parent}",
+                f"--output={partial.name}",
+                *_shared_arguments(cache, partial.parent),
+            ]
+            _run_mkosi(arguments, cache / "mkosi-tools.log", packages.find_mkosi(cache))
+            partial.rename(final)
     return final
 
 
@@ -178,7 +179,7 @@ def build() -> Image:
         began = time.monotonic()
         mkosi = packages.find_mkosi(cache)
         wheels = packages.download_wheels(cache, TREE / "requirements" / "image.txt")
-        tools = _tools_tree(cache, mkosi)
+        tools = tools_tree()
         output = cache / "output"
         _run_mkosi(_mkosi_arguments(cache, output, wheels, tools), cache / "mkosi.log", mkosi)
         _keep(output, final)

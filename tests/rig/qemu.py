@@ -29,12 +29,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.rig.build import TREE, Image, cache_root, forget_old, say
+from tests.rig import tools
+from tests.rig.build import TREE, Image, cache_root, forget_old, say, tools_tree
 from tests.rig.drives import CARRIER_LABEL, Carrier, Drive
 from tests.rig.errors import RigError
 from tests.rig.ssh import Keys, Shell, banner
 
-OVMF = Path("/usr/share/OVMF")
 # A machine type with four instance-store disks (appliance/data has the same number).
 FOUR_DISK_TYPE = "i4i.16xlarge"
 # Under software emulation everything in user space is ten to thirty times slower.
@@ -93,9 +93,9 @@ def kvm_works() -> bool:
     if not {"vmx", "svm"} & set(flags) or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
     probe = subprocess.run(
-        ["qemu-system-x86_64", "-accel", "kvm", "-machine", "q35", "-display", "none",
+        [*tools.qemu(), "-accel", "kvm", "-machine", "q35", "-display", "none",
          "-nodefaults", "-S", "-qmp", "stdio"],
-        input=b'{"execute":"qmp_capabilities"}{"execute":"quit"}',
+        input=b'{"execute":"qmp_capabilities"}{"execute":"quit"}', env=tools.environment(),
         capture_output=True, timeout=30, check=False,
     )  # fmt: skip
     return probe.returncode == 0
@@ -237,7 +237,11 @@ class Guest:
     def _start(self) -> subprocess.Popen[bytes]:
         with self._errors.open("ab") as sink:
             return subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink
+                self._command,
+                env=tools.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
             )
 
     def _go_on(self) -> None:
@@ -263,7 +267,7 @@ class Guest:
         ]
         if full_path:
             smbios.append(f"type=11,value=io.systemd.stub.kernel-cmdline-extra={cmdline}")
-        argv = ["qemu-system-x86_64", "-machine", "q35", *acceleration()]
+        argv = [*tools.qemu(), "-machine", "q35", *acceleration()]
         argv += ["-m", str(machine.memory_mib), "-display", "none", "-nodefaults"]
         argv += [
             # The image below is only read, also by guests of the lab, which lock it.
@@ -299,11 +303,13 @@ class Guest:
             argv += ["-smbios", value]
         argv += machine.extra
         if full_path:
+            firmware = tools_tree() / "usr" / "share" / "OVMF"
             variables = machine.folder / "efivars.fd"
             if not variables.exists():
-                variables.write_bytes((OVMF / "OVMF_VARS_4M.fd").read_bytes())
+                variables.write_bytes((firmware / "OVMF_VARS_4M.fd").read_bytes())
             argv += [
-                "-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={OVMF}/OVMF_CODE_4M.fd",
+                "-drive",
+                f"if=pflash,unit=0,format=raw,readonly=on,file={firmware}/OVMF_CODE_4M.fd",
                 "-drive", f"if=pflash,unit=1,format=raw,file={variables}",
             ]  # fmt: skip
         else:
@@ -520,7 +526,7 @@ class _Qmp:
 
 def _qemu_img(*arguments: str) -> None:
     done: subprocess.CompletedProcess[str] = subprocess.run(
-        ["qemu-img", *arguments], capture_output=True, text=True, check=False
+        [*tools.argv("qemu-img"), *arguments], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise RigError(f"qemu-img failed: {done.stderr.strip()}", "is the disk full?")

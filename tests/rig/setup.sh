@@ -6,9 +6,6 @@ set -eu
 
 # One line for each need: the package, then the program or file that proves it is there.
 needs='
-qemu-system-x86  qemu-system-x86_64
-qemu-utils       qemu-img
-ovmf             /usr/share/OVMF/OVMF_CODE_4M.fd
 user-mode-linux  linux.uml
 openssh-client   ssh
 tmux             tmux

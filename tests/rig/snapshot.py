@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.rig import tools
 from tests.rig.build import Image, cache_root, forget_old, locked, say
 from tests.rig.drives import EBS_MODEL, Carrier, Drive, blank_drives
 from tests.rig.qemu import Guest, Machine, acceleration
@@ -55,11 +56,7 @@ def _machine(image: Image, folder: Path, carrier: Carrier) -> Machine:
 
 def _saved(image: Image) -> Path:
     """The folder of what is kept for such a machine; made if there is none yet."""
-    version = subprocess.run(
-        ["qemu-system-x86_64", "--version"], capture_output=True, check=True
-    ).stdout
-    digest = hashlib.sha256(version)
-    digest.update(repr((image.key, acceleration())).encode())
+    digest = hashlib.sha256(repr((image.key, tools.qemu(), acceleration())).encode())
     for name in ("qemu.py", "drives.py", "snapshot.py"):
         digest.update((_RIG / name).read_bytes())
     kept = cache_root() / "booted"

@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.rig import tools
 from tests.rig.build import build
 
 SOURCE = Path(__file__).with_suffix(".c")
@@ -21,7 +22,7 @@ WAYS = ((2, "multi"), (2, "single"), (1, "single"))
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--qemu", default="qemu-system-x86_64")
+    options.add_argument("--qemu", help="another QEMU than that of the rig")
     options.add_argument("--toggles", type=int, default=5000)
     options.add_argument("--rounds", type=int, default=5)
     given = options.parse_args()
@@ -34,7 +35,7 @@ def main() -> None:
             for processors, thread in WAYS:
                 began = time.monotonic()
                 said = _boot(
-                    given.qemu, kernel, folder,
+                    [given.qemu] if given.qemu else tools.qemu(), kernel, folder,
                     processors=processors, thread=thread, toggles=given.toggles,
                 )  # fmt: skip
                 took = time.monotonic() - began
@@ -42,17 +43,22 @@ def main() -> None:
 
 
 def _boot(
-    qemu: str, kernel: Path, folder: Path, *, processors: int, thread: str, toggles: int
+    qemu: list[str], kernel: Path, folder: Path, *, processors: int, thread: str, toggles: int
 ) -> str:
     argv = [
-        qemu, "-machine", "q35", "-accel", f"tcg,thread={thread}", "-cpu", "Nehalem",
+        *qemu, "-machine", "q35", "-accel", f"tcg,thread={thread}", "-cpu", "Nehalem",
         "-smp", str(processors), "-m", "512", "-display", "none", "-nodefaults", "-no-reboot",
         "-serial", "stdio", "-kernel", kernel, "-initrd", folder / "initrd",
         "-append", f"console=ttyS0 quiet panic=-1 toggles={toggles}",
     ]  # fmt: skip
     try:
         done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=900, check=False
+            argv,
+            env=tools.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=900,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return "not done after 900 s"
