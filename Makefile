@@ -59,6 +59,7 @@ soak: setup ## Kill every step everywhere, many random inventories, a whole day,
 	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
 	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
 	STRIPEWRIGHT_SOAK=1 $(PYTHON) -m pytest -q -s tests/lab/test_drift.py
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile -m soak tests/image
 	$(PYTHON) -m tests.fio.kills --moments 200 --json $(CACHE)/history-kills.json
 
 bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: seconds; what the screens cost, beside other programs' (over half an hour)
@@ -66,7 +67,7 @@ bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: s
 	$(PYTHON) -m tests.bench --harlequin $(SCREENS_PEER)/bin/harlequin --json $(CACHE)/bench.json
 
 image-tests: $(VENV)/ready ## Boot the built image, again and again; two machines at a time
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/image
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile -m "not soak" tests/image
 
 image: setup ## Build the image
 	$(PYTHON) -m tests.rig.build

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.rig.drives import Drive, cloud_seed
+from tests.rig.drives import cloud_seed
 from tests.rig.qemu import Guest, Machine
 from tests.rig.ssh import Keys, Shell, banner
 

@@ -23,6 +23,8 @@ from tests.rig.qemu import Guest
 from tests.rig.snapshot import EBS_SERIAL
 from tests.rig.ssh import Shell
 
+pytestmark = pytest.mark.soak
+
 TRANSCRIPT = TREE / "docs" / "transcripts" / "layouts.txt"
 VAULT = f"""
 [[volume]]

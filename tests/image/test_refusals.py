@@ -11,6 +11,8 @@ import pytest
 from tests.rig.drives import GIB, Carrier, Drive, blank_drives, ext4_content
 from tests.rig.qemu import FOUR_DISK_TYPE, Guest, Machine
 
+pytestmark = pytest.mark.soak
+
 FOREIGN = "somebody-elses-file"
 
 
