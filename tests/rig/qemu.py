@@ -51,7 +51,6 @@ _CARRIER_DEVICE = "dev-disk-by\\x2dlabel-" + CARRIER_LABEL.replace("-", "\\x2d")
 _DRIVES_UNIT = f"""[Unit]
 Description=Emulated instance storage (test rig)
 DefaultDependencies=no
-Requires=systemd-udevd.service
 After=systemd-udevd.service systemd-modules-load.service {_CARRIER_DEVICE}
 Wants={_CARRIER_DEVICE}
 Before=stripewright-assemble.service mnt-scratch.mount
