@@ -83,14 +83,15 @@ class Seat:
 
     def asks_until_told(self, key: str, words: str) -> None:
         """Press a key of which the answer stands on the screen for some seconds only."""
-        for _ in range(5):
+        for _ in range(2):
             self.press(key)
             try:
-                self.sees(words, within=15)
+                # While fio has the one processor, a key is answered after half a minute.
+                self.sees(words, within=60)
             except RigError:
                 continue
             return
-        self.sees(words, within=15)
+        self.sees(words, within=60)
 
     def keeps(self, name: str) -> None:
         self.keep_screen(f"live-{name}", self.terminal)
