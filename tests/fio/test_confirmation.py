@@ -90,8 +90,8 @@ def add_slots(place: Path, slots: list[dict[str, JobResult]]) -> None:
 
 @pytest.mark.alone
 def test_two_suspects_one_of_which_is_so(place):
-    """Both series fell to a fifth. What the disk does now is the fallen level of the one, and
-    the old level of the other.
+    """Both series fell to a twentieth. What the disk does now is near the fallen level of the
+    one, and above the old level of the other: by so much that no neighbour's load moves it.
     """
     db = place / "history.db"
     real = measured(place)
@@ -106,8 +106,8 @@ def test_two_suspects_one_of_which_is_so(place):
             )
         }
 
-    add_slots(place, [slot(1.0, 5.0) for _ in range(39)])
-    add_slots(place, [slot(0.2, 1.0) for _ in range(4)])
+    add_slots(place, [slot(0.2, 20.0) for _ in range(39)])
+    add_slots(place, [slot(0.01, 1.0) for _ in range(4)])
     # The only real run so far is one of the new level; both orders of time are by its number.
     suspects = judging.facts_of(db, now=time.time())
     assert {fact.code for fact in suspects} == {"PERF-SLOWER"}

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import resource
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -319,6 +321,19 @@ def test_a_copy_of_a_member() -> None:
 @pytest.mark.parametrize(("count", "slot"), [(0, 0), (2**32 - 1, 0), (4, 7), (4, None)])
 def test_superblocks_with_impossible_numbers(count: int, slot: int | None) -> None:
     assert decide(member(slot, number=1, count=count)).decision is Decision.REFUSE
+
+
+def test_a_raid10_of_impossible_size_costs_no_memory() -> None:
+    """A disk's writer chooses the count of members, and root reads it at every boot."""
+    mirrored = Layout(volumes=(replace(SCRATCH, stripe="md-raid10"),))
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (in_use + 2**30, limits[1]))
+    try:
+        made = decide(member(0, count=2**32 - 1, level="raid10"), layout=mirrored)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+    assert made.decision is Decision.REFUSE
 
 
 def test_our_name_on_a_network_volume() -> None:

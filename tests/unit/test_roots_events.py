@@ -132,6 +132,14 @@ def test_more_than_one_check_copies(
         assert len(happened(watched.db)) == count
 
 
+def test_what_explains_nothing_is_read_once(watched: Machine, journalled: Journal) -> None:
+    watched.has_run()
+    journalled.entries += [entry(_SYSTEMD_UNIT=services.CPU_LATENCY_UNIT)] * 3
+    check.check(watched.db)
+    with queries.open_readonly(watched.db) as reader:
+        assert reader.drift_value("journal_cursor") == "2"
+
+
 @pytest.mark.parametrize(
     "fields",
     [

@@ -63,7 +63,10 @@ def survives(volume: Volume, good: Collection[int], size: int) -> bool:
 
     Near over an even number: slots 2i and 2i+1 hold the same. Near over an odd number, far and
     offset: each chunk is on two neighbours, the last and the first slot being neighbours, too.
+    Half of the slots are needed by either. ``size`` is what a superblock says: up to 2**32 - 1.
     """
+    if 2 * len(good) < size:
+        return False
     gone = [slot for slot in range(size) if slot not in good]
     if volume.raid10_layout == "near2" and size % 2 == 0:
         return not any(slot ^ 1 in gone for slot in gone)
