@@ -16,7 +16,7 @@ help: ## Show this list
 run: setup ## Build the image, boot it with four emulated drives, open the TUI (or print status)
 	$(PYTHON) -m tests.rig.run
 
-test: setup ## Every test, set-up included; at the end the seconds of each stage
+test: setup ## All tests but those of soak, set-up included; at the end the seconds of each stage
 	$(PYTHON) -m tests.rig.stages check+image drift fio+browser lab image-tests
 
 test-fast: $(VENV)/ready ## Before each commit: make check, the drift detector and the report

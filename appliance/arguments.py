@@ -123,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
         json=False,
     )
     assemble.add_argument(
-        "--again", action="store_true", help="look again; wait for whoever is at work"
+        "--again", action="store_true", help="look again; wait until others are done"
     )
     notice = command("notice", "what a failed unit runs: journal it", json=False)
     notice.add_argument("unit")

@@ -33,14 +33,17 @@ def add(
             add_db(sub)
         return sub
 
-    action("check", "look now; exit status 5 if there is something grave that nobody knows of")
+    action(
+        "check",
+        "look now; exit status 5 for a critical or warning finding that is not acknowledged",
+    )
     listed = action("list", "the findings there are")
     listed.add_argument("--all", action="store_true", help="those that are closed, too")
     action("show", "one finding with its evidence and what became of it").add_argument(
         "id", type=_finding_id, metavar="ID"
     )
     for name, summary in (
-        ("ack", "say that a finding is known: it raises no alarm any more"),
+        ("ack", "say that a finding is known: it raises no more alarms"),
         ("approve", "say that a change of speed is the new normal"),
     ):
         sub = action(name, summary)

@@ -73,7 +73,7 @@ def examine(*, db: Path, mdadm_conf: Path = _MDADM_CONF) -> list[Check]:
     if on_appliance:
         checks += [_auto_assembly(mdadm_conf), _auto_activation(), _spool()]
         checks += [_unit(services.ASSEMBLE_UNIT), _unit(services.WATCH_UNIT)]
-        checks += [*_schedule(), *(_unit(name) for name in services.PATH_UNITS)]
+        checks += [*_schedule(), *(_unit(name) for name in services.LISTENERS)]
         checks += [_last_end(name) for name in services.DRIFT_WORK]
         checks.append(_last_check(now=time.time()))
         checks += _host()

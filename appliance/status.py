@@ -155,6 +155,8 @@ def read_status(
         at_work=_somebody_is_at_work(state),
         expected_disks=None if machine is None else machine.expected_disks,
     )
+    # Where /run takes no writes there is no state.
+    is_appliance = state is not None or services.is_installed(services.ASSEMBLE_UNIT)
     epoch = running = last = None
     results: tuple[JobResult, ...] = ()
     history_problem = ""
@@ -163,7 +165,7 @@ def read_status(
         with queries.open_readonly(db) as reader:
             epoch = reader.current_epoch()
             running, last, results = _runs(reader)
-            drift = drift_summary.read(reader, is_appliance=state is not None)
+            drift = drift_summary.read(reader, is_appliance=is_appliance)
     except OperatorError as error:
         # Before the first boot has written it, its absence is no news.
         if db != paths.HISTORY_DB or db.exists():
@@ -185,7 +187,7 @@ def read_status(
         tuning=tuning.load(paths.TUNING_FILE),
         schedule_problem=schedule_problem(),
         drift=drift,
-        host=() if state is None else host.pressing(hostlook.look()),
+        host=host.pressing(hostlook.look()) if is_appliance else (),
         inventory=inventory,
     )
 
@@ -289,7 +291,7 @@ def _judge(
             return Health.WORKING, str(state.get("message", outcome)), ""
         # Killed, or timed out: nobody will ever finish this line.
         said = (
-            "the boot unit, or whoever applied a plan, ended in the middle of its work"
+            "the boot unit or a plan ended before its work was done"
             f" ({state.get('message', outcome)})"
         )
         return Health.FAILED, said, _JOURNAL_HINT

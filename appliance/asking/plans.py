@@ -350,6 +350,6 @@ def planned_before(digest: str) -> PlannedHere:
         if document.get("plan", {}).get("digest") == digest:
             return _planned(document)
     raise StalePlan(
-        f"the plan {digest[:12]}… is not kept any more: many others were made since",
+        f"the plan {digest[:12]}… is no longer kept: many others were made since",
         "plan again",
     )

@@ -29,12 +29,12 @@ def rewind_timers() -> int:
             services.restart_if_active(timer)
         except (OSError, OperatorError) as error:
             failed, priority = True, journal.Priority.ERROR
-            said = f"could not be set to now: {error}"
+            said = f"it could not be set to the present: {error}"
         else:
-            priority, said = journal.Priority.WARNING, "counts from now on"
+            priority, said = journal.Priority.WARNING, "it now counts from the present"
         journal.event(
             journal.Event.TIMERS_REWOUND,
-            f"{timer} had fired at {text.moment(at)}, by a clock that was ahead, and {said}",
+            f"{timer} last fired at {text.moment(at)}, when the clock was ahead; {said}",
             priority=priority,
             timer=timer,
         )

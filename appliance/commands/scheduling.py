@@ -215,7 +215,7 @@ def start_stopped(places: Places = _PLACES, manager: Manager = services) -> None
     mode is ``triggering``. Raises :class:`OperatorError` if systemd does not answer.
     """
     runs = schedule.timers(read_schedule(places.file))
-    for name in (*services.PATH_UNITS, *(timer for timer, is_on in runs.items() if is_on)):
+    for name in (*services.LISTENERS, *(timer for timer, is_on in runs.items() if is_on)):
         state = manager.unit_state(name)
         if state.queued or state.active != "inactive":
             continue
@@ -226,7 +226,7 @@ def start_stopped(places: Places = _PLACES, manager: Manager = services) -> None
             continue
         journal.event(
             journal.Event.STARTED_AGAIN,
-            f"{name} had been stopped and is started again",
+            f"{name} was stopped; it has been started again",
             priority=journal.Priority.WARNING,
             unit=name,
         )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from appliance import files, paths
+from appliance import paths
 from appliance.asking.answers import store
 from appliance.errors import (
     EXIT_FAILED,
@@ -23,7 +23,7 @@ from appliance.errors import (
 )
 from appliance.model import Plan, Step, Volume
 from appliance.storage import executor
-from appliance.storage.act import requests
+from appliance.storage.act import record, requests
 from appliance.storage.act.requests import Request
 from appliance.storage.document import inventory_to_json, plan_to_json
 from appliance.system import journal, services
@@ -109,7 +109,7 @@ def carry_out(digest: str, *, show: Show) -> dict[str, Any]:
             "at_monotonic_s": time.monotonic(),
             "pid": os.getpid(),
         }
-        files.replace_json(paths.APPLY_FILE, progress)
+        record.write_state(paths.APPLY_FILE, progress)
         show(progress)
 
     try:
@@ -147,8 +147,10 @@ def carry_out(digest: str, *, show: Show) -> dict[str, Any]:
 
 
 def _leave(digest: str, ended: Mapping[str, Any]) -> None:
-    paths.APPLY_FILE.unlink(missing_ok=True)
-    store().keep_result(digest, {"at_monotonic_s": time.monotonic(), "digest": digest, **ended})
+    # Where /run takes no writes the exit status and the journal say it.
+    with contextlib.suppress(OSError):
+        paths.APPLY_FILE.unlink(missing_ok=True)
+        store().keep_result(digest, {"at_monotonic_s": time.monotonic(), "digest": digest, **ended})
 
 
 def _bring_target_up() -> None:

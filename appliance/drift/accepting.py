@@ -61,7 +61,7 @@ def accept(
         found = judging.accepted(reader, run_id)
     if found is None:
         raise OperatorError(
-            f"run {run_id} is not in the history any more", "try again: stripewright drift accept"
+            f"run {run_id} is no longer in the history", "try again: stripewright drift accept"
         )
     with History.open_writable(db) as history:
         history.drift.set_value(judging.ACCEPTED_RUN, str(run_id))

@@ -36,7 +36,7 @@ CODES: Mapping[str, Code] = {
             "ARRAY-DEGRADED": (_C, "a mirrored array runs without a member"),
             "ARRAY-READONLY": (_W, "the array takes no writes"),
             "ARRAY-MISSING": (_C, "a volume that was up is gone"),
-            "ARRAY-APPEARED": (_W, "an array or group that nobody declared"),
+            "ARRAY-APPEARED": (_W, "an undeclared array or group"),
             "STRIPE-LEVEL": (_C, "the array has another level"),
             "STRIPE-CHUNK": (_W, "the stripe has another chunk"),
             "MEMBER-MISSING": (_C, "a member is gone"),
@@ -86,7 +86,7 @@ CODES: Mapping[str, Code] = {
             "PERF-LATENCY-MODE": (_W, "some I/Os have become much slower than the rest"),
             "PERF-MEMBER": (_W, "one member is slower than the others"),
             "PERF-BELOW-PUBLISHED": (_W, "the stripe does not do what is published for it"),
-            "RUNS-MISSING": (_W, "scheduled runs give no valid results any more"),
+            "RUNS-MISSING": (_W, "scheduled runs no longer give valid results"),
         },
     ),
 }

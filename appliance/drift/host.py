@@ -16,8 +16,8 @@ from appliance.text import printable
 
 RUN = "/run"
 # Less than this is soon nothing: a run writes its samples and reports, SQLite a journal.
-_LOW_BYTES = {RUN: 4 * 1024 * 1024}
-_LOW_BYTES_ON_DISK = 64 * 1024 * 1024
+_LOW_BYTES = 64 * 1024 * 1024
+_LOW_RUN_BYTES = 4 * 1024 * 1024
 _LOW_INODES = 1024
 # With less, a file of a few pages can no longer be replaced.
 _NO_BYTES = 256 * 1024
@@ -90,10 +90,11 @@ def blind(host: Host) -> frozenset[tuple[str, str]]:
 
 
 def _room(room: Room) -> list[Fact]:
-    kept = "no state of a run or a plan is" if room.path == RUN else "nothing is"
+    kept = "the state of runs and plans cannot" if room.path == RUN else "nothing can"
     if room.read_only:
         back = (
-            f"what mounted it so: findmnt -o TARGET,SOURCE,OPTIONS {RUN}; a reboot makes it new"
+            f"see its options: findmnt -o TARGET,SOURCE,OPTIONS {RUN}; a reboot makes it writable"
+            " again"
             if room.path == RUN
             else "its first error: journalctl -k -b; save what can be read, then reboot, which"
             f" checks the file system; if it was remounted by hand, as root: mount -o"
@@ -103,15 +104,14 @@ def _room(room: Room) -> list[Fact]:
             fact(
                 "HOST-RUN" if room.path == RUN else "HOST-READ-ONLY",
                 room.path,
-                f"{room.path} is read-only: {kept} written any more",
+                f"{room.path} is read-only: {kept} be written",
                 expected="rw",
                 observed="ro",
                 next_step=back,
             )
         ]
     facts = []
-    low = _LOW_BYTES.get(room.path, _LOW_BYTES_ON_DISK)
-    if room.free_bytes < low:
+    if room.free_bytes < (_LOW_RUN_BYTES if room.path == RUN else _LOW_BYTES):
         facts.append(_short(room, "bytes", text.size(room.free_bytes), room.free_bytes < _NO_BYTES))
     if room.free_inodes is not None and room.free_inodes < _LOW_INODES:
         facts.append(
@@ -122,12 +122,13 @@ def _room(room: Room) -> list[Fact]:
 
 def _short(room: Room, what: str, left: str, is_full: bool) -> Fact:
     means = "what is measured and found is not kept" if is_full else "soon nothing can be kept"
-    usage = "--inodes " if what == "inodes" else ""
-    free = f"see what fills it: df {'-i ' if usage else '-h '}{room.path}; as root: du -x {usage}"
-    if room.path == RUN:
-        free += f"{RUN} | sort -n | tail, and remove it"
-    else:
-        free += "-d 3 / | sort -n | tail, remove it, or: journalctl --vacuum-size=50M"
+    df, du = ("-i", "-x --inodes") if what == "inodes" else ("-h", "-x")
+    free = (
+        f"see what fills it: df {df} {room.path}; as root: du {du} -d 3 {room.path} | sort -n"
+        " | tail, then make room"
+    )
+    if room.path != RUN:
+        free += ", for example: journalctl --vacuum-size=50M"
     return fact(
         "HOST-RUN" if room.path == RUN else "HOST-DISK-FULL",
         room.path,
@@ -152,9 +153,9 @@ def _clock(host: Host) -> list[Fact]:
         fact(
             "HOST-CLOCK",
             "clock",
-            f"the clock was set {way} by {_span(by)} since the boot: what is measured now is dated"
+            f"the clock was set {way} by {_span(by)} since the boot: runs are now dated"
             f" {text.moment(host.at)}",
-            expected="the time of the boot and what has passed since",
+            expected="boot time plus uptime",
             observed=f"{_span(by)} {'ahead' if by > 0 else 'behind'}",
             identity=f"set {way}",
             next_step="see whether the time is right, and whether a time server says so:"
@@ -172,8 +173,8 @@ def _stamps(host: Host) -> list[Fact]:
         fact(
             "HOST-CLOCK",
             "timers",
-            f"{names} fired last at {latest}, by a clock that was ahead: what was missed since is"
-            " not made up for, or not run at all until then",
+            f"{names} last fired at {latest}, when the clock was ahead: missed runs are not made up"
+            " for, and the next may not start before then",
             expected="times that have passed",
             observed=f"{len(host.stamps)} time{'s' if len(host.stamps) > 1 else ''} to come",
             identity="stamps",
@@ -193,14 +194,14 @@ def _runs_ahead(host: Host, ahead: tuple[int, float] | None) -> list[Fact]:
         fact(
             "HOST-CLOCK",
             "history",
-            f"{runs} of the history {'are' if count > 1 else 'is'} dated up to"
-            f" {text.moment(latest)}, by a clock that was ahead; they count in the order in which"
-            " they were measured",
+            f"{runs} in the history {'have dates' if count > 1 else 'has a date'} in the future, up"
+            f" to {text.moment(latest)}: the clock was ahead. They keep the order in which they"
+            " were measured",
             expected="dates that have passed",
             observed=f"{runs} dated later than {text.moment(host.at)}",
             identity=f"up to {text.moment(latest)}",
             severity=DriftSeverity.NOTICE,
-            next_step="nothing needs to be done: stripewright results; acknowledge this",
+            next_step="nothing needs to be done; acknowledge this. The runs: stripewright results",
             evidence={"runs": count, "latest": text.moment(latest)},
         )
     ]
@@ -230,14 +231,14 @@ def _crash(host: Host) -> list[Fact]:
         first = f" (first: {ended.trouble})" if ended.panic and ended.trouble else ""
         how = f"kernel panic{after}: {ended.panic or ended.trouble}{first}"
     elif ended.record:
-        how = "the kernel kept a record without a word that is known"
+        how = "the kernel kept a record, but it names no cause"
     else:
         how = (
-            "unknown, no record was kept: a power cut, a reset, a forced reboot,"
-            " or a panic that could not be recorded"
+            "cause unknown, no record was kept (a power cut, a reset, a forced reboot, or a panic"
+            " that could not be recorded)"
         )
     last = f"journalctl -e -b {ended.boot_id or '-1'}"
-    messages = f"its last messages, as root: less {ended.record}/dmesg.txt"
+    messages = f"its last messages, as root: find {ended.record} -name dmesg.txt"
     return [
         fact(
             "HOST-CRASHED",

@@ -105,11 +105,21 @@ def _lines(folder: Path) -> Iterator[tuple[float, str]]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """A directory of the record's parts, or one file."""
+    """The parts of a record: one file, or those in a directory and in the directories in that,
+    which systemd-pstore makes of what EFI variables kept (``TIMESTAMP/COUNT/dmesg.txt``).
+    """
+    found = [folder]
+    for _ in range(2):
+        found = [file for one in found for file in _listed(one)][:_MAX_FILES]
+    return found
+
+
+def _listed(path: Path) -> list[Path]:
+    """What is in a directory; anything else is itself."""
     try:
-        if not stat.S_ISDIR(folder.lstat().st_mode):
-            return [folder]
-        return sorted(folder.iterdir())[:_MAX_FILES]
+        if not stat.S_ISDIR(path.lstat().st_mode):
+            return [path]
+        return sorted(path.iterdir())[:_MAX_FILES]
     except OSError:
         return []
 

@@ -45,7 +45,7 @@ def keep(db: Path) -> str:
             with History.open_writable(db) as history:
                 history.drift.add_events(found, (_CURSOR, cursor))
     except (OperatorError, OSError, ImportError) as error:
-        return f"events that may explain a change are not known: {error}"
+        return f"events of root's units were not read: {error}"
     return ""
 
 

@@ -20,7 +20,6 @@ from appliance.model import Approval, Confirmation, SeriesKey, Slot, Span, Verdi
 FULL_SECONDS = 7 * 86_400.0
 # The level now is that of so many of the last slots.
 _LEVEL_SLOTS = 30
-_SIGNS = {"down": -1, "up": 1}
 
 
 @dataclass(frozen=True, slots=True)

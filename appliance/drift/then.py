@@ -61,7 +61,7 @@ def read_then(state: object, boot_id: str, *, at_work: bool) -> Then:
     inventory = _inventory(state.get("inventory"))
     volumes, blind, notes = [], [], []
     if outcome in _BUSY and not at_work:
-        notes.append("whoever was at work on the volumes has ended before it was done")
+        notes.append("work on the volumes ended before it was done")
     for entry in _mappings(state["volumes"]):
         name = str(entry.get("name", ""))
         try:

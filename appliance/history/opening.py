@@ -33,7 +33,7 @@ def adopt(path: Path) -> Path:
     version, or one that was put there. By copying, because a reader may hold a lock on it.
     """
     place = published.live(path)
-    if place == path or place.exists():
+    if place == path or os.path.lexists(place):
         return place
     _require_own_directory(path)
     left_over = path.with_name(f"{path.name}-journal")
@@ -236,7 +236,7 @@ def begin_again(path: Path, *, wait_seconds: float | None = None) -> tuple[sqlit
         except DamagedError:
             set_aside(place, path)
         else:
-            return connection, "it goes on from the copy that readers have"
+            return connection, "it continues from the copy for readers"
     return open_checked(place, wait_seconds=wait_seconds), "a new one was begun"
 
 

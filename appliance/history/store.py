@@ -123,8 +123,9 @@ class History:
         One with the same ``at`` is the same: whoever does not know whether it was kept says it
         again.
         """
-        # Without sqlite-utils: its import would cost a boot more than all of its audit rows.
-        with self._writer.transaction():
+        # Without sqlite-utils: its import would cost a boot more than all of its audit rows. A
+        # step waits for its row, and not for readers' copy: that is renewed at the end.
+        with self._writer.transaction(publish=False):
             self._writer.execute(
                 "INSERT INTO audit_step"
                 " (at, boot_id, plan_digest, step_index, argv, state, detail)"

@@ -39,9 +39,10 @@ class Writer:
             self._publisher.now()
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Everything in it or nothing. The write lock is taken first: a lock that is taken
-        after reading can fail at once, without the wait, when two processes do it.
+    def transaction(self, *, publish: bool = True) -> Iterator[None]:
+        """Everything in it or nothing; with ``publish`` the copy for readers may be renewed after
+        it. The write lock is taken first: a lock that is taken after reading can fail at once,
+        without the wait, when two processes do it.
         """
         try:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -55,7 +56,7 @@ class Writer:
             if self._connection.in_transaction:
                 self._connection.rollback()
             raise file_format.operator_error(self.path, error) from error
-        if self._publisher is not None:
+        if publish and self._publisher is not None:
             self._publisher.now_and_then()
 
     def insert(self, table: str, row: dict[str, Any]) -> int:

@@ -120,7 +120,7 @@ def apply_confirmed(
     again at any time: it goes on from what is on the disks.
     """
     places = places or Places()
-    _need_root("change volumes", "'stripewright apply --confirm DIGEST' starts the unit that may")
+    _need_root("change volumes", "operators use: stripewright apply --confirm DIGEST")
     with (
         stopping.heeded(),
         lock(places.lock, patience_seconds),

@@ -219,7 +219,7 @@ def identify(
         return replace(seen, reason=f"{what}, no role given", hint=hint)
     against, hint = objection(disk, arrays, layout.volume_names, groups)
     if not against and same:
-        against = f"has the same {same}, so neither can be told for sure"
+        against = f"has the same {same}, so the two cannot be told apart"
         hint = "the same disk may be visible twice (multipath); make each appear once"
     if against:
         return replace(seen, reason=against, hint=hint)

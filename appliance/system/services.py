@@ -39,9 +39,9 @@ DRIFT_UNIT = "stripewright-drift.service"
 LOOK_UNIT = "stripewright-look.service"
 DRIFT_TIMER = "stripewright-drift.timer"
 CONFIRM_UNIT = "stripewright-confirm.service"
-# What has to listen, and what works now and then.
 CLOCK_TIMER = "stripewright-clock.timer"
-PATH_UNITS = ("stripewright-confirm.path", "stripewright-schedule.path", CLOCK_TIMER)
+# What has to wait for something all the time, whatever is scheduled.
+LISTENERS = ("stripewright-confirm.path", "stripewright-schedule.path", CLOCK_TIMER)
 DRIFT_WORK = (
     LOOK_UNIT,
     DRIFT_UNIT,
@@ -224,7 +224,7 @@ def _at_once(verb: str, name: str, program: str, timeout_seconds: float) -> None
 
 
 def _last_words(name: str, program: str, since: float) -> str:
-    argv = ["journalctl", f"--unit={name}", f"--identifier={program}", f"--since=@{since:.0f}"]
+    argv = ["journalctl", f"--unit={name}", f"--identifier={program}", f"--since=@{int(since)}"]
     argv += ["--output=cat", "--lines=5", "--quiet", "--no-pager"]
     try:
         return process.run(argv, timeout_seconds=_TIMEOUT_SECONDS).stdout
@@ -250,8 +250,8 @@ def _ask(verb: str, name: str, *, wait_seconds: float = 0.0) -> None:
         if "authentication required" in said or "Access denied" in said:
             raise Refused(
                 f"not allowed to {verb} {name}",
-                "operators are the members of group stripewright-operators; who has just started"
-                " many units waits some seconds",
+                "only members of group stripewright-operators may; after many starts in a row, wait"
+                " 3 s",
             ) from error
         raise OperatorError(
             f"could not {verb} {name}: {error.message}", f"look at: systemctl status {name}"

@@ -25,13 +25,14 @@ from appliance.bench.suite import load_suite
 quiet.WINDOW_SECONDS = 0.2
 precondition.MAX_BUDGET_BYTES = precondition.MIN_BUDGET_BYTES
 place = Path(sys.argv[1])
-if len(sys.argv) > 2:
+if len(sys.argv) > 3:
     paths.HISTORY_DB = place / "history.db"
 runner.run_suite(
     load_suite("smoke"),
     target=place,
     db=place / "history.db",
     patience=quiet.Patience(1.0),
+    time_factor=float(sys.argv[2]),
 )
 """
 
@@ -49,10 +50,12 @@ def the_run(place: Path) -> RunRecord:
 
 
 @contextlib.contextmanager
-def running_smoke(place: Path, *, own: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+def running_smoke(
+    place: Path, *, own: bool = False, time_factor: float = 1.0
+) -> Iterator[subprocess.Popen[bytes]]:
     """A run in a process of its own, once fio measures; ``own``: into the appliance's history."""
     child = subprocess.Popen(
-        [sys.executable, "-c", _SCRIPT, str(place), *(["own"] if own else [])],
+        [sys.executable, "-c", _SCRIPT, str(place), str(time_factor), *(["own"] if own else [])],
         cwd=ROOT,
         stderr=subprocess.DEVNULL,
     )

@@ -397,10 +397,30 @@ def test_on_a_full_disk_the_audit_goes_elsewhere_and_comes_back(tmp_path):
         _fill(place)
         spools = [place / "spool", tmp_path / "spool"]
         with record.Record(db, spools) as rec:
+            # Without a reserve: the disk was full before.
             for number in range(200):
                 rec.audit("d", number, ["x" * 500], "started", "")
             assert "full" in rec.problem
         (place / "ballast").unlink()
         with record.Record(db, spools) as rec:
             assert rec.problem == ""
+        assert sorted(_audited(db)) == list(range(200))
+
+
+@needs_root
+def test_a_disk_that_fills_up_has_room_for_the_audit_of_a_plan(tmp_path):
+    """What lies in the second place is gone after a reboot."""
+    with _mounted("-o", "size=2m") as place:
+        db = place / "history.db"
+        spools = [place / "spool", tmp_path / "spool"]
+        with record.Record(db, spools):
+            pass
+        _fill(place)
+        with record.Record(db, spools) as rec:
+            for number in range(200):
+                rec.audit("d", number, ["x" * 500], "started", "")
+        assert not spools[1].exists()
+        (place / "ballast").unlink()
+        with record.Record(db, spools):
+            pass
         assert sorted(_audited(db)) == list(range(200))

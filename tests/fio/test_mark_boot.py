@@ -89,3 +89,17 @@ def test_a_mark_that_never_came_to_the_disk_is_a_mark(mark: Mark, tmp_path: Path
     (tmp_path / "state/ended").write_bytes(b"")
     mark(3, "start")
     assert found(tmp_path, 3) == (BOOTS[2], ())
+
+
+def test_a_list_that_a_full_disk_cut_off_makes_no_old_record_new(
+    mark: Mark, tmp_path: Path
+) -> None:
+    (tmp_path / "pstore/7639").mkdir()
+    mark(1, "start")
+    mark(1, "stop")
+    (tmp_path / "state/listed").symlink_to("/dev/full")
+    mark(2, "start")
+    mark(2, "stop")
+    (tmp_path / "state/listed").unlink()
+    mark(3, "start")
+    assert found(tmp_path, 3) is None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance import paths
-from appliance.history import queries
+from appliance.history import published, queries
 from appliance.history.store import History
 from appliance.model import RunState
 from appliance.storage.act import record
@@ -126,11 +126,31 @@ def test_a_plan_has_its_audit_rows_whatever_a_reader_holds(own):
 
 
 @needs_root
+def test_a_history_of_another_user_is_refused_in_words(own):
+    with History.open_writable(own):
+        pass
+    (own.parent / "live").chmod(0o700)
+    said = as_nobody(lambda: str(History.open_writable(own)))
+    assert said.startswith("OperatorError"), said
+
+
+def test_a_step_waits_for_its_row_and_not_for_the_copy_of_readers(own, monkeypatch):
+    with History.open_writable(own) as history:
+        late = []
+        monkeypatch.setattr(published.Publisher, "now_and_then", lambda _: late.append(1))
+        history.audit(plan_digest="d", step_index=0, argv=["mkfs.xfs"], state="done")
+        assert late == []
+        history.event("BEFORE", "kept", {})
+        assert late == [1]
+    assert audited(own) == [(0, "done")]
+
+
+@needs_root
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 def test_a_suite_ends_complete_whatever_a_reader_holds(own):
     with History.open_writable(own):
         pass
-    with locks.held(own.parent), running_smoke(own.parent, own=True):
+    with locks.held(own.parent), running_smoke(own.parent, own=True, time_factor=0.1):
         with locks.held(own.parent) as opened:
             assert "history.db" in opened
             deadline = time.monotonic() + 300

@@ -213,6 +213,7 @@ def test_timers_that_an_operators_job_stopped_are_started_again(
 
 
 def test_operators_can_work_again_after_every_daemon_was_killed(guest: Guest) -> None:
+    before = main_processes(guest)
     for name in DAEMONS:
         # The main process alone: sessions are not killed with the listener.
         guest.root.sh(f"systemctl kill --signal=KILL --kill-whom=main {name}.service; true")
@@ -232,6 +233,14 @@ def test_operators_can_work_again_after_every_daemon_was_killed(guest: Guest) ->
     wait_until("operators can work", works)
     assert time.monotonic() - killed < WANTED_SECONDS
     wait_until("every daemon runs", lambda: all_active(guest))
+    after = main_processes(guest)
+    assert [name for name in DAEMONS if before[name] == after[name]] == []
+
+
+def main_processes(guest: Guest) -> dict[str, str]:
+    shown = guest.root.sh(f"systemctl show --property=MainPID {' '.join(DAEMONS)}").split()
+    assert len(shown) == len(DAEMONS)
+    return dict(zip(DAEMONS, shown, strict=True))
 
 
 def all_active(guest: Guest) -> bool:

@@ -51,7 +51,6 @@ DEFAULT = """[[volume]]
 name = "scratch"
 mount = "/mnt/scratch"
 """
-DATA_ONLY = TWO.partition('\n[[volume]]\nname = "logs"')[0]
 
 
 @dataclass

@@ -117,11 +117,12 @@ def test_a_plan_and_a_suite_go_on_and_are_on_record(
     assert run[0]["state"] == "complete", run
     unwritten = "journalctl -b -o cat MESSAGE_ID=296bad09ee4c5f0187a9ed6c485d678e"
     assert guest.root.sh(unwritten) == ""
-    assert guest.root.sh("ls /var/lib/stripewright-audit", check=False) == ""
+    assert guest.root.sh("cat /var/lib/stripewright-audit/steps.jsonl", check=False) == ""
 
 
 def test_the_file_that_is_written_cannot_be_opened(guest: Guest, operator: Shell) -> None:
     live = "/var/lib/stripewright/live"
-    for what in (f"ls {live}", f"cat {live}/history.db", f"flock {live} true", f"ls {live}-audit"):
+    audit = "/var/lib/stripewright-audit"
+    for what in (f"ls {live}", f"cat {live}/history.db", f"flock {live} true", f"ls {audit}"):
         assert operator.run(["sh", "-c", what], check=False).returncode != 0, what
     assert guest.root.sh(f"stat -c '%U %a' {live}").split() == ["stripewright", "700"]

@@ -28,6 +28,20 @@ scheduler = "mq-deadline"
 rebuild_min = "50MiB/s"
 """
 
+# A filesystem of 310 MB on a device of 400 MB, the top directory of which is its user's alone.
+GROW = """set -e
+caps=$(systemctl show -P CapabilityBoundingSet stripewright-apply@0.service)
+as_apply() {{ systemd-run --quiet --wait --pipe -p CapabilityBoundingSet="$caps" "$@"; }}
+file=/var/tmp/{kind}; top=/srv/{kind}
+truncate -s 400M $file; mkdir $top
+{mkfs}
+mount -o loop $file $top; chown operator: $top; chmod 700 $top
+device=$(findmnt -no SOURCE $top)
+as_apply {grow}
+df --output=size -BM $top | tail -n 1
+umount $top; rm $file
+"""
+
 
 @pytest.fixture(scope="module")
 def guest(booted_machine: Guest) -> Guest:
@@ -74,3 +88,17 @@ def test_tuning_is_set_shown_and_undone(guest: Guest, operator: Shell) -> None:
     # mq-deadline was loaded for it and stays in the list.
     assert "[none]" in guest.root.sh(scheduler)
     assert guest.root.sh(speed) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "mkfs", "grow"),
+    [
+        ("ext4", "mkfs.ext4 -q $file 310M", "resize2fs $device"),
+        ("xfs", "mkfs.xfs -q -d size=310m $file", "xfs_growfs -d $top"),
+    ],
+)
+def test_the_unit_that_grows_may_do_so_where_a_database_lives(
+    guest: Guest, kind: str, mkfs: str, grow: str
+) -> None:
+    said = guest.root.sh(GROW.format(kind=kind, mkfs=mkfs, grow=grow))
+    assert int(said.split()[-1].removesuffix("M")) > 320, said

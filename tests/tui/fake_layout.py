@@ -14,13 +14,13 @@ from appliance.asking.plans import (
     layout_text,
 )
 from appliance.errors import OperatorError, StalePlan
-from appliance.model import Disk, DiskKind, Inventory, Layout, Machine, Orders, Volume
+from appliance.model import Disk, Inventory, Layout, Machine, Orders, Volume
 from appliance.storage import planner
 from appliance.storage.act.requests import Request
 from appliance.storage.identity import identify_all
 from appliance.storage.layout import DEFAULT_LAYOUT, parse_layout
 from appliance.storage.preview import Preview, preview
-from tests.tui.fakes import FOREIGN_DISK, MEMBERS, NOW, ROOT_DISK, STATUS
+from tests.tui.fakes import MEMBERS, NOW, STATUS
 from tests.unit.disks import member
 
 FOUR = Machine("aws", "i4i.16xlarge", "Amazon EC2", "6.12.0", 64, "boot", 4)
@@ -42,11 +42,6 @@ def inventory(*disks: Disk, layout: Layout = DEFAULT_LAYOUT) -> Inventory:
     )
 
 
-WITH_FOREIGN = inventory(
-    replace(ROOT_DISK, kind=DiskKind.UNKNOWN, reason=""),
-    *(_member(number) for number in range(1, 5)),
-    replace(FOREIGN_DISK, kind=DiskKind.UNKNOWN, claimable=False, reason=""),
-)
 STATUS_HERE = replace(STATUS, inventory=inventory())
 
 

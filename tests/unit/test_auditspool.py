@@ -44,7 +44,7 @@ def test_what_is_not_taken_stays(tmp_path: Path) -> None:
 
 def test_a_line_that_was_cut_off_spoils_no_other(tmp_path: Path) -> None:
     auditspool.keep([tmp_path], row(1), "")
-    (file,) = tmp_path.iterdir()
+    file = tmp_path / "steps.jsonl"
     for torn in (b'{"at": 2.0, "ar', b"[1]", b"\xff\0\0"):
         with file.open("ab") as spool:
             spool.write(torn)
@@ -60,10 +60,23 @@ def test_the_second_place_takes_what_the_first_cannot(
     broken, second = tmp_path / "none/audit", tmp_path / "audit"
     auditspool.keep([broken, second], row(1), "locked")
     assert kept(broken, second) == [row(1)]
-    assert told == []
+    assert f"recorded only in {second} and the journal (locked; {broken}" in told[0]
     auditspool.keep([broken], row(2), "locked")
-    assert "mkfs.xfs" in told[0], "the journal has it at last"
-    assert "locked" in told[0]
+    assert "mkfs.xfs" in told[1], "the journal has it at last"
+    assert "locked" in told[1]
+
+
+def test_a_history_that_never_opens_does_not_fill_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(journal, "event", lambda _, text, **__: told.append(text))
+    monkeypatch.setattr(auditspool, "_MAX_BYTES", 1000)
+    for number in range(20):
+        auditspool.keep([tmp_path], row(number), "too new")
+    assert (tmp_path / "steps.jsonl").stat().st_size < 2000
+    assert "File too large" in told[-1]
+    assert [one["step_index"] for one in kept(tmp_path)] == list(range(20 - len(told)))
 
 
 def test_no_link_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,4 +118,4 @@ def test_a_row_of_another_version_keeps_no_other_back(
     auditspool.keep([tmp_path], row(2) | {"argv": "mkfs"}, "")
     auditspool.keep([tmp_path], row(3), "")
     assert kept(tmp_path) == [row(3)]
-    assert ["form of this version" in one for one in told] == [True, True]
+    assert ["not that of this version" in one for one in told] == [True, True]

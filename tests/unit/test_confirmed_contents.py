@@ -28,7 +28,6 @@ MIB = 1024 * 1024
 SIZE = 64 * MIB
 EXT4 = Signature("ext4", 0x438, "pgdata", "u-1")
 # Neither at an edge nor in a sample.
-UNSAMPLED = 32 * MIB + 1
 STAT = "7 0 56 1 {ios} 0 {written} 2 0 3 3 {ios} 0 {discarded} 0 1 1"
 
 FOREIGN = replace(

@@ -32,6 +32,7 @@ GIB = 1 << 30
 YEARS = 10 * 365.25 * 86_400
 OLD_BOOT = "0d0c0b0a-1111-4222-8333-444455556666"
 DISK = "22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 {}"
+VAR = "24 22 259:3 / /var rw,relatime shared:1 - ext4 /dev/nvme0n1p3 rw"
 RUN = "23 22 0:23 / /run {} shared:2 - tmpfs tmpfs rw,size=404360k"
 OOPS = """Panic#2 Part1
 <6>[  160.000000] all is well
@@ -60,7 +61,7 @@ def sources(tmp_path: Path) -> Sources:
 def mounts(sources: Sources, disk: str = "rw", run: str = "rw") -> None:
     folder = sources.kernel.proc_root / "1"
     folder.mkdir(exist_ok=True)
-    (folder / "mountinfo").write_text(f"{DISK.format(disk)}\n{RUN.format(run)}\n")
+    (folder / "mountinfo").write_text(f"{DISK.format(disk)}\n{VAR}\n{RUN.format(run)}\n")
 
 
 def room(
@@ -95,6 +96,7 @@ def test_a_whole_appliance_has_nothing_to_say(
         ("/", {"inodes": 0}, DriftSeverity.CRITICAL),
         ("/", {"free": 63 << 20}, DriftSeverity.WARNING),
         ("/", {"inodes": 1000}, DriftSeverity.WARNING),
+        ("/var", {"free": 0}, DriftSeverity.CRITICAL),
         ("/run", {"free": 0}, DriftSeverity.CRITICAL),
         ("/run", {"inodes": 7}, DriftSeverity.CRITICAL),
         ("/run", {"free": 1 << 20}, DriftSeverity.WARNING),
@@ -102,8 +104,9 @@ def test_a_whole_appliance_has_nothing_to_say(
 )
 def test_what_is_full_is_said(sources, monkeypatch, path, left, severity):
     room(monkeypatch, path, **left)
-    code = {"/": "HOST-DISK-FULL", "/run": "HOST-RUN"}[path]
+    code = "HOST-RUN" if path == "/run" else "HOST-DISK-FULL"
     found = only(host.judge(hostlook.look(sources)), code)
+    assert f" {path} | sort" in found.next_step
     assert (found.subject, found.severity) == (path, severity)
     for_an_operator(found.next_step)
 
@@ -303,10 +306,12 @@ def test_a_boot_without_a_shutdown_is_said_and_why_is_unknown(sources: Sources) 
     assert host.judge(hostlook.look(sources)) == (), "that was said at another boot"
 
 
-def test_a_panic_is_said_with_its_words(sources: Sources, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["", "001"], ids=["erst", "efi"])
+def test_a_panic_is_said_with_its_words(sources: Sources, tmp_path: Path, part: str) -> None:
+    """systemd-pstore sorts what comes from EFI variables by time and count."""
     sources = dataclasses.replace(sources, places=())
     record(tmp_path / "pstore", "7638", "<6>[   1.0] fine\n")
-    record(tmp_path / "pstore", "7639", OOPS)
+    record(tmp_path / "pstore", f"7639/{part}", OOPS)
     ended(sources, "7638", "7639")
     without = only(host.judge(hostlook.look(sources)), "HOST-CRASHED")
     seen(sources, last_boot=lastboot.look(sources.ended, tmp_path / "pstore", BOOT))
@@ -316,7 +321,7 @@ def test_a_panic_is_said_with_its_words(sources: Sources, tmp_path: Path) -> Non
         " (first: BUG: kernel NULL pointer dereference"
     ) in found.summary
     assert found.identity == without.identity
-    assert f"as root: less {tmp_path}/pstore/7639/dmesg.txt" in found.next_step
+    assert f"as root: find {tmp_path}/pstore/7639 -name dmesg.txt" in found.next_step
     for_an_operator(found.next_step)
 
 

@@ -91,3 +91,15 @@ def test_what_the_kernel_tells_of_is_looked_at_when_udev_is_done_with_it(
     hotplug.refresh("/dev/md/data")
     # An answer of udev's, not an event: none is waited for.
     assert order == ["udevadm trigger", "udevadm settle"]
+
+
+def test_a_disk_that_udev_is_not_done_with_fails_no_step_on_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def run(argv: Sequence[str], *, check: bool = True, **_: object) -> process.Completed:
+        if argv[1] == "settle" and check:
+            raise process.CommandFailed(tuple(argv), 1, "", "")
+        return process.Completed(tuple(argv), 1, "", "")
+
+    monkeypatch.setattr(process, "run", run)
+    hotplug.refresh("/dev/md/data")

@@ -12,7 +12,6 @@ from appliance.storage import md
 
 _DATA = Path(__file__).parent / "data/storage"
 _SCRATCH = Volume(name="scratch", mount="/mnt/scratch")
-_LOGS = Volume(name="logs", mount="/mnt/logs", stripe="md-raid10", chunk_bytes=65536)
 
 
 def _superblock(which: str = "1.2") -> bytes:

@@ -81,7 +81,7 @@ def test_who_has_a_disk_open_is_found_with_what_is_on_the_image() -> None:
         ((Signature("gpt", 512), Signature("ext4", 0x438)), "holds an ext4 signature at 0x438"),
         ((Signature("ambivalent"),), "signatures that contradict each other"),
         ((Signature("linux_raid_member", 0x3FF0000),), "another md array, without a name"),
-        ((Signature("unreadable"),), "cannot be read, so nobody knows what it holds"),
+        ((Signature("unreadable"),), "cannot be read, so its contents are unknown"),
         ((Signature("drbd", 7),), "holds a drbd signature at 0x7"),
     ],
 )

@@ -216,7 +216,7 @@ def test_where_nobody_knows_the_number_disks_are_waited_for_until_none_comes() -
     early = plan(seen, LAYOUT, waited=False, settled=False)
     assert (early.decision, early.steps) == (Decision.WAIT, ())
     assert early.volumes[0].settles
-    assert "does not tell how many there are" in early.volumes[0].reason
+    assert "it is not known how many there are" in early.volumes[0].reason
     assert plan(seen, LAYOUT, waited=True, settled=False).decision is Decision.CREATE
     # A preview shows what would come of it.
     assert plan(seen, LAYOUT, waited=False).decision is Decision.CREATE

@@ -120,7 +120,7 @@ def test_who_counts_waits_in_full_where_the_number_of_disks_is_unknown() -> None
     assert decide(seen, TWO).decision is Decision.CREATE
     quiet = decide(seen, LAYOUT, waited=False)
     assert quiet.decision is Decision.CREATE
-    assert "only waited until no more come" in quiet.volumes[0].reason
+    assert "only waited until no more came" in quiet.volumes[0].reason
 
 
 def test_copies_of_a_physical_volume() -> None:

@@ -236,6 +236,24 @@ def test_root_carries_out_what_was_planned(
     assert result["exit_code"] == 0
 
 
+def test_a_full_run_stops_no_plan_between_its_steps(
+    places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    carried_out = []
+
+    def carry_out(_: Request, __: str, *, on_step: Any, **___: Any) -> int:
+        (places / "full").touch()
+        for name in ("APPLY_FILE", "DIGESTS_DIR"):
+            monkeypatch.setattr(paths, name, places / "full" / name)
+        on_step(PLAN, 0, PLAN.steps[0])
+        carried_out.append(0)
+        return 0
+
+    monkeypatch.setattr(executor, "apply_confirmed", carry_out)
+    call(capsys, "plan")
+    assert (call(capsys, "apply", "--confirm", DIGEST)[0], carried_out) == (0, [0])
+
+
 def test_a_refusal_at_the_last_moment_reaches_whoever_waits(
     places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -180,6 +180,16 @@ def test_every_layout_that_can_be_loaded_can_be_asked_for(spool: Path) -> None:
     assert requests.take(spool, requests.leave(spool, longest)) == longest
 
 
+def test_what_was_written_while_the_clock_was_ahead_goes_first(tmp_path: Path) -> None:
+    store = Store(tmp_path / "plans", tmp_path / "digests")
+    digests = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(40)]
+    for digest in digests[:-1]:
+        store.keep_request(digest, ASKED)
+        os.utime(store.digests / f"{digest}.json", times=(2e10, 2e10))
+    store.keep_request(digests[-1], ASKED)
+    assert store.request(digests[-1]) == ASKED
+
+
 def test_a_digest_leads_to_its_request_and_only_so_many_are_kept(tmp_path: Path) -> None:
     store = Store(tmp_path / "plans", tmp_path / "digests")
     digests = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(60)]

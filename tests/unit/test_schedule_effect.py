@@ -366,20 +366,20 @@ def test_no_reader_can_hold_the_lock(places: Places) -> None:
 def test_what_was_stopped_by_the_way_is_started_again_and_told(
     places: Places, told: list[tuple[journal.Event, str]]
 ) -> None:
-    manager = Manager(active={SMOKE, DRIFT, *services.PATH_UNITS})
+    manager = Manager(active={SMOKE, DRIFT, *services.LISTENERS})
     scheduling.start_stopped(places, manager)
     assert manager.heard() == [f"start {FULL}"]
-    assert told == [(journal.Event.STARTED_AGAIN, f"{FULL} had been stopped and is started again")]
-    manager.active -= set(services.PATH_UNITS)
+    assert told == [(journal.Event.STARTED_AGAIN, f"{FULL} was stopped; it has been started again")]
+    manager.active -= set(services.LISTENERS)
     scheduling.start_stopped(places, manager)
-    assert manager.heard() == [f"start {name}" for name in services.PATH_UNITS]
+    assert manager.heard() == [f"start {name}" for name in services.LISTENERS]
 
 
 def test_what_is_off_or_on_its_way_is_not_started_again(
     places: Places, told: list[tuple[journal.Event, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declare(places, "[suite.full]\nenabled = false\n")
-    manager = Manager(active={SMOKE, DRIFT, *services.PATH_UNITS})
+    manager = Manager(active={SMOKE, DRIFT, *services.LISTENERS})
     scheduling.start_stopped(places, manager)
     # At boot its job may wait, and at shutdown it is being stopped.
     queued = UnitState(SMOKE, "inactive", "", "", queued=True)

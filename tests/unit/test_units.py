@@ -110,10 +110,18 @@ def test_nothing_else_can_be_started(unit: str) -> None:
 
 def test_only_names_with_a_unit_file_behind_them_are_allowed() -> None:
     """polkit cannot tell a transient unit: systemd refuses one whose name has a file."""
-    for pattern, _ in ALLOWED:
-        name = pattern.pattern.removeprefix("^").removesuffix(r"\Z").replace("\\", "")
-        template, at, _ = name.partition("@")
-        assert (SYSTEMD / (f"{template}@.service" if at else name)).exists()
+    assert all((SYSTEMD / name).exists() for name in files_that_operators_start())
+
+
+def files_that_operators_start() -> list[str]:
+    names = [pattern.pattern[1:].removesuffix(r"\Z").replace("\\", "") for pattern, _ in ALLOWED]
+    return [re.sub("@.*", "@.service", name) for name in names]
+
+
+@pytest.mark.parametrize("name", files_that_operators_start())
+def test_no_start_of_an_operators_keeps_a_machine_from_powering_off(name: str) -> None:
+    """A start job of any mode ends at once, or shutdown does not conflict with it (0042)."""
+    assert unit(name) & {"Type=exec", "DefaultDependencies=no"}
 
 
 def test_who_listens_may_ask_for_two_things() -> None:

@@ -10,8 +10,6 @@ from tests.validity_set import deeds
 from tests.validity_set.good import BUSY, KIB, published
 from tests.validity_set.record import MIB, Ask, Case, Label
 
-_RUN = 3.0
-
 
 def _wrong(why: str, *expect: str, allow: tuple[str, ...] = (BUSY,), alone: tuple[str, ...] = (),
            results: int = 1, edited: str = "") -> Label:  # fmt: skip

@@ -98,7 +98,7 @@ def _unusable(where: str, error: OSError) -> OperatorError:
 
 def _must_be_on(status: os.stat_result, where: str, device_number: str) -> None:
     if f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}" != device_number:
-        raise OperatorError(f"{where} would not be on the volume ({device_number})", _HINT)
+        raise OperatorError(f"{where} is not on the volume (device {device_number})", _HINT)
 
 
 def _must_be_the_users(status: os.stat_result, where: str, uid: int) -> None:

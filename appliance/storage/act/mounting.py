@@ -50,7 +50,8 @@ def mount(
             services.start_mount(name, timeout_seconds=timeout_seconds)
     except OSError as error:
         raise OperatorError(
-            f"{name} cannot be written: {error.strerror}", "is the root filesystem full?"
+            f"{name} cannot be written: {error.strerror}",
+            "see 'df -h /'; the root filesystem may be full or read-only",
         ) from error
 
 

@@ -286,8 +286,8 @@ class Store:
         found = _load(self.digests / f"{digest}.json")
         if found is None:
             raise StalePlan(
-                f"no plan with the digest {digest[:12]}… was made since the last boot, or many"
-                " others were since; nothing was written",
+                f"no plan with the digest {digest[:12]}… is kept: it was made before the last boot,"
+                " or many others were made since; nothing was written",
                 _PLAN_AGAIN,
             )
         made_at = found.get("at_boot_s")
@@ -318,11 +318,14 @@ def _keep(folder: Path, name: str, document: Mapping[str, Any]) -> None:
 
 
 def _changed_ns(path: Path) -> int:
-    """When ``path`` was written; one that is gone sorts first."""
+    """When ``path`` was written; one that is gone sorts first, and so does one from a clock that
+    was ahead.
+    """
     try:
-        return path.stat().st_mtime_ns
+        found = path.stat().st_mtime_ns
     except OSError:
         return 0
+    return found if found <= time.time_ns() else 0
 
 
 def _load(path: Path) -> dict[str, Any] | None:

@@ -137,7 +137,7 @@ def _raw_disk(volume: Volume, pool: Pool, *, settled: bool) -> Outcome | None:
     if volume.stripe != "single" and pool.wanted is None and not settled:
         return Outcome(
             Decision.WAIT,
-            f"found {call(disk)} alone; nobody knows how many there are, waiting until no more"
+            f"found {call(disk)} alone; it is not known how many there are, waiting until no more"
             " come",
             (disk,),
             settles=True,
@@ -175,11 +175,10 @@ def _reason(evidence: Evidence, pool: Pool, chosen: Sequence[Disk], *, short: bo
     if pool.wanted is None:
         if not chosen:
             return "found 0 disks so far"
-        who = "nobody knows" if chosen[0].role else "the machine type is not in the data and"
-        who += "" if chosen[0].role else " does not tell"
+        why = "" if chosen[0].role else " (the machine type is not in the data and does not tell)"
         return (
-            f"{number} {what}; {who} how many there are, so their number could not be checked,"
-            " and it is only waited until no more come"
+            f"{number} {what}; it is not known how many there are{why}, so their number could not"
+            " be checked, and the plan only waited until no more came"
         )
     if expected is not None and len(chosen) == expected == pool.wanted:
         return f"all {number} of instance storage that {machine.machine_type} has"

@@ -46,7 +46,7 @@ def decide(evidence: Evidence, volume: Volume, *, waited: bool, confirmed: bool)
     if twins:
         return refuse(
             f"more than one drive has the serial {', '.join(twins)}",
-            "nobody can tell which is meant; detach one",
+            "it is not clear which is meant; detach one",
         )
     if found:
         return _existing(evidence, volume, found[0], drives, waited=waited)
@@ -174,7 +174,7 @@ def _make_filesystem(volume: Volume, disk: Disk, what: str, members: int) -> Out
     given_up = disk.mark is not None and disk.mark.state is MarkState.RELEASED and disk.mark.intact
     problem = verdicts.to_contents(disk)
     if not problem and not (disk.blank or given_up):
-        problem = "was not read, so nobody knows that it is blank"
+        problem = "was not read, so it is not known to be blank"
     if problem:
         return refuse(
             f"{what} is {call(disk)}, which {problem}",

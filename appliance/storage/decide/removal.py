@@ -145,7 +145,7 @@ def _several(volume: str, own: Sequence[Carrier]) -> Outcome | None:
     disks = [one.disk for one in kept]
     return refuse(
         f"{len(things)} different {kind} carry the name '{volume}': {list_disks(disks)}",
-        "nobody can tell which is meant: detach the disks of one",
+        "it is not clear which is meant: detach the disks of one",
         disks,
     )
 
@@ -162,7 +162,7 @@ def _not_the_group(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> O
     if len(groups) > 1:
         return refuse(
             f"{len(groups)} different volume groups carry the name '{volume}': {named}",
-            "nobody can tell which is meant: detach the disks of one",
+            "it is not clear which is meant: detach the disks of one",
             disks,
         )
     if any(one.uuid not in members for one in groups):

@@ -44,7 +44,7 @@ def to_use(disk: Disk, holders: Collection[str] = (), *, mounted: bool = False) 
 def to_contents(disk: Disk) -> str:
     """What the disk holds that is not ours, for a disk that carries no volume."""
     if UNREADABLE in disk.signatures:
-        return "cannot be read, so nobody knows what it holds"
+        return "cannot be read, so its contents are unknown"
     if disk.partitions:
         return f"has partitions: {', '.join(disk.partitions)}"
     if disk.signatures:
@@ -70,7 +70,7 @@ def undecidable(disk: Disk, *, privileged: bool) -> str:
     root nobody reads what a member says, and nothing is decided by that.
     """
     if UNREADABLE in disk.signatures:
-        return "cannot be read, so nobody knows what it holds"
+        return "cannot be read, so its contents are unknown"
     kinds = {signature.kind for signature in disk.signatures}
     if privileged and LVM in kinds and disk.lvm_member is None:
         return "is an LVM physical volume, and LVM does not say of which group"
@@ -100,7 +100,7 @@ def to_taking(disk: Disk, carries: Trace | None, volume: str, *, privileged: boo
     mark = disk.mark
     if mark is not None and mark.state is MarkState.RELEASED:
         return "" if mark.intact else "was released, but not compared with what it held then"
-    return "" if disk.blank is True else "was not read, so nobody knows that it is blank"
+    return "" if disk.blank is True else "was not read, so it is not known to be blank"
 
 
 def to_bringing_up(disk: Disk, holders: Collection[str], *, mounted: bool = False) -> str:
@@ -116,7 +116,7 @@ def to_bringing_up(disk: Disk, holders: Collection[str], *, mounted: bool = Fals
 def to_erasing(disk: Disk) -> str:
     """Why even an order must not erase the disk's contents, or an empty string."""
     if UNREADABLE in disk.signatures:
-        return "cannot be read, so nobody knows what it holds"
+        return "cannot be read, so its contents are unknown"
     if disk.claimed_by:
         return f"is claimed by {disk.claimed_by}"
     return to_use(disk)

@@ -81,8 +81,6 @@ def refresh(device: str) -> None:
     reach a unit with ``PrivateNetwork=``.
     """
     hint = f"udev did not answer for {device}; is systemd-udevd running?"
-    for words in (
-        ["trigger", "--action=change", device],
-        ["settle", f"--timeout={_SETTLE_SECONDS}"],
-    ):
-        process.run(["udevadm", *words], timeout_seconds=_SETTLE_SECONDS + 5, hint=hint)
+    argv = ["udevadm", "trigger", "--action=change", device]
+    process.run(argv, timeout_seconds=_SETTLE_SECONDS + 5, hint=hint)
+    _wait_for_udev()

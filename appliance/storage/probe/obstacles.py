@@ -136,7 +136,7 @@ def _of_its_users(disk: Disk, ours: str, own_holders: Collection[str]) -> tuple[
 
 def _signature(disk: Disk) -> str:
     if UNREADABLE in disk.signatures:
-        return "cannot be read, so nobody knows what it holds"
+        return "cannot be read, so its contents are unknown"
     # A table and what it holds are both reported; the filesystem or member says more.
     first = min(disk.signatures, key=_rank)
     kind = first.kind.lower()
