@@ -40,9 +40,12 @@ runcmd:
 SOCKETS = """import socket
 names = lambda: {line.split()[0] for line in open("/proc/modules")}
 before = names()
+IP = (2, 6, 8, 12, 16, 17, 20, 21, 33, 115, 132, 136, 256, 262)
+CAN = BLUETOOTH = range(1, 8)
+protocols = {2: IP, 10: IP, 29: CAN, 31: BLUETOOTH}
 for family in range(1, 47):
     for kind in range(1, 7):
-        for protocol in (0, 2, 6, 8, 12, 16, 17, 20, 21, 33, 115, 132, 136, 256, 262):
+        for protocol in (0, *protocols.get(family, ())):
             try:
                 socket.socket(family, kind, protocol).close()
             except OSError:

@@ -137,7 +137,12 @@ def test_a_missed_run_is_made_up_for_once_and_waits_for_its_turn(
     guest: Guest, operator: Shell
 ) -> None:
     stamp = f"/var/lib/systemd/timers/stamp-{SMOKE}.timer"
-    guest.root.sh(f"systemctl stop {SMOKE}.timer; touch -d '2 days ago' {stamp}")
+    # systemd has it begin as long after the boot as the timer's delay, up to half an hour.
+    at_once = f"/run/systemd/system/{SMOKE}.timer.d"
+    no_delay = r"[Timer]\nRandomizedDelaySec=0\n"
+    guest.root.sh(f"mkdir -p {at_once}; printf '{no_delay}' > {at_once}/90-at-once.conf")
+    guest.root.sh(f"systemctl daemon-reload; systemctl stop {SMOKE}.timer")
+    guest.root.sh(f"touch -d '2 days ago' {stamp}")
     guest.root.sh(f"systemctl start {SMOKE}.timer")
     wait_until("the missed run", lambda: active(operator, f"{SMOKE}.service") == "active", SOON)
     # The acceptance has the disks: it is not disturbed, and no row says that this was skipped.
@@ -150,6 +155,7 @@ def test_a_missed_run_is_made_up_for_once_and_waits_for_its_turn(
     listed = operator.sh(f"systemctl list-timers --output=json {SMOKE}.timer")
     assert json.loads(listed)[0]["next"] / 1e6 > float(guest.root.sh("date +%s"))
     assert active(operator, f"{SMOKE}.service") == "inactive"
+    guest.root.sh(f"rm -r {at_once}; systemctl daemon-reload")
 
 
 def timer(operator: Shell, name: str, what: str) -> str:
