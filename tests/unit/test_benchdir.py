@@ -68,7 +68,7 @@ def test_only_on_the_volume_itself(tmp_path: Path) -> None:
     link.symlink_to(tmp_path)
     with pytest.raises(OperatorError, match="not a directory"):
         _ensure(link)
-    with pytest.raises(OperatorError, match=r"not be on the volume \(259:77\)"):
+    with pytest.raises(OperatorError, match=r"not on the volume \(device 259:77\)"):
         benchdir.ensure(str(tmp_path), "259:77")
     assert not (tmp_path / _NAME).exists()
 
@@ -117,6 +117,6 @@ def test_what_the_unit_could_not_make_is_told_as_it_is_found(made: Unit, tmp_pat
     place.mkdir(0o755)
     with pytest.raises(OperatorError, match="belongs to user 0 with mode 0755"):
         made.have()
-    with pytest.raises(OperatorError, match=r"not be on the volume \(259:77\)"):
+    with pytest.raises(OperatorError, match=r"not on the volume \(device 259:77\)"):
         benchdir.have("data", str(tmp_path), "259:77")
     assert len(made.started) == 4
