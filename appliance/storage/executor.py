@@ -19,9 +19,10 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.errors import OperatorError, Refused, StalePlan
+from appliance.history import liveness
 from appliance.model import Decision, Inventory, Layout, Orders, Plan, Step
 from appliance.storage import devices, planner
-from appliance.storage.act import apply, bootloop, chores, mounting, settlement, summary
+from appliance.storage.act import apply, attempts, bootloop, chores, mounting, settlement, summary
 from appliance.storage.act.places import Places
 from appliance.storage.act.record import Record, write_state
 from appliance.storage.act.requests import Request
@@ -47,7 +48,7 @@ def boot(
     Called again, it looks at what is new and never touches a volume that is up.
     ``patience_seconds`` is how long another executor is waited for. Raises
     :class:`OperatorError` for what is wrong before there is a plan: a layout that cannot be
-    used, the lock taken, no root, no udev.
+    used, the lock taken, no root, no udev, or boots that ended in the middle of this.
     """
     places = replace(places or Places(), layout=layout_path)
     _need_root("bring up volumes", "it is the boot unit's work")
@@ -55,6 +56,7 @@ def boot(
         stopping.heeded(),
         lock(places.lock, patience_seconds),
         _early_failures_in_state(places),
+        attempts.counted(places.assembling, liveness.boot_id()),
     ):
         layout = load_layout(places.layout)
         with Record(places.db, places.audit_spools) as record:

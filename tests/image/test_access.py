@@ -7,6 +7,7 @@ write, and the second is looked at.
 
 from __future__ import annotations
 
+import errno
 import subprocess
 from collections.abc import Callable, Iterator
 
@@ -50,6 +51,19 @@ for family in range(1, 47):
                 socket.socket(family, kind, protocol).close()
             except OSError:
                 pass
+print(*sorted(names() - before))
+"""
+# Every node that any user may open.
+NODES = """import os
+names = lambda: {line.split()[0] for line in open("/proc/modules")}
+before = names()
+for folder, _, nodes in os.walk("/dev"):
+    for node in nodes:
+        path = os.path.join(folder, node)
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOCTTY))
+        except OSError:
+            pass
 print(*sorted(names() - before))
 """
 # The kernel itself is asked, and not what SSH's unit filters.
@@ -190,6 +204,17 @@ def test_nothing_gives_its_caller_more_rights(guest: Guest, operator: Shell) -> 
 
 def test_no_socket_loads_a_module(guest: Guest) -> None:
     assert guest.root.run([*OUTSIDE_SESSIONS, "python3", "-c", SOCKETS]).stdout.strip() == ""
+
+
+def test_no_node_of_a_device_loads_a_module(guest: Guest) -> None:
+    assert guest.root.run([*OUTSIDE_SESSIONS, "python3", "-c", NODES]).stdout.strip() == ""
+
+
+def test_no_login_comes_from_inside(guest: Guest, operator: Shell) -> None:
+    """sshd's places for those who are not logged in yet are for who comes from outside."""
+    ask = "import socket; print(socket.socket().connect_ex(('127.0.0.7', 22)))"
+    assert operator.run(["python3", "-c", ask]).stdout.strip() == str(errno.ECONNREFUSED)
+    assert banner(guest.ssh_port)
 
 
 def test_io_uring_is_for_benchmarks(guest: Guest) -> None:

@@ -110,6 +110,7 @@ class FakeMachine:
             tuning=root / "run/tuning.json",
             cpu_latency=root / "run/cpu-latency",
             units=root / "units",
+            assembling=root / "assembling",
             audit_spools=(root / "audit",),
         )
         self.places.units.mkdir()

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import fcntl
 import signal
+import uuid
 from pathlib import Path
 
 import pytest
 
 from appliance import paths
-from appliance.errors import OperatorError, UsageError
+from appliance.errors import OperatorError, Refused, UsageError
+from appliance.history import liveness
 from appliance.model import (
     Decision,
 )
 from appliance.storage import executor
 from appliance.storage.act import (
     apply,
+    attempts,
     benchdir,
     verify,
 )
@@ -329,6 +332,40 @@ def test_a_layout_that_is_wrong_is_in_the_state_too(machine: FakeMachine) -> Non
     state = machine.state()
     assert (state["outcome"], machine.ran) == ("failed", [])
     assert "colour" in state["message"]
+
+
+def test_after_three_boots_that_ended_in_the_middle_no_disk_is_touched(
+    machine: FakeMachine,
+) -> None:
+    began = [str(uuid.UUID(int=number)) for number in range(attempts.MOST)]
+    machine.places.assembling.write_text("\n".join([*began, ""]))
+    with pytest.raises(Refused, match="the last 3 boots each ended while volumes were being"):
+        boot(machine.places.layout, places=machine.places)
+    state = machine.state()
+    assert (state["outcome"], machine.ran) == ("failed", [])
+    assert f"rm {machine.places.assembling}" in state["message"]
+    machine.places.assembling.unlink()
+    assert machine.boot()[0] == 0
+    assert not machine.places.assembling.exists()
+
+
+def test_a_boot_says_on_the_disk_that_it_is_bringing_volumes_up(
+    machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, now = (str(uuid.UUID(int=number)) for number in range(2))
+    machine.places.assembling.write_text(f"{before}\n{now}\n")
+    monkeypatch.setattr(liveness, "boot_id", lambda: now)
+    seen: list[str] = []
+
+    def look(*_: object) -> dict[str, str]:
+        seen.append(machine.places.assembling.read_text())
+        return {}
+
+    monkeypatch.setattr(apply, "refusals", look)
+    machine.boot()
+    # Started twice in one boot it is one boot.
+    assert seen == [f"{before}\n{now}\n"]
+    assert not machine.places.assembling.exists()
 
 
 def test_two_executors_never_meet(machine: FakeMachine) -> None:

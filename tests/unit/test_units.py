@@ -280,7 +280,7 @@ def test_who_changes_disks_can_neither_mount_nor_give_anything_away(name: str) -
 def test_the_boot_unit_and_a_plan_that_is_carried_out_are_confined_alike() -> None:
     of_its_own = ("#", "[", "Exec", "Description=", "CollectMode=", "Slice=", "SuccessExitStatus=",
                   "RemainAfterExit=", "RequiresMountsFor=", "After=", "Wants=", "WantedBy=",
-                  "StartLimit", "Memory", "Tasks", "Type=", "TimeoutStartSec=")  # fmt: skip
+                  "StartLimit", "Memory", "Tasks", "Type=", "Timeout", "State")  # fmt: skip
     assemble, apply = (
         {line for line in unit(f"stripewright-{name}.service") if not line.startswith(of_its_own)}
         for name in ("assemble", "apply@")

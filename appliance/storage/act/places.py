@@ -22,4 +22,5 @@ class Places:
     tuning: Path = paths.TUNING_FILE
     cpu_latency: Path = paths.CPU_LATENCY_FILE
     units: Path = paths.UNIT_DIR
+    assembling: Path = paths.ASSEMBLING_FILE
     audit_spools: tuple[Path, ...] = paths.AUDIT_SPOOLS

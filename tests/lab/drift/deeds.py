@@ -203,16 +203,27 @@ def another_array(machine: Watched) -> None:
 
 
 @contextlib.contextmanager
-def _busy(seconds: float) -> Iterator[None]:
-    # Reads: a log write to the member that is gone would shut XFS down, and end all I/O.
+def _busy(machine: Watched, seconds: float) -> Iterator[None]:
+    """The volume is read, and there is nothing left to write to it."""
     argv = fio(seconds, rw="randread")
     busy = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        time.sleep(1.0)
+        _read_from_now(machine)
+        # A log write to a member that is gone would shut XFS down, and end all I/O.
+        sh("sync")
         yield
     finally:
         busy.kill()
         busy.wait()
+
+
+def _read_from_now(machine: Watched) -> None:
+    """Wait until the volume is read; an error if it is not in a while."""
+    before = stat(machine.device)[0]
+    until = time.monotonic() + 30.0
+    while stat(machine.device)[0] <= before:
+        assert time.monotonic() < until, "nothing reads the volume"
+        time.sleep(0.1)
 
 
 def _put_back(machine: Watched, name: str) -> None:
@@ -227,17 +238,13 @@ def _put_back(machine: Watched, name: str) -> None:
 def a_member_pulled_out_under_load(machine: Watched) -> None:
     serial = machine.serial("d2")
     # As long as the look takes, and then it is killed.
-    with _busy(600):
+    with _busy(machine, 600):
         machine.disk("d2").yank()
         # One interval later there has been I/O to every member.
         time.sleep(1.0)
-        before = stat(machine.device)[0]
         machine.expect(f"ARRAY-BROKEN:{serial}", f"MEMBER-MISSING:{serial}")
         # It was found with I/O still running.
-        until = time.monotonic() + 10.0
-        while stat(machine.device)[0] <= before and time.monotonic() < until:
-            time.sleep(0.1)
-        assert stat(machine.device)[0] > before
+        _read_from_now(machine)
     _put_back(machine, "d2")
 
 
