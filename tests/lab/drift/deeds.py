@@ -206,11 +206,13 @@ def another_array(machine: Watched) -> None:
 def _busy(machine: Watched, seconds: float) -> Iterator[None]:
     """The volume is read, and there is nothing left to write to it."""
     argv = fio(seconds, rw="randread")
+    # A write to a member that is gone would shut XFS down, and end all I/O.
+    sh(*argv, "--create_only=1")
+    sh("xfs_freeze", "-f", str(MOUNT))  # all metadata, too, which sync leaves in the log
+    sh("xfs_freeze", "-u", str(MOUNT))
     busy = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _read_from_now(machine)
-        # A log write to a member that is gone would shut XFS down, and end all I/O.
-        sh("sync")
         yield
     finally:
         busy.kill()
