@@ -15,7 +15,7 @@ from pathlib import Path
 
 from appliance.data import DiskRule, disk_rule
 from appliance.model import Array, Disk, Inventory, Layout, Machine, MdMember
-from appliance.storage import identity, md
+from appliance.storage import identity, md, serials
 from appliance.storage.layout import DEFAULT_LAYOUT
 from appliance.storage.probe import blockdev, built, claims, nvme, obstacles, probers
 from appliance.storage.probe.kernel import Kernel, Mount
@@ -160,7 +160,7 @@ class Probe:
         model = kernel.attribute(name, "device/model").rstrip(" ")
         # NVMe and virtio have a PCI vendor number there, which is no name.
         vendor = kernel.attribute(name, "device/vendor").rstrip(" ") if transport == "scsi" else ""
-        serial = kernel.attribute(name, "device/serial").strip(" ")
+        serial = serials.unpadded(kernel.attribute(name, "device/serial"))
         serial = serial or facts.get("ID_SCSI_SERIAL") or facts.get("ID_SERIAL_SHORT", "")
         links = facts.get("DEVLINKS", "").split()
         rule = disk_rule(transport=transport, vendor=vendor, model=model)

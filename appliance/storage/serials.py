@@ -1,8 +1,13 @@
-"""Serial numbers as operators write them. Pure."""
+"""Serial numbers as disks tell them and as operators write them. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+
+def unpadded(text: str) -> str:
+    """A serial as sysfs has it, without the blanks and zero bytes that fill its field up."""
+    return text.rstrip("\0 \n").lstrip(" ")
 
 
 def plain(text: str) -> str:

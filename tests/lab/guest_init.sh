@@ -21,9 +21,9 @@ mount -t tmpfs state /var/lib/stripewright 2>/dev/null || {
 # As on the machine: it belongs to the user that root becomes before it opens the history.
 chown stripewright:stripewright /var/lib/stripewright
 mkdir -p /run/lock /run/results /run/queue /run/modules /usr/lib/modules
-mount -t hostfs none /run/results -o "$results"
-mount -t hostfs none /run/queue -o "$queue"
-mount -t hostfs none /run/modules -o "$modules"
+mount -t hostfs none /run/results -o "hostfs=$results"
+mount -t hostfs none /run/queue -o "hostfs=$queue"
+mount -t hostfs none /run/modules -o "hostfs=$modules"
 mount -t tmpfs modules /usr/lib/modules
 # A kernel that was given another name still takes the modules of its real one.
 release=$(uname -r)

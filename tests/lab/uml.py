@@ -8,10 +8,8 @@ outlive it, in the results folder.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -22,12 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.rig.build import cache_root
+from tests.rig import packages, tools
+from tests.rig.build import cache_root, locked
 
 CHECKOUT = Path(__file__).parents[2]
-MODULES = Path("/usr/lib/uml/modules")
-PROGRAM = Path("/usr/bin/linux.uml")
-_XSTATE = Path(__file__).with_name("xstate.c")
+# What the program says is its loader, and one of the same length that is found from its folder.
+_LOADER = b"/lib64/ld-linux-x86-64.so.2\0"
+_LOADER_HERE = b"/proc/self/cwd/loader".ljust(len(_LOADER), b"\0")
 # A guest has one processor, and any machine has two.
 GUESTS = 2
 _MEMORY = "2G"
@@ -51,48 +50,47 @@ class LabRun:
 
 
 def missing() -> str:
-    """What the lab needs and is not installed, or an empty string."""
-    if not PROGRAM.exists() or not MODULES.is_dir():
-        return "the package user-mode-linux (program and modules) is not installed"
-    if _needs_xstate() and not shutil.which("cc"):
-        return "this processor has AMX: User Mode Linux needs xstate.c here, and there is no cc"
+    """What the lab needs and cannot be had, or an empty string."""
+    if not (cache_root() / "uml").exists() and not packages.host_sources():
+        return "User Mode Linux comes from Debian's archive, and this host has none"
     return ""
+
+
+def uml_program() -> Path:
+    """User Mode Linux. It needs a newer libc than some hosts have, and is started with that of the
+    tools.
+    """
+    ready = cache_root() / "uml" / "linux"
+    if not ready.exists():
+        with locked(cache_root() / "uml.lock"):
+            content = (packages.user_mode_linux(cache_root()) / "usr/bin/linux.uml").read_bytes()
+            assert content.count(_LOADER) == 1
+            partial = ready.with_suffix(".partial")
+            partial.write_bytes(content.replace(_LOADER, _LOADER_HERE))
+            partial.chmod(0o755)
+            partial.rename(ready)
+    return ready
+
+
+def _modules() -> Path:
+    return uml_program().parent / "usr/lib/uml/modules"
 
 
 def other_kernel(to: Path) -> tuple[str, str]:
     """Make ``to`` a copy of the guest kernel that says that it is another release; the two
     releases (``uname -r``), the real one first.
     """
-    program = PROGRAM.read_bytes()
+    content = uml_program().read_bytes()
 
     def field(release: str) -> bytes:
         # A field of utsname has 65 bytes (include/uapi/linux/utsname.h): zeros around it.
         return bytes(12) + release.encode() + bytes(32)
 
-    (release,) = (one.name for one in MODULES.iterdir() if field(one.name) in program)
+    (release,) = (one.name for one in _modules().iterdir() if field(one.name) in content)
     other = release[:-1] + ("8" if release[-1] != "8" else "9")
-    to.write_bytes(program.replace(field(release), field(other)))
+    to.write_bytes(content.replace(field(release), field(other)))
     to.chmod(0o755)
     return release, other
-
-
-def _needs_xstate() -> bool:
-    return "amx_tile" in Path("/proc/cpuinfo").read_text().split()
-
-
-def _preload() -> dict[str, str]:
-    """The environment that makes UML work on processors with AMX; empty elsewhere."""
-    if not _needs_xstate():
-        return {}
-    made = cache_root() / f"xstate-{hashlib.sha256(_XSTATE.read_bytes()).hexdigest()[:12]}.so"
-    if not made.exists():
-        made.parent.mkdir(parents=True, exist_ok=True)
-        partial = made.with_suffix(f".{os.getpid()}")
-        subprocess.run(
-            ["cc", "-O2", "-shared", "-fPIC", "-o", str(partial), str(_XSTATE)], check=True
-        )
-        partial.rename(made)
-    return {"LD_PRELOAD": str(made)}
 
 
 def _take_processor() -> int:
@@ -121,7 +119,7 @@ class Guest:
         folder: Path,
         program: Sequence[str],
         *,
-        kernel: Path = PROGRAM,
+        kernel: Path | None = None,
         queue: Path | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -132,17 +130,20 @@ class Guest:
         first = (
             "mount -t proc proc /proc;"
             " mkdir -p /mnt/checkout;"
-            f" mount -t hostfs none /mnt/checkout -o {CHECKOUT};"
+            f" mount -t hostfs none /mnt/checkout -o hostfs={CHECKOUT};"
             f" exec /bin/sh /mnt/checkout/tests/lab/guest_init.sh"
-            f" {MODULES} {folder} {queue or folder}"
+            f" {_modules()} {folder} {queue or folder}"
             f" {' '.join(program)}"
         )
+        loader, libraries = tools.loader_and_libraries()
+        (folder / "loader").unlink(missing_ok=True)
+        (folder / "loader").symlink_to(loader)
         self._processor: int | None = _take_processor()
         argv = [
-            "taskset",
-            "--cpu-list",
-            str(self._processor),
-            str(kernel),
+            *("taskset", "--cpu-list", str(self._processor)),
+            *("env", f"LD_LIBRARY_PATH={libraries}"),
+            str(kernel or uml_program()),
+            "seccomp=on",
             f"mem={_MEMORY}",
             f"ubd0={folder / 'root.cow'},{image}",
             f"root=/dev/ubda{_ROOT_PARTITION}",
@@ -163,7 +164,8 @@ class Guest:
                 stderr=subprocess.STDOUT,
                 process_group=0,
                 # UML keeps its sockets below HOME and its memory file in TMPDIR.
-                env={**os.environ, **_preload(), "HOME": str(folder)},
+                env={**os.environ, "HOME": str(folder)},
+                cwd=folder,
             )
 
     def wait(self, timeout_seconds: float) -> bool:
@@ -210,7 +212,7 @@ def run_guest(
     program: Sequence[str],
     *,
     timeout_seconds: float = 1500,
-    kernel: Path = PROGRAM,
+    kernel: Path | None = None,
     queue: Path | None = None,
 ) -> LabRun:
     """Boot ``image``'s root partition, run ``program``, power off.

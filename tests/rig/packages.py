@@ -19,6 +19,9 @@ from pathlib import Path
 from tests.rig.errors import RigError
 
 SUITE = "trixie"
+# From 6.17 on User Mode Linux catches system calls by seccomp, which takes it a third of the time
+# that tracing takes (docs/decisions/0044).
+UML_SUITE = "forky"
 MINIMUM_MKOSI = 25
 IMAGE_PYTHON = "3.13"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -48,8 +51,10 @@ class Source:
     components: tuple[str, ...]
 
 
-def host_sources(etc_apt: Path = Path("/etc/apt"), codename: str | None = None) -> list[Source]:
-    """The Debian archives this host is configured with, moved to the image's suite.
+def host_sources(
+    etc_apt: Path = Path("/etc/apt"), codename: str | None = None, suite: str = SUITE
+) -> list[Source]:
+    """The Debian archives this host is configured with, moved to ``suite``, the image's.
 
     Empty on a host that is not Debian. Sources of others that happen to name the same
     suite are told apart by their own signing keys.
@@ -60,9 +65,9 @@ def host_sources(etc_apt: Path = Path("/etc/apt"), codename: str | None = None) 
     moved: dict[str, Source] = {}
     for source in _read_sources(etc_apt):
         suites = tuple(
-            SUITE + suite.removeprefix(codename)
-            for suite in source.suites
-            if suite in (codename, f"{codename}-updates", f"{codename}-security")
+            suite + one.removeprefix(codename)
+            for one in source.suites
+            if one in (codename, f"{codename}-updates", f"{codename}-security")
         )
         if suites and "main" in source.components:
             known = moved.get(source.uri)
@@ -169,7 +174,7 @@ def find_mkosi(cache: Path) -> Mkosi:
     library = unpacked / "usr" / "lib" / "python3" / "dist-packages"
     mkosi = Mkosi((sys.executable, "-m", "mkosi"), library)
     if not library.exists():
-        _download_mkosi(cache, unpacked)
+        _download(cache, "mkosi", SUITE, unpacked)
     if _version(mkosi.argv, mkosi.environment()) < MINIMUM_MKOSI:
         raise RigError(
             f"mkosi from version {MINIMUM_MKOSI} on is needed",
@@ -186,20 +191,29 @@ def _version(argv: tuple[str, ...] | list[str], environment: Mapping[str, str]) 
     return int(match[1]) if match and done.returncode == 0 else 0
 
 
-def _download_mkosi(cache: Path, unpacked: Path) -> None:
-    sources = host_sources()
+def user_mode_linux(cache: Path) -> Path:
+    """The tree of Debian's package of User Mode Linux, unpacked in the cache."""
+    unpacked = cache / "uml"
+    if not unpacked.exists():
+        _download(cache, "user-mode-linux", UML_SUITE, unpacked)
+    return unpacked
+
+
+def _download(cache: Path, package: str, suite: str, unpacked: Path) -> None:
+    """Unpack ``package`` of Debian's ``suite``, from the host's own archives."""
+    sources = host_sources(suite=suite)
     if not sources:
         raise RigError(
-            f"mkosi is missing or older than {MINIMUM_MKOSI}",
-            "install mkosi (from your distribution, or its source repository with pipx)",
+            f"{package} comes from Debian {suite}, and this host has no Debian archives",
+            "install it (mkosi: from your distribution, or its source repository with pipx)",
         )
-    private = cache / "apt"
+    private = cache / "apt" / suite
     for folder in ("lists/partial", "archives/partial"):
         (private / folder).mkdir(parents=True, exist_ok=True)
     (private / "status").touch()
-    (private / "trixie.sources").write_text(_sources_text(sources))
+    (private / "debian.sources").write_text(_sources_text(sources))
     options = [
-        f"-oDir::Etc::sourcelist={private}/trixie.sources",
+        f"-oDir::Etc::sourcelist={private}/debian.sources",
         "-oDir::Etc::sourceparts=/dev/null",
         f"-oDir::State::lists={private}/lists",
         f"-oDir::State::status={private}/status",
@@ -207,13 +221,13 @@ def _download_mkosi(cache: Path, unpacked: Path) -> None:
         "-oAPT::Sandbox::User=root",
         "-qq",
     ]
-    print("[rig] downloading mkosi", file=sys.stderr, flush=True)
-    for command in (["update"], ["download", "mkosi"]):
+    print(f"[rig] downloading {package}", file=sys.stderr, flush=True)
+    for command in (["update"], ["download", package]):
         _checked(["apt-get", *options, *command], private)
-    package = max(private.glob("mkosi_*.deb"))
-    partial = unpacked.with_name("mkosi.partial")
+    archive = max(private.glob(f"{package}_*.deb"), key=lambda path: path.stat().st_mtime)
+    partial = unpacked.with_name(f"{unpacked.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    _checked(["dpkg-deb", "-x", str(package), str(partial)], private)
+    _checked(["dpkg-deb", "-x", str(archive), str(partial)], private)
     partial.rename(unpacked)
 
 

@@ -6,7 +6,6 @@ set -eu
 
 # One line for each need: the package, then the program or file that proves it is there.
 needs='
-user-mode-linux  linux.uml
 openssh-client   ssh
 tmux             tmux
 fio              fio

@@ -7,16 +7,22 @@ needs; docs/measurements.md has the figures.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from tests.rig.build import tools_tree
 
 
 def argv(program: str) -> list[str]:
     """How ``program`` of the tree of tools is started: by its own loader and libraries."""
-    tree = tools_tree()
-    libraries = tree / "usr" / "lib" / "x86_64-linux-gnu"
-    loader = libraries / "ld-linux-x86-64.so.2"
-    return [str(loader), "--library-path", str(libraries), str(tree / "usr" / "bin" / program)]
+    loader, libraries = loader_and_libraries()
+    path = tools_tree() / "usr" / "bin" / program
+    return [str(loader), "--library-path", str(libraries), str(path)]
+
+
+def loader_and_libraries() -> tuple[Path, Path]:
+    """ld.so(8) of the tree of tools, and the folder of its libraries."""
+    libraries = tools_tree() / "usr" / "lib" / "x86_64-linux-gnu"
+    return libraries / "ld-linux-x86-64.so.2", libraries
 
 
 def qemu() -> list[str]:

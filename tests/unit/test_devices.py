@@ -45,6 +45,15 @@ def test_disks_are_told_apart_by_model_and_root(sysfs: FakeSysfs) -> None:
     assert found["nvme1n1"].blank is None
 
 
+def test_what_fills_a_serial_up_is_no_part_of_it(sysfs: FakeSysfs) -> None:
+    """Linux shows SCSI serials itself since, as the disk pads them (SPC: VPD page 80h)."""
+    sysfs.put("block/nvme1n1/device/serial", "  AWS1  \0")
+    assert "AWS1" in [disk.serial for disk in sysfs.probe().disks]
+    # Within it, it is refused as any strange character is.
+    sysfs.put("block/nvme1n1/device/serial", "AW\0S1")
+    assert "AW\0S1" in [disk.serial for disk in sysfs.probe().disks]
+
+
 def test_loops_arrays_and_hidden_paths_are_no_disks(sysfs: FakeSysfs) -> None:
     for number, name in enumerate(("loop0", "ram1", "zram0", "dm-0", "sr0", "md127")):
         sysfs.disk(name, f"7:{number}")

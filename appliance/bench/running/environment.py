@@ -14,6 +14,7 @@ from pathlib import Path
 from appliance import paths
 from appliance.bench.running.target import Devices
 from appliance.errors import OperatorError, UsageError
+from appliance.storage import serials
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +141,11 @@ def _stripe(device: Path, member_count: int) -> str:
 
 
 def _serial(device: Path) -> str:
-    """A disk's serial where sysfs has it: NVMe below the controller, virtio on the disk."""
+    """A disk's serial where sysfs has it: below its device (NVMe, SCSI), virtio on the disk."""
     if (device / "partition").exists():
         device = device.resolve().parent
-    return _read(device / "device" / "serial") or _read(device / "serial")
+    found = _read(device / "device" / "serial") or _read(device / "serial")
+    return serials.unpadded(found)
 
 
 def _read(path: Path) -> str:

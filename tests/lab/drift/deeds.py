@@ -242,8 +242,11 @@ def a_member_pulled_out_under_load(machine: Watched) -> None:
     # As long as the look takes, and then it is killed.
     with _busy(machine, 600):
         machine.disk("d2").yank()
-        # One interval later there has been I/O to every member.
-        time.sleep(1.0)
+        # md notices with the next I/O to that member.
+        state = Path(f"/sys/block/{machine.device}/md/array_state")
+        until = time.monotonic() + 30.0
+        while state.read_text().strip() != "broken" and time.monotonic() < until:
+            time.sleep(0.1)
         machine.expect(f"ARRAY-BROKEN:{serial}", f"MEMBER-MISSING:{serial}")
         # It was found with I/O still running.
         _read_from_now(machine)

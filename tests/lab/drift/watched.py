@@ -278,6 +278,7 @@ def fio(seconds: float, *, rw: str = "randrw") -> Sequence[str]:
     return (
         *("fio", "--thread", "--name=busy", f"--rw={rw}", "--bs=4k", "--direct=1"),
         *("--ioengine=libaio", "--iodepth=4", "--size=16M", f"--filename={MOUNT}/busy"),
-        "--time_based",
-        *(f"--runtime={seconds}", "--continue_on_error=all"),
+        *("--time_based", f"--runtime={seconds}"),
+        # What is in flight when a disk is pulled fails with ENODEV.
+        *("--continue_on_error=all", "--ignore_error=EIO:ENODEV,EIO:ENODEV"),
     )
