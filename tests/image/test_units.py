@@ -36,10 +36,14 @@ def guest(booted_machine: Guest) -> Guest:
 
 def test_no_unit_of_ours_is_exposed_by_more_than_it_needs(guest: Guest) -> None:
     names = [name.replace("@.", "@x.") for name in UNITS]
-    table = guest.root.run(
-        ["systemd-analyze", "security", "--no-pager", "--json=short", *names], timeout_seconds=600
-    ).stdout
-    levels = {row["unit"].replace("@x.", "@."): float(row["exposure"]) for row in json.loads(table)}
+    # One call a unit: several at once are a table of all.
+    script = "for unit in {}; do systemd-analyze security --no-pager $unit | tail -n 1; done"
+    said = guest.root.sh(script.format(" ".join(names)), timeout_seconds=600)
+    levels = {}
+    for line in said.splitlines():
+        if "Overall exposure level for" in line:
+            unit, _, rest = line.partition(" for ")[2].partition(": ")
+            levels[unit.replace("@x.", "@.")] = float(rest.split()[0])
     assert set(levels) == set(UNITS)
     above = {unit: level for unit, level in levels.items() if level > HIGHEST}
     assert not above, levels
