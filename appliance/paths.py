@@ -12,7 +12,7 @@ HISTORY_DB = Path("/var/lib/stripewright/history.db")
 RUN_DIR = Path("/run/stripewright")
 # Root's own: steps of plans that the history could not take. In memory only if the disk cannot.
 AUDIT_SPOOLS = (Path("/var/lib/stripewright-audit"), RUN_DIR / "audit")
-# There while the boot unit brings volumes up; boots that ended in the middle of it.
+# Exists only while the boot unit brings volumes up: the boots in which that was cut off.
 ASSEMBLING_FILE = Path("/var/lib/stripewright-assemble/boots")
 # Written by the boot unit (root), read by everybody: what it saw and what it decided.
 STATE_FILE = RUN_DIR / "state.json"

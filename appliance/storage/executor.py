@@ -48,7 +48,7 @@ def boot(
     Called again, it looks at what is new and never touches a volume that is up.
     ``patience_seconds`` is how long another executor is waited for. Raises
     :class:`OperatorError` for what is wrong before there is a plan: a layout that cannot be
-    used, the lock taken, no root, no udev, or boots that ended in the middle of this.
+    used, the lock taken, no root, no udev, or too many boots in which this was cut off.
     """
     places = replace(places or Places(), layout=layout_path)
     _need_root("bring up volumes", "it is the boot unit's work")

@@ -200,7 +200,7 @@ def test_starts_are_counted_and_so_are_stops(guest: Guest, operator: Shell) -> N
     operator.run(["systemctl", "start", "--no-block", asked[0]])
 
 
-def test_connections_to_d_bus_that_say_nothing_are_in_nobody_elses_way(
+def test_silent_connections_to_d_bus_delay_neither_root_nor_logins(
     guest: Guest, operator: Shell
 ) -> None:
     """400 had root's calls time out, and a login last 90 s and end up outside of its slice."""

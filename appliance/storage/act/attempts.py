@@ -1,14 +1,13 @@
-"""Boots that ended while volumes were being brought up, in a row.
+"""Boots in a row in which bringing volumes up was cut off.
 
-A panic starts the machine again. Where bringing a volume up is what panics the kernel (a damaged
-filesystem, a driver, a dying disk), it would go round for ever, and the only way in would be
-between two panics. After :data:`MOST` such boots the volumes are left alone.
+After a panic the machine restarts. If bringing a volume up is what panics the kernel (a damaged
+filesystem, a driver, a dying disk), it would restart for ever. After :data:`MOST` such boots the
+volumes are left alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,23 +15,22 @@ from appliance import files
 from appliance.errors import Refused
 
 MOST = 3
-_BOOT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _MAX_CHARACTERS = 1024
 
 
 @contextlib.contextmanager
 def counted(path: Path, boot_id: str) -> Iterator[None]:
-    """While volumes are brought up, have ``path`` say on the disk that ``boot_id`` is at it.
+    """Keep ``boot_id`` in ``path``, durably, while volumes are brought up.
 
-    Raises :class:`Refused` if each of the last :data:`MOST` boots ended in the middle of that. A
-    disk that cannot be written to counts nothing and refuses nothing.
+    Raises :class:`Refused` if ``path`` holds :data:`MOST` other boots: each was cut off. If
+    ``path`` cannot be written, nothing is counted and nothing is refused.
     """
     before = [one for one in _read(path) if one != boot_id]
     if len(before) >= MOST:
         raise Refused(
-            f"the last {len(before)} boots each ended while volumes were being brought up,"
-            " without a shutdown; no disk is touched",
-            "see what ended them (stripewright drift list, journalctl -b -1), then as root:"
+            f"bringing volumes up was cut off in each of the last {len(before)} boots;"
+            " this time no disk is touched",
+            "find out why (stripewright drift list, journalctl -b -1), then as root:"
             f" rm {path} && systemctl restart stripewright-assemble.service",
         )
     with contextlib.suppress(OSError):
@@ -47,6 +45,6 @@ def counted(path: Path, boot_id: str) -> Iterator[None]:
 def _read(path: Path) -> list[str]:
     try:
         with path.open(encoding="ascii", errors="replace") as file:
-            return [one for one in file.read(_MAX_CHARACTERS).split() if _BOOT.fullmatch(one)]
+            return file.read(_MAX_CHARACTERS).split()
     except OSError:
         return []
