@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tests.bench import history, overhead, planning
 from tests.bench.screens import __main__ as screens
-from tests.lab import uml
+from tests.lab import guests
+from tests.rig import uml
 from tests.rig.build import build
 
 _LEAST_PAIRS = 7
@@ -28,7 +29,9 @@ def main() -> int:
         print(f"error: {why}", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory(prefix="stripewright-bench-") as folder:
-        run = uml.run_guest(build().disk, Path(folder), ["tests.bench.guest", str(arguments.pairs)])
+        run = guests.run_guest(
+            build().disk, Path(folder), ["tests.bench.guest", str(arguments.pairs)]
+        )
     paths = run.results
     if set(paths) != {"create", "assemble"}:
         print(f"error: the guest did not end:\n{run.console[-2000:]}", file=sys.stderr)

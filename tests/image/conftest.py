@@ -1,4 +1,6 @@
-"""Real boots of the built image. A boot takes a minute, so that one machine lives on."""
+"""Real boots of the built image: in seconds with User Mode Linux, in minutes with QEMU, which is
+for what needs firmware, NVMe drives, the packet filter or the image's own kernel.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,16 @@ from typing import Any
 import pytest
 
 from tests.rig.build import TREE, Image, build, cache_root
-from tests.rig.drives import Carrier, Drive
-from tests.rig.qemu import Guest, Machine
-from tests.rig.snapshot import booted
+from tests.rig.drives import Drive, blank_drives
+from tests.rig.machine import Guest, Machine
 from tests.rig.ssh import Shell
 from tests.rig.terminal import Terminal
+from tests.rig.uml_machine import UmlMachine
 
-NewMachine = Callable[..., Machine]
+NewMachine = Callable[..., Any]
+# Of a machine that is striped and has a volume that takes part only once it is named.
+NETWORK_SERIAL = "vol0f1e2d3c4b5a69788"
+NETWORK_BYTES = 768 << 20
 SCREENS = TREE / "docs" / "screens"
 
 
@@ -28,14 +33,16 @@ def image() -> Image:
 
 @pytest.fixture(scope="module")
 def new_machine(image: Image, request: pytest.FixtureRequest) -> Iterator[NewMachine]:
-    """Makes machines of drives and what else :class:`Machine` takes; their disks and logs are
-    kept when a test of the module failed.
+    """Makes machines of a class of :class:`Machine`, drives and what else it takes; their disks
+    and logs are kept when a test of the module failed.
     """
-    folder = _emptied(request)
+    folder = cache_root() / "tests" / request.path.stem
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     failed_before = request.session.testsfailed
 
-    def make(drives: tuple[Drive, ...], **options: Any) -> Machine:
-        return Machine(image, folder, Carrier(folder / "carrier.raw", drives), **options)
+    def make(of: type[Machine], drives: tuple[Drive, ...], **options: Any) -> Machine:
+        return of(image, folder, drives, **options)
 
     yield make
     if request.session.testsfailed == failed_before:
@@ -43,14 +50,12 @@ def new_machine(image: Image, request: pytest.FixtureRequest) -> Iterator[NewMac
 
 
 @pytest.fixture(scope="module")
-def booted_machine(image: Image, request: pytest.FixtureRequest) -> Iterator[Guest]:
-    """A machine that was booted before: four drives striped, and an EBS volume without a role."""
-    folder = _emptied(request)
-    failed_before = request.session.testsfailed
-    with booted(image, folder) as guest:
+def striped_machine(new_machine: NewMachine) -> Iterator[Guest]:
+    """A machine at rest: four drives striped, and a network volume without a role."""
+    network = Drive(NETWORK_SERIAL, NETWORK_BYTES, kind="network")
+    with new_machine(UmlMachine, (*blank_drives(), network)).up() as guest:
+        guest.wait_until_idle()
         yield guest
-    if request.session.testsfailed == failed_before:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +63,6 @@ def operator(guest: Guest) -> Iterator[Shell]:
     """The operator's shell in the ``guest`` of the module."""
     with guest.operator_connected() as shell:
         yield shell
-
-
-def _emptied(request: pytest.FixtureRequest) -> Path:
-    folder = cache_root() / "tests" / request.path.stem
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
 
 
 @pytest.fixture

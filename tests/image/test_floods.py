@@ -15,7 +15,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.rig.errors import RigError
-from tests.rig.qemu import Guest, kvm_works
+from tests.rig.machine import Guest
 from tests.rig.ssh import Shell
 
 # What sessions can write to, and the most that it may hold of a machine with 2 GiB.
@@ -124,13 +124,12 @@ DAEMONS = (
     "dbus", "polkit", "systemd-logind", "systemd-journald", "systemd-udevd", "systemd-resolved",
     "systemd-networkd", "systemd-timesyncd", "ssh", "stripewright-watch",
 )  # fmt: skip
-# A minute; emulated, a single look for drift can take half of that.
-WANTED_SECONDS = 60 if kvm_works() else 240
+WANTED_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
-def guest(booted_machine: Guest) -> Guest:
-    return booted_machine
+def guest(striped_machine: Guest) -> Guest:
+    return striped_machine
 
 
 def python(shell: Shell, script: str) -> str:

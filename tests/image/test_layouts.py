@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from appliance.bench.live_file import decode
+from tests.image.conftest import NETWORK_SERIAL
 from tests.rig.build import TREE
-from tests.rig.drives import GIB, Carrier
-from tests.rig.qemu import Guest
-from tests.rig.snapshot import EBS_SERIAL
+from tests.rig.drives import GIB
+from tests.rig.machine import Guest
 from tests.rig.ssh import Shell
 
 pytestmark = pytest.mark.soak
@@ -29,7 +29,7 @@ TRANSCRIPT = TREE / "docs" / "transcripts" / "layouts.txt"
 VAULT = f"""
 [[volume]]
 name = "vault"
-select = {{ serials = ["{EBS_SERIAL}"] }}
+select = {{ serials = ["{NETWORK_SERIAL}"] }}
 stripe = "single"
 mount = "/mnt/vault"
 """
@@ -99,9 +99,9 @@ class Session:
 
 
 @pytest.fixture(scope="module")
-def session(booted_machine: Guest) -> Iterator[Session]:
-    with booted_machine.operator_connected() as operator:
-        here = Session(booted_machine, operator)
+def session(striped_machine: Guest) -> Iterator[Session]:
+    with striped_machine.operator_connected() as operator:
+        here = Session(striped_machine, operator)
         yield here
     if os.environ.get("STRIPEWRIGHT_KEEP_SCREENS"):
         TRANSCRIPT.parent.mkdir(parents=True, exist_ok=True)
@@ -160,7 +160,7 @@ def test_an_enlarged_ebs_volume_grows(session: Session) -> None:
     session.apply(session.plan("--layout three.toml"))
     assert session.mounts()["/mnt/vault"] == "xfs"
     before = int(session.guest.root.sh("stat -f -c '%b' /mnt/vault"))
-    session.guest.root.sh(Carrier.enlarge_script(4, 2 * GIB))
+    session.guest.root.sh(session.guest.machine.carrier.enlarge_script(4, 2 * GIB))
     session.apply(session.plan())
     after = int(session.guest.root.sh("stat -f -c '%b' /mnt/vault"))
     assert after > 1.8 * before, (before, after)
@@ -183,7 +183,7 @@ def test_a_swapped_disk_makes_the_plan_stale(session: Session) -> None:
         at for at, drive in enumerate(session.guest.machine.carrier.drives[:4])
         if drive.serial not in held
     )  # fmt: skip
-    session.guest.root.sh(Carrier.swap_script(number, "AWSSWAPPED0000000001"))
+    session.guest.root.sh(session.guest.machine.carrier.swap_script(number, "AWSSWAPPED0000000001"))
     said = session.apply(digest, exit_code=4)
     assert "nothing was written" in said
     assert session.mounts() == {"/mnt/data": "ext4", "/mnt/vault": "xfs"}

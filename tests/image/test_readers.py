@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.rig.qemu import Guest
-from tests.rig.snapshot import EBS_SERIAL
+from tests.image.conftest import NETWORK_SERIAL
+from tests.rig.machine import Guest
 from tests.rig.ssh import Shell
 
 LAYOUT = f"""[[volume]]
@@ -20,7 +20,7 @@ mount = "/mnt/scratch"
 
 [[volume]]
 name = "vault"
-select = {{ serials = ["{EBS_SERIAL}"] }}
+select = {{ serials = ["{NETWORK_SERIAL}"] }}
 stripe = "single"
 mount = "/mnt/vault"
 """
@@ -65,10 +65,10 @@ signal.pause()
 
 
 @pytest.fixture(scope="module")
-def guest(booted_machine: Guest) -> Guest:
+def guest(striped_machine: Guest) -> Guest:
     suites = "/usr/lib/stripewright/appliance/bench/suites"
-    booted_machine.root.sh(f"cat > {suites}/brief.toml <<'END'\n{SUITE}END")
-    return booted_machine
+    striped_machine.root.sh(f"cat > {suites}/brief.toml <<'END'\n{SUITE}END")
+    return striped_machine
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.rig.drives import GIB, Carrier, Drive, blank_drives, ext4_content
-from tests.rig.qemu import FOUR_DISK_TYPE, Guest, Machine
+from tests.rig.drives import GIB, Carrier, blank_drives, ext4_content
+from tests.rig.machine import Guest, Machine
+from tests.rig.qemu import FOUR_DISK_TYPE, QemuMachine
 
 pytestmark = pytest.mark.soak
 
@@ -17,8 +18,8 @@ FOREIGN = "somebody-elses-file"
 
 
 @pytest.fixture(scope="module")
-def machine(new_machine: Callable[[tuple[Drive, ...]], Machine]) -> Machine:
-    return new_machine(blank_drives())
+def machine(new_machine: Callable[..., Machine]) -> Machine:
+    return new_machine(QemuMachine, blank_drives())
 
 
 def hashes(carrier: Carrier) -> list[str]:

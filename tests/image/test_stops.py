@@ -1,6 +1,6 @@
-"""What stops the appliance itself, on the running image: each is said, and a panic restarts it.
+"""What stops the appliance itself, on the running image: each is said.
 
-One guest for all of it. The tests go on from one another, and the last one is its end.
+One guest for all of it. The tests go on from one another.
 """
 
 from __future__ import annotations
@@ -14,23 +14,17 @@ import pytest
 
 from appliance.drift.telling import MESSAGE_IDS
 from appliance.system.journal import Event
-from tests.rig.build import cache_root
 from tests.rig.drives import blank_drives
-from tests.rig.qemu import Guest, Machine
+from tests.rig.machine import Guest, Machine
+from tests.rig.uml_machine import UmlMachine
 
 CHECK = "stripewright-drift.service"
 SMOKE = "stripewright-bench@smoke"
-# Where a kernel that panics leaves its words: QEMU's ACPI ERST, in a file.
-RECORDS = cache_root() / "tests" / "test_stops" / "erst.bin"
-ERST = (
-    "-object", f"memory-backend-file,id=erst,mem-path={RECORDS},size=256K,share=on",
-    "-device", "acpi-erst,memdev=erst",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def guest(new_machine: Callable[..., Machine]) -> Iterator[Guest]:
-    with new_machine(blank_drives(), extra=ERST, may_panic=True).up() as running:
+    with new_machine(UmlMachine, blank_drives()).up() as running:
         yield running
 
 
@@ -112,35 +106,3 @@ def test_a_timer_that_fired_ten_years_ahead_fires_again(guest: Guest) -> None:
     look(guest)
     clock = {subject for code, subject in findings(guest) if code == "HOST-CLOCK"}
     assert clock == {"history"}, "the run that began ten years ahead, and nothing else"
-
-
-def test_a_read_only_disk_is_said_and_a_panic_starts_again(guest: Guest) -> None:
-    began = guest.root.sh("cat /proc/sys/kernel/random/boot_id").strip()
-    # As after an error: mount(8) refuses while files are open for writing.
-    guest.root.sh("echo u > /proc/sysrq-trigger")
-    deadline = time.monotonic() + 60
-    while guest.root.sh("findmnt -no FS-OPTIONS /").startswith("rw"):
-        assert time.monotonic() < deadline, "the root file system is still writable"
-        time.sleep(1)
-    assert look(guest) == 5
-    assert "! HOST-READ-ONLY: / is read-only" in said(guest)
-    assert "! HOST-READ-ONLY: / is read-only" in guest.operator.sh("stripewright status")
-    # The connection dies with the kernel.
-    guest.root.run(
-        ["sh", "-c", "(sleep 2; echo c > /proc/sysrq-trigger) >/dev/null 2>&1 &"], check=False
-    )
-    guest.root.close()
-    time.sleep(5)
-    guest.started = time.monotonic()
-    guest.wait_for_root()
-    assert guest.wait_for_outcome()["outcome"] == "mounted"
-    assert guest.root.sh("cat /proc/sys/kernel/random/boot_id").strip() != began
-    assert look(guest) == 5
-    found = findings(guest)["HOST-CRASHED", "boot"]
-    assert "sysrq triggered crash" in found["summary"], found
-    assert found["evidence"]["boot"] == began, found
-    assert found["evidence"]["record"].startswith("/var/lib/systemd/pstore/"), found
-    assert found["next_step"].startswith(f"what led to it: journalctl -e -b {began}"), found
-    assert MESSAGE_IDS["HOST-CRASHED"] in guest.root.sh(
-        f"journalctl -b -o json -n 1 MESSAGE_ID={MESSAGE_IDS['HOST-CRASHED']}"
-    )

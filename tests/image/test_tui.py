@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from tests.image.waiting import ENDED, RUNNING, wait_for_row
-from tests.rig.drives import GIB, Carrier
+from tests.rig.drives import GIB
 from tests.rig.errors import RigError
-from tests.rig.qemu import Guest
+from tests.rig.machine import Guest
 from tests.rig.terminal import Terminal
 
 Keep = Callable[[str, Terminal], None]
@@ -97,9 +97,9 @@ class Seat:
 
 
 @pytest.fixture(scope="module")
-def guest(booted_machine: Guest) -> Guest:
-    booted_machine.root.sh(f"cat > {SUITES}/brief.toml <<'END'\n{SUITE}END")
-    return booted_machine
+def guest(striped_machine: Guest) -> Guest:
+    striped_machine.root.sh(f"cat > {SUITES}/brief.toml <<'END'\n{SUITE}END")
+    return striped_machine
 
 
 def _terminal(guest: Guest) -> Terminal:
@@ -385,7 +385,7 @@ def test_and_back_to_the_default(guest: Guest, seat: Seat, other: Seat) -> None:
 
 
 def test_why_a_disk_is_not_used(guest: Guest, seat: Seat) -> None:
-    guest.root.sh(Carrier.add_script(5, LATE, GIB, "old-data"))
+    guest.root.sh(guest.machine.carrier.add_script(5, LATE, GIB, "old-data"))
     seat.press("2")
     seat.sees("DISKS", LATE, within=LONG)
     seat.press("/")

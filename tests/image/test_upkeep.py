@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from tests.rig.qemu import Guest
-from tests.rig.snapshot import EBS_BYTES, EBS_SERIAL
+from tests.image.conftest import NETWORK_BYTES, NETWORK_SERIAL
+from tests.rig.machine import Guest
 from tests.rig.ssh import Shell
 
 LAYOUT = f"""[[volume]]
@@ -17,14 +17,14 @@ mount = "/mnt/scratch"
 
 [[volume]]
 name = "vault"
-select = {{ serials = ["{EBS_SERIAL}"] }}
+select = {{ serials = ["{NETWORK_SERIAL}"] }}
 stripe = "single"
 mount = "/mnt/vault"
 initialise_rate = "100MiB/s"
 """
 TUNING = """
 [tuning]
-scheduler = "mq-deadline"
+scheduler = "kyber"
 rebuild_min = "50MiB/s"
 """
 
@@ -44,8 +44,8 @@ umount $top; rm $file
 
 
 @pytest.fixture(scope="module")
-def guest(booted_machine: Guest) -> Guest:
-    return booted_machine
+def guest(striped_machine: Guest) -> Guest:
+    return striped_machine
 
 
 def declare(operator: Shell, text: str) -> None:
@@ -65,28 +65,22 @@ def test_every_block_of_a_volume_is_read(guest: Guest, operator: Shell) -> None:
         time.sleep(2)
     said = operator.sh("stripewright status")
     assert "read through: done, 100 %" in said, said
-    sectors = int(guest.root.sh(f"cat /sys/block/{node(guest)}/stat").split()[2])
-    assert sectors * 512 >= EBS_BYTES
-
-
-def node(guest: Guest) -> str:
-    link = f"/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_{EBS_SERIAL}"
-    return guest.root.sh(f"readlink -f {link}").strip().rpartition("/")[2]
+    sectors = int(guest.root.sh(f"cat /sys/block/{guest.node(NETWORK_SERIAL)}/stat").split()[2])
+    assert sectors * 512 >= NETWORK_BYTES
 
 
 def test_tuning_is_set_shown_and_undone(guest: Guest, operator: Shell) -> None:
-    scheduler = f"cat /sys/block/{node(guest)}/queue/scheduler"
+    scheduler = f"cat /sys/block/{guest.node(NETWORK_SERIAL)}/queue/scheduler"
     speed = "cat /proc/sys/dev/raid/speed_limit_min"
     before = guest.root.sh(speed)
-    assert "[none]" in guest.root.sh(scheduler)
-    declare(operator, LAYOUT + TUNING)
     assert "[mq-deadline]" in guest.root.sh(scheduler)
+    declare(operator, LAYOUT + TUNING)
+    assert "[kyber]" in guest.root.sh(scheduler)
     assert guest.root.sh(speed).strip() == str(50 * 1024)
     said = operator.sh("stripewright status")
-    assert re.search(r"scheduler.*mq-deadline.*none", said), said
+    assert re.search(r"scheduler.*kyber.*mq-deadline", said), said
     declare(operator, LAYOUT)
-    # mq-deadline was loaded for it and stays in the list.
-    assert "[none]" in guest.root.sh(scheduler)
+    assert "[mq-deadline]" in guest.root.sh(scheduler)
     assert guest.root.sh(speed) == before
 
 

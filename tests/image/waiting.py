@@ -7,7 +7,7 @@ seconds, which are those of what is waited for.
 from __future__ import annotations
 
 from tests.rig.errors import RigError
-from tests.rig.qemu import Guest
+from tests.rig.machine import Guest
 
 RUNS = "SELECT * FROM (SELECT *, (SELECT count(*) FROM result WHERE run_id = run.id) AS results"
 NEWEST = f"{RUNS} FROM run ORDER BY id DESC LIMIT 1)"

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.lab import uml
+from tests.lab import guests
+from tests.rig import uml
 from tests.rig.build import build
 
 
@@ -15,7 +16,9 @@ from tests.rig.build import build
 def done(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     if why := uml.missing():
         pytest.skip(why)
-    run = uml.run_guest(build().disk, tmp_path_factory.mktemp("bench"), ["tests.lab.bench_guest"])
+    run = guests.run_guest(
+        build().disk, tmp_path_factory.mktemp("bench"), ["tests.lab.bench_guest"]
+    )
     assert set(run.results) == {"stripe", "raw"}, run.console[-2000:]
     return run.results
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.lab import uml
+from tests.lab import guests
 from tests.lab.drift import deeds, guest
+from tests.rig import uml
 from tests.rig.build import build
 
 _LAST_LINES = 40
@@ -39,9 +40,9 @@ _BOOTS = "boots"
 _NAMES = [name for names in _GUESTS for name in names]
 
 
-def _play(image: Path, folder: Path, names: list[str]) -> uml.LabRun:
-    uml.put(folder, names)
-    return uml.run_guest(image, folder, ["tests.lab.drift.guest"], timeout_seconds=_MOST_SECONDS)
+def _play(image: Path, folder: Path, names: list[str]) -> guests.LabRun:
+    guests.put(folder, names)
+    return guests.run_guest(image, folder, ["tests.lab.drift.guest"], timeout_seconds=_MOST_SECONDS)
 
 
 def _boot_three_times(image: Path, folder: Path) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def _boot_three_times(image: Path, folder: Path) -> dict[str, Any]:
     boots = []
     for kernel in (None, None, other):
         (folder / "guest/results.json").unlink(missing_ok=True)
-        run = uml.run_guest(image, folder / "guest", ["tests.lab.drift.boots"], kernel=kernel)
+        run = guests.run_guest(image, folder / "guest", ["tests.lab.drift.boots"], kernel=kernel)
         boots.append(run.results or {"trace": run.console[-2000:]})
     return {"releases": releases, "boots": boots}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import uml
 from tests.lab.kills import host
+from tests.rig import uml
 from tests.rig.build import build
 
 

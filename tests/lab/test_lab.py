@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.lab import catalogue, uml
+from tests.lab import catalogue, guests
+from tests.rig import uml
 from tests.rig.build import build
 
 SCENARIOS = catalogue.load_all()
@@ -27,7 +28,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     disk = build().disk
     folder = tmp_path_factory.mktemp("lab")
     began = time.monotonic()
-    runs = uml.run_guests(
+    runs = guests.run_guests(
         disk, folder, ["tests.lab.guest"], list(SCENARIOS), timeout_seconds=_MOST_SECONDS
     )
     found: dict[str, Any] = {}

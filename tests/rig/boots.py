@@ -17,9 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.rig.build import Image, build, cache_root, say
-from tests.rig.drives import Carrier, blank_drives
+from tests.rig.drives import blank_drives
 from tests.rig.errors import RigError
-from tests.rig.qemu import Machine
+from tests.rig.qemu import QemuMachine
 
 _FULL_PATH_EVERY = 10
 
@@ -54,8 +54,8 @@ def _boot(image: Image, number: int) -> dict[str, object]:
     began = time.monotonic()
     error = ""
     try:
-        machine = Machine(image, folder, Carrier(folder / "carrier.raw", blank_drives()))
-        with machine.up(full_path=full_path):
+        machine = QemuMachine(image, folder, blank_drives(), full_path=full_path)
+        with machine.up():
             pass
     except RigError as failure:
         error = str(failure)

@@ -1,8 +1,7 @@
 """Emulated instance storage: what lies on the drives, before a boot and after it.
 
-The guest's kernel turns files into NVMe drives with the model string of the cloud (the
-kernel's NVMe target, looped back). The files lie on an ext4 *carrier* disk that the host
-writes and reads without mounting anything: ``mkfs.ext4 -d`` and ``debugfs``.
+The guest's kernel turns files into drives (tests/rig/buses.py). The files lie on an ext4 *carrier*
+disk that the host writes and reads without mounting anything: ``mkfs.ext4 -d`` and ``debugfs``.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.rig.buses import Bus, quoted
 from tests.rig.errors import RigError
 
-MODEL = "Amazon EC2 NVMe Instance Storage"
-EBS_MODEL = "Amazon Elastic Block Store"
 CARRIER_LABEL = "rig-carrier"
 GIB = 1 << 30
 
@@ -26,13 +24,14 @@ GIB = 1 << 30
 class Drive:
     """One emulated drive; ``holds`` is a file with its content, blank if ``None``.
 
-    ``serial`` has at most 20 bytes, as NVMe has it, and may be any text.
+    ``serial`` has at most 20 bytes, as NVMe has it, and may be any text. ``kind`` is
+    "instance-store" or "network".
     """
 
     serial: str
     size_bytes: int = GIB
     holds: Path | None = None
-    model: str = MODEL
+    kind: str = "instance-store"
 
 
 def blank_drives(count: int = 4, prefix: str = "AWS", size_bytes: int = GIB) -> tuple[Drive, ...]:
@@ -72,17 +71,11 @@ def cloud_seed(target: Path, meta_data: str, user_data: str) -> Path:
 class Carrier:
     """The disk that carries the drives' files; lives as long as the machine does."""
 
-    def __init__(self, disk: Path, drives: Sequence[Drive]) -> None:
+    def __init__(self, disk: Path, drives: Sequence[Drive], bus: Bus) -> None:
         self.disk = disk
+        self.bus = bus
         self.drives: tuple[Drive, ...] = ()
         self.replace(drives)
-
-    @classmethod
-    def of(cls, disk: Path, drives: Sequence[Drive]) -> Carrier:
-        """The carrier that ``disk`` already is, with ``drives`` on it."""
-        carrier = cls.__new__(cls)
-        carrier.disk, carrier.drives = disk, tuple(drives)
-        return carrier
 
     def replace(self, drives: Sequence[Drive]) -> None:
         """Other drives, as after stop/start on another host. The old content is lost."""
@@ -126,83 +119,47 @@ class Carrier:
     def setup_script(self) -> str:
         """The shell script that makes drives of the files; root runs it in the guest."""
         lines = [
-            "set -eu",
-            "modprobe -a nvmet nvme-loop",
             f"mkdir -p /run/{CARRIER_LABEL}",
             f"mount -t ext4 /dev/disk/by-label/{CARRIER_LABEL} /run/{CARRIER_LABEL}",
-            "c=/sys/kernel/config/nvmet",
-            "mkdir -p $c/ports/1",
-            "echo loop > $c/ports/1/addr_trtype",
+            *self.bus.begin(),
         ]
         for number, drive in enumerate(self.drives):
-            lines += _attached(number, drive.model, drive.serial)
-        return "\n".join(lines) + "\n"
+            lines += self.bus.attach(number, drive.kind, drive.serial, _place(number))
+        return _script(lines)
 
-    @staticmethod
-    def enlarge_script(number: int, size_bytes: int) -> str:
-        """Makes drive ``number`` bigger while the guest runs, as a modified EBS volume becomes."""
-        return "\n".join(
-            [
-                "set -eu",
-                f"truncate -s {size_bytes} {_place(number)}",
-                "n=/sys/kernel/config/nvmet/subsystems/" + f"ec2-{number}/namespaces/1",
-                "echo 1 > $n/revalidate_size",
-                "",
-            ]
+    def enlarge_script(self, number: int, size_bytes: int) -> str:
+        """Makes drive ``number`` bigger while the guest runs, as a modified volume becomes."""
+        return _script(
+            [f"truncate -s {size_bytes} {_place(number)}", *self.bus.enlarged(number, size_bytes)]
         )
 
-    @staticmethod
-    def swap_script(number: int, serial: str) -> str:
+    def swap_script(self, number: int, serial: str) -> str:
         """Takes drive ``number`` away while the guest runs; a blank one comes in its place."""
-        subsystem = f"$c/subsystems/ec2-{number}"
-        return "\n".join(
+        return _script(
             [
-                "set -eu",
-                "c=/sys/kernel/config/nvmet",
-                f"nvme disconnect -n ec2-{number}",
-                f"rm $c/ports/1/subsystems/ec2-{number}",
-                f"echo 0 > {subsystem}/namespaces/1/enable",
+                *self.bus.detach(number),
                 f"size=$(stat -c %s {_place(number)})",
                 f"rm {_place(number)}",
                 f"truncate -s $size {_place(number)}",
-                f"rmdir {subsystem}/namespaces/1 {subsystem}",
-                *_attached(number, MODEL, serial),
+                *self.bus.attach(number, "instance-store", serial, _place(number)),
                 "udevadm settle",
-                "",
             ]
         )
 
-    @staticmethod
-    def add_script(number: int, serial: str, size_bytes: int, label: str) -> str:
-        """Puts one more drive in while the guest runs, with an ext4 of somebody's on it."""
-        return "\n".join(
+    def add_script(self, number: int, serial: str, size_bytes: int, label: str) -> str:
+        """Puts one more drive in while the guest runs, with a foreign ext4 on it."""
+        return _script(
             [
-                "set -eu",
-                "c=/sys/kernel/config/nvmet",
                 f"truncate -s {size_bytes} {_place(number)}",
-                f"mkfs.ext4 -q -F -L {_quoted(label)} {_place(number)}",
-                *_attached(number, MODEL, serial),
+                f"mkfs.ext4 -q -F -L {quoted(label)} {_place(number)}",
+                *self.bus.attach(number, "instance-store", serial, _place(number)),
                 "udevadm settle",
-                "",
             ]
         )
 
-    @staticmethod
-    def teardown_script() -> str:
+    def teardown_script(self) -> str:
         """Takes the drives away again at shutdown; fails while an array still uses them."""
-        return "\n".join(
-            [
-                "set -u",
-                "nvme disconnect-all",
-                "c=/sys/kernel/config/nvmet",
-                "rm -f $c/ports/1/subsystems/*",
-                "for n in $c/subsystems/ec2-*; do",
-                "  echo 0 > $n/namespaces/1/enable",
-                "done",
-                f"umount /run/{CARRIER_LABEL}",
-                "",
-            ]
-        )
+        return "\n".join(["set -u", *self.bus.end(), f"umount /run/{CARRIER_LABEL}", ""])
 
 
 def file_sha256(path: Path) -> str:
@@ -219,24 +176,8 @@ def _place(number: int) -> str:
     return f"/run/{CARRIER_LABEL}/{_file_name(number)}"
 
 
-def _attached(number: int, model: str, serial: str) -> list[str]:
-    """Shell lines that make the file of drive ``number`` an NVMe drive; ``$c`` is nvmet's place."""
-    subsystem = f"$c/subsystems/ec2-{number}"
-    return [
-        f"mkdir {subsystem}",
-        f"echo 1 > {subsystem}/attr_allow_any_host",
-        f"printf %s {_quoted(model)} > {subsystem}/attr_model",
-        f"printf %s {_quoted(serial)} > {subsystem}/attr_serial",
-        f"mkdir {subsystem}/namespaces/1",
-        f"printf %s {_place(number)} > {subsystem}/namespaces/1/device_path",
-        f"echo 1 > {subsystem}/namespaces/1/enable",
-        f"ln -s {subsystem} $c/ports/1/subsystems/",
-        f"nvme connect -t loop -n ec2-{number}",
-    ]
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
+def _script(lines: Sequence[str]) -> str:
+    return "\n".join(["set -eu", *lines, ""])
 
 
 def _make_ext4(target: Path, size_bytes: int, source: Path, label: str) -> None:

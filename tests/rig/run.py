@@ -15,9 +15,11 @@ import time
 from typing import Any
 
 from tests.rig.build import build, cache_root, say
-from tests.rig.drives import MODEL, Carrier, blank_drives
+from tests.rig.buses import AMAZON_MODEL
+from tests.rig.drives import blank_drives
 from tests.rig.errors import RigError
-from tests.rig.qemu import FOUR_DISK_TYPE, Guest, Machine, kvm_works
+from tests.rig.machine import Guest
+from tests.rig.qemu import FOUR_DISK_TYPE, QemuMachine, kvm_works
 
 CHUNK_BYTES = 256 * 1024
 MEMBERS = 4
@@ -46,10 +48,9 @@ def _run() -> int:
     folder.mkdir(parents=True)
     how = "KVM" if kvm_works() else "software emulation (slow: some minutes)"
     say(f"starting QEMU as {FOUR_DISK_TYPE} with four blank drives; {how}")
-    carrier = Carrier(folder / "carrier.raw", blank_drives(MEMBERS))
     watched = sys.stdin.isatty() and sys.stdout.isatty()
     scaled = None if watched or kvm_works() else TIME_FACTOR
-    machine = Machine(image, folder, carrier, time_factor=scaled)
+    machine = QemuMachine(image, folder, blank_drives(MEMBERS), time_factor=scaled)
     with machine.boot() as guest:
         guest.wait_for_ssh()
         guest.wait_for_root()
@@ -58,7 +59,7 @@ def _run() -> int:
         problems = (_with_terminal if watched else _without_terminal)(guest, state)
         say("shutting down")
         guest.shutdown()
-    if guest.process.returncode != 0 or not carrier.unmounted_cleanly():
+    if guest.process.returncode != 0 or not machine.carrier.unmounted_cleanly():
         problems.append("the shutdown was not clean: something was still in use")
     _heading("summary")
     print(f"image: {image.disk_bytes / 1e6:.0f} MB, {image.disk}")
@@ -120,8 +121,8 @@ def _stripe_problems(state: dict[str, Any]) -> list[str]:
         return [f"the stripe is not mounted: {state['outcome']}: {state.get('message')}"]
     problems = []
     disks = [d for d in state["inventory"]["disks"] if d["kind"] == "instance-store"]
-    if [d["model"] for d in disks] != [MODEL] * MEMBERS:
-        problems.append(f"expected {MEMBERS} drives '{MODEL}', found {len(disks)}")
+    if [d["model"] for d in disks] != [AMAZON_MODEL] * MEMBERS:
+        problems.append(f"expected {MEMBERS} drives '{AMAZON_MODEL}', found {len(disks)}")
     volume = state["volumes"][0]
     if len(volume["members"]) != MEMBERS:
         problems.append(f"the stripe has {len(volume['members'])} members, not {MEMBERS}")

@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tests.lab import uml
+from tests.lab import guests
 from tests.lab.shell import sh
+from tests.rig import uml
 from tests.rig.build import build
 from tests.validity_set import bogus, good, places
 from tests.validity_set.places import MOUNT
@@ -54,7 +55,7 @@ def in_guest(image: Path, names: set[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="validity-set-") as scratch:
         folder = Path(scratch)
         (folder / "names.txt").write_text("\n".join(sorted(names)))
-        run = uml.run_guest(
+        run = guests.run_guest(
             image, folder, ["tests.validity_set.guest"], timeout_seconds=_GUEST_SECONDS
         )
         print(run.console)

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.lab import uml
+from tests.lab import guests
 from tests.lab.kills.names import BYSTANDER, NAMES
 from tests.lab.kills.points import Point, Seen, points
+from tests.rig import uml
 from tests.rig.build import build
 
 _GUEST_SECONDS = 120.0
@@ -48,7 +49,7 @@ def sigkills(image: Path, folder: Path, *, quick: bool, names: Sequence[str] = (
     names = names or (_QUICK_KILLS if quick else NAMES)
 
     program = ["tests.lab.kills.sigkill", *(["quick"] if quick else [])]
-    runs = uml.run_guests(image, folder / "sigkill", program, names, timeout_seconds=3 * 3600)
+    runs = guests.run_guests(image, folder / "sigkill", program, names, timeout_seconds=3 * 3600)
     found = {name: one for run in runs for name, one in run.results.items()}
     failures = [f"{name}: {text}" for name, one in found.items() for text in one["failures"]]
     failures += [f"{name}: never got that far" for name in names if name not in found]
@@ -64,7 +65,7 @@ def power_cuts(image: Path, folder: Path, *, quick: bool, names: Sequence[str] =
     """Power cuts: each is two lives of a guest on the same files."""
     began = time.monotonic()
     names = names or (_QUICK_CUTS if quick else NAMES)
-    with ThreadPoolExecutor(uml.GUESTS) as pool:
+    with ThreadPoolExecutor(guests.GUESTS) as pool:
         prepared = list(pool.map(lambda name: _prepare(image, folder / "cut" / name), names))
         shots = [
             (name, steps, point)
@@ -92,7 +93,7 @@ def _cut_points(steps: Sequence[Seen], *, quick: bool) -> list[Point]:
 
 def _life(image: Path, folder: Path, *arguments: str) -> Any:
     (folder / "results.json").unlink(missing_ok=True)
-    run = uml.run_guest(
+    run = guests.run_guest(
         image, folder, ["tests.lab.kills.power", *arguments], timeout_seconds=_GUEST_SECONDS
     )
     return run.results or {"ok": False, "error": f"no result: {run.console[-800:]}"}
@@ -127,7 +128,7 @@ def _cut(
         home.rmdir()
         _save(saved, home)
         before = _bytes_of(home / "disks" / f"{BYSTANDER}.disk")
-        guest = uml.Guest(
+        guest = guests.Guest(
             image, home, ["tests.lab.kills.power", name, "work", str(point.step), point.where]
         )
         hit = guest.wait_for((home / "reached").exists, _GUEST_SECONDS)
