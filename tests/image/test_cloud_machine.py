@@ -90,6 +90,12 @@ def guest(life: Life) -> Guest:
     return life.now
 
 
+@pytest.fixture
+def operator(life: Life) -> Iterator[Shell]:
+    with life.now.operator_connected() as shell:
+        yield shell
+
+
 def test_blank_drives_become_one_aligned_stripe(life: Life) -> None:
     state = life.boot()
     assert state["outcome"] == "mounted", state

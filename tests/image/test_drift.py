@@ -22,6 +22,7 @@ from tests.rig.ssh import Shell
 from tests.rig.uml_machine import UmlMachine
 
 DRIVES = blank_drives()
+PULLED = 2
 CHECK = "stripewright-drift.service"
 SMOKE = "stripewright-bench@smoke"
 # Two looks behind an event, on a busy host; the timer alone takes longer.
@@ -234,3 +235,24 @@ def test_what_root_did_gets_into_the_history_and_what_others_say_does_not(
     kept = guest.root.sh(f"python3 -c '{EVENTS}'")
     assert re.search(r"STEP_DONE .*mkfs.xfs.*stripewright-assemble.service", kept)
     assert "forged" not in kept
+
+
+def test_a_drive_pulled_under_load_is_found_by_serial(guest: Guest, operator: Shell) -> None:
+    load = "while :; do dd if=/mnt/scratch/load of=/dev/null bs=1M iflag=direct; sleep 0.2; done"
+    guest.root.sh("head -c 64M /dev/urandom > /mnt/scratch/load; sync -f /mnt/scratch")
+    guest.root.run(["systemd-run", "--unit=load", "sh", "-c", load])
+    pulled = guest.node(DRIVES[PULLED].serial)
+    guest.root.sh(guest.machine.carrier.pull_script(PULLED))
+    wait_for_finding(guest, "ARRAY-BROKEN", SOON)
+    wait_for_finding(guest, "MEMBER-MISSING", SOON)
+    assert f"{pulled} remove" in noticed(guest)
+    (missing,) = told(guest, "MEMBER-MISSING")
+    assert missing["STRIPEWRIGHT_DRIFT_MEMBER"] == DRIVES[PULLED].serial
+    assert missing["PRIORITY"] == "3"
+    assert len(told(guest, "ARRAY-BROKEN")) == 1
+    # It is an answer: the unit has not failed, and automation is told.
+    assert look(operator) == 5
+    assert active(operator, CHECK) == "inactive"
+    assert operator.run(["stripewright", "drift", "check"], check=False).returncode == 5
+    assert len(told(guest, "ARRAY-BROKEN")) == 1, "told once"
+    assert active(operator, "load.service") == "active"

@@ -23,8 +23,6 @@ from tests.rig.drives import GIB
 from tests.rig.machine import Guest
 from tests.rig.ssh import Shell
 
-pytestmark = pytest.mark.soak
-
 TRANSCRIPT = TREE / "docs" / "transcripts" / "layouts.txt"
 VAULT = f"""
 [[volume]]

@@ -32,6 +32,8 @@ DRIVES = blank_drives()
 SLOW, PULLED = 1, 2
 # Two looks of an emulated machine, behind an event, on a busy host; the timer alone takes longer.
 SOON = 240.0
+pytestmark = pytest.mark.soak
+
 ACCEPTANCE = "stripewright-acceptance.service"
 
 

@@ -133,6 +133,10 @@ class Carrier:
             [f"truncate -s {size_bytes} {_place(number)}", *self.bus.enlarged(number, size_bytes)]
         )
 
+    def pull_script(self, number: int) -> str:
+        """Takes drive ``number`` away while the guest runs, whatever uses it."""
+        return _script(self.bus.detach(number))
+
     def swap_script(self, number: int, serial: str) -> str:
         """Takes drive ``number`` away while the guest runs; a blank one comes in its place."""
         return _script(
