@@ -106,3 +106,16 @@ def test_a_timer_that_fired_ten_years_ahead_fires_again(guest: Guest) -> None:
     look(guest)
     clock = {subject for code, subject in findings(guest) if code == "HOST-CLOCK"}
     assert clock == {"history"}, "the run that began ten years ahead, and nothing else"
+
+
+def test_a_read_only_disk_is_said(guest: Guest) -> None:
+    """Last: nothing is written after it."""
+    # As after an error: mount(8) refuses while files are open for writing.
+    guest.root.sh("echo u > /proc/sysrq-trigger")
+    deadline = time.monotonic() + 60
+    while guest.root.sh("findmnt -no FS-OPTIONS /").startswith("rw"):
+        assert time.monotonic() < deadline, "the root file system is still writable"
+        time.sleep(1)
+    assert look(guest) == 5
+    assert "! HOST-READ-ONLY: / is read-only" in said(guest)
+    assert "! HOST-READ-ONLY: / is read-only" in guest.operator.sh("stripewright status")

@@ -13,6 +13,8 @@ RUNS = "SELECT * FROM (SELECT *, (SELECT count(*) FROM result WHERE run_id = run
 NEWEST = f"{RUNS} FROM run ORDER BY id DESC LIMIT 1)"
 # A job is done and another one runs.
 MID_SUITE = f"{NEWEST} WHERE state = 'running' AND results >= 1"
+# The same of another run than the first one.
+MID_SECOND = f"{MID_SUITE} AND id > 1"
 RUNNING = f"{NEWEST} WHERE state = 'running'"
 ENDED = f"{NEWEST} WHERE state != 'running'"
 OPEN = "SELECT 1 FROM drift_finding WHERE code = ? AND state != 'closed'"

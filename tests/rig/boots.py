@@ -1,8 +1,9 @@
 """Boot one image again and again, unattended: ``python -m tests.rig.boots --count 200``.
 
-Each boot is of a new machine: four blank drives, until the stripe is mounted and SSH answers; every
-tenth by firmware. No boot is tried twice. Prints a line a boot; of one that does not come up,
-console, registers and memory are kept (tests/rig/qemu.py). The exit status is 1 if one did not.
+Each boot is of a new machine: four blank drives, until the stripe is mounted and SSH answers. With
+QEMU every tenth goes by firmware; ``--uml`` boots User Mode Linux. No boot is tried twice. Prints a
+line a boot; of one that does not come up, what can be seen is kept (tests/rig/machine.py). The exit
+status is 1 if one did not.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from pathlib import Path
 from tests.rig.build import Image, build, cache_root, say
 from tests.rig.drives import blank_drives
 from tests.rig.errors import RigError
+from tests.rig.machine import Machine
 from tests.rig.qemu import QemuMachine
+from tests.rig.uml_machine import UmlMachine
 
 _FULL_PATH_EVERY = 10
 
@@ -28,11 +31,14 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--count", type=int, default=200)
     options.add_argument("--at-once", type=int, default=2)
+    options.add_argument("--uml", action="store_true")
     options.add_argument("--json", type=Path)
     given = options.parse_args()
     image = build()
     with ThreadPoolExecutor(given.at_once) as pool:
-        boots = list(pool.map(lambda number: _boot(image, number), range(given.count)))
+        boots = list(
+            pool.map(lambda number: _boot(image, number, uml=given.uml), range(given.count))
+        )
     seconds = [one["seconds"] for one in boots if not one["error"]]
     failed = [one for one in boots if one["error"]]
     print(f"{len(boots)} boots, {len(failed)} did not come up")
@@ -46,15 +52,19 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _boot(image: Image, number: int) -> dict[str, object]:
+def _boot(image: Image, number: int, *, uml: bool) -> dict[str, object]:
     folder = cache_root() / "boots" / str(number)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    full_path = number % _FULL_PATH_EVERY == 0
+    full_path = not uml and number % _FULL_PATH_EVERY == 0
     began = time.monotonic()
     error = ""
     try:
-        machine = QemuMachine(image, folder, blank_drives(), full_path=full_path)
+        machine: Machine = (
+            UmlMachine(image, folder, blank_drives())
+            if uml
+            else QemuMachine(image, folder, blank_drives(), full_path=full_path)
+        )
         with machine.up():
             pass
     except RigError as failure:
