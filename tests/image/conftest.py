@@ -17,7 +17,7 @@ from tests.rig.drives import Drive, blank_drives
 from tests.rig.machine import Guest, Machine
 from tests.rig.ssh import Shell
 from tests.rig.terminal import Terminal
-from tests.rig.uml_machine import UmlMachine
+from tests.rig.uml_machine import striped
 
 NewMachine = Callable[..., Any]
 # Of a machine that is striped and has a volume that takes part only once it is named.
@@ -41,7 +41,7 @@ def new_machine(image: Image, request: pytest.FixtureRequest) -> Iterator[NewMac
     folder.mkdir(parents=True)
     failed_before = request.session.testsfailed
 
-    def make(of: type[Machine], drives: tuple[Drive, ...], **options: Any) -> Machine:
+    def make(of: Callable[..., Machine], drives: tuple[Drive, ...], **options: Any) -> Machine:
         return of(image, folder, drives, **options)
 
     yield make
@@ -53,7 +53,7 @@ def new_machine(image: Image, request: pytest.FixtureRequest) -> Iterator[NewMac
 def striped_machine(new_machine: NewMachine) -> Iterator[Guest]:
     """A machine at rest: four drives striped, and a network volume without a role."""
     network = Drive(NETWORK_SERIAL, NETWORK_BYTES, kind="network")
-    with new_machine(UmlMachine, (*blank_drives(), network)).up() as guest:
+    with new_machine(striped, (*blank_drives(), network)).up() as guest:
         guest.wait_until_idle()
         yield guest
 

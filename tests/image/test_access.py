@@ -17,6 +17,12 @@ from tests.rig.machine import Guest, Machine
 from tests.rig.ssh import Keys, Shell
 from tests.rig.uml_machine import UmlMachine
 
+# Nothing is waited for that does not come.
+LAYOUT = """[[volume]]
+name = "scratch"
+mount = "/mnt/scratch"
+wait = "5s"
+"""
 PRELOAD = "/etc/ld.so.preload"
 ASSEMBLE = "stripewright-assemble.service"
 # Each link waits for something that root wrote as a cloud's agent: keys, a file of user-data, the
@@ -46,7 +52,7 @@ print("open" if done >= 0 else ctypes.get_errno())
 
 @pytest.fixture(scope="module")
 def machine(new_machine: Callable[..., Machine]) -> Machine:
-    return new_machine(UmlMachine, ())
+    return new_machine(UmlMachine, (), layout=LAYOUT)
 
 
 @pytest.fixture(scope="module")

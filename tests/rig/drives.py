@@ -69,13 +69,16 @@ def cloud_seed(target: Path, meta_data: str, user_data: str) -> Path:
 
 
 class Carrier:
-    """The disk that carries the drives' files; lives as long as the machine does."""
+    """The disk that carries the drives' files; lives as long as the machine does. What ``disk``
+    already is, it stays.
+    """
 
     def __init__(self, disk: Path, drives: Sequence[Drive], bus: Bus) -> None:
         self.disk = disk
         self.bus = bus
-        self.drives: tuple[Drive, ...] = ()
-        self.replace(drives)
+        self.drives = tuple(drives)
+        if not disk.exists():
+            self.replace(drives)
 
     def replace(self, drives: Sequence[Drive]) -> None:
         """Other drives, as after stop/start on another host. The old content is lost."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tests.rig import tools
+from tests.rig import processors, tools
 from tests.rig.build import tools_tree
 from tests.rig.buses import Bus, Nvme
 from tests.rig.drives import Drive
@@ -110,15 +110,20 @@ class QemuGuest(Guest):
         self._qmp_path = machine.folder / "qmp"
         self._qmp_path.unlink(missing_ok=True)
         self._qmp: _Qmp | None = None
+        self._processor = None if kvm_works() else processors.take()
         self._errors = machine.folder / f"qemu-{machine.boots}.log"
         with self._errors.open("ab") as sink:
             self.process = subprocess.Popen(
-                self._argv(extra_cmdline),
+                [*self._pinned(), *self._argv(extra_cmdline)],
                 env=tools.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
             )
+
+    def _pinned(self) -> list[str]:
+        processor = self._processor
+        return [] if processor is None else ["taskset", "--cpu-list", str(processor.number)]
 
     def _argv(self, extra_cmdline: str) -> list[str]:
         machine = self.machine
@@ -220,6 +225,8 @@ class QemuGuest(Guest):
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        if self._processor is not None:
+            self._processor.give_back()
 
     def _connect(self) -> _Qmp:
         if self._qmp is None:

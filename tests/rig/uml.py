@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.rig import packages, tools
+from tests.rig import packages, processors, tools
 from tests.rig.build import cache_root, locked
 
 # What the program says is its loader, and one of the same length that is found from its folder.
@@ -64,11 +63,8 @@ def other_kernel(to: Path) -> tuple[str, str]:
 
 
 class Process:
-    """User Mode Linux in ``folder``, which it writes to, with ``arguments`` of its command line.
-
-    It has one processor of the host, and one that no other one has, if there is any: its many
-    processes, left to themselves, wake each other across processors all the time, which costs
-    three quarters of the speed.
+    """User Mode Linux in ``folder``, which it writes to, with ``arguments`` of its command line; on
+    one processor of the host.
     """
 
     def __init__(
@@ -83,9 +79,9 @@ class Process:
         loader, libraries = tools.loader_and_libraries()
         (folder / "loader").unlink(missing_ok=True)
         (folder / "loader").symlink_to(loader)
-        processor, self._lock = _take_processor()
+        self._processor = processors.take()
         argv = [
-            *("taskset", "--cpu-list", str(processor)),
+            *("taskset", "--cpu-list", str(self._processor.number)),
             *("env", f"LD_LIBRARY_PATH={libraries}"),
             str(kernel or program()),
             "seccomp=on",
@@ -116,25 +112,7 @@ class Process:
         if self.popen.poll() is None:
             os.killpg(self.popen.pid, signal.SIGKILL)
             self.popen.wait()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-
-def _take_processor() -> tuple[int, int | None]:
-    """A processor, and the descriptor that holds it; ``None`` where each is taken."""
-    processors = sorted(os.sched_getaffinity(0))
-    folder = cache_root() / "processors"
-    folder.mkdir(parents=True, exist_ok=True)
-    for number in processors:
-        descriptor = os.open(folder / str(number), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            continue
-        return number, descriptor
-    return processors[os.getpid() % len(processors)], None
+        self._processor.give_back()
 
 
 def init_with(first: str) -> list[str]:

@@ -7,6 +7,8 @@ these is shown with QEMU (qemu.py).
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
 import socket
 import subprocess
@@ -16,13 +18,17 @@ from pathlib import Path
 from typing import ClassVar
 
 from tests.rig import tools, uml
-from tests.rig.build import TREE
+from tests.rig.build import Image, cache_root, forget_old, locked
 from tests.rig.buses import Bus, Scsi
+from tests.rig.drives import Drive
 from tests.rig.errors import RigError
 from tests.rig.machine import ROOT_BYTES, Guest, Machine
 
 # The watchdog of User Mode Linux is a program of the host that it cannot find.
 _CMDLINE = ("systemd.show_status=yes", "systemd.watchdog_sec=0", "console=tty0")
+_RIG = Path(__file__).parent
+_KEEP = 4
+_IN_USE_SECONDS = 3600
 _NO_PACKET_FILTER = "[Unit]\nConditionVirtualization=!uml\n"
 
 
@@ -32,8 +38,8 @@ class UmlMachine(Machine):
 
     bus: ClassVar[Bus] = Scsi()
 
-    def __post_init__(self, drives: tuple[object, ...]) -> None:
-        Machine.__post_init__(self, drives)  # type: ignore[arg-type]
+    def __post_init__(self, drives: tuple[Drive, ...]) -> None:
+        Machine.__post_init__(self, drives)
         if not self.root_disk.exists():
             argv = ["cp", "--sparse=always", str(self.image.disk), str(self.root_disk)]
             subprocess.run(argv, check=True)
@@ -52,6 +58,33 @@ class UmlMachine(Machine):
         return UmlGuest(self, extra_cmdline)
 
 
+def striped(image: Image, folder: Path, drives: tuple[Drive, ...]) -> UmlMachine:
+    """A machine in ``folder`` that was booted once, made a stripe of ``drives`` and was shut down.
+
+    Its disks are a copy of those that are kept beside the images, for one build of the image and
+    one version of the rig.
+    """
+    digest = hashlib.sha256(repr((image.key, drives)).encode())
+    for path in sorted(_RIG.glob("*.py")):
+        digest.update(path.read_bytes())
+    kept = cache_root() / "striped"
+    final = kept / digest.hexdigest()[:16]
+    with locked(kept / f"{final.name}.lock"):
+        if not final.exists():
+            partial = final.with_suffix(".partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            with UmlMachine(image, partial, drives).up() as guest:
+                guest.wait_until_idle()
+                guest.shutdown()
+            partial.rename(final)
+        os.utime(final)
+    forget_old(kept, _KEEP, unused_seconds=_IN_USE_SECONDS)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("root.raw", "carrier.raw", "key", "key.pub"):
+        subprocess.run(["cp", "--sparse=always", final / name, folder / name], check=True)
+    return UmlMachine(image, folder, drives)
+
+
 class UmlGuest(Guest):
     """One boot of a :class:`UmlMachine`."""
 
@@ -68,7 +101,7 @@ class UmlGuest(Guest):
         if machine.seed is not None:
             disks.append(f"ubd2r={machine.seed}")
         init = (
-            f"mount -t hostfs none /mnt -o hostfs={TREE / 'tests' / 'rig'};"
+            f"mount -t hostfs none /mnt -o hostfs={_RIG};"
             f" exec /bin/sh /mnt/uml_init.sh {uml.modules()} {handed}"
         )
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
