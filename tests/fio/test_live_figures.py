@@ -148,7 +148,7 @@ def test_figures_on_the_way_are_no_result_of_a_fio_that_was_killed(place: Path, 
 
 
 def test_a_program_that_handles_no_such_signal_lives_on(place: Path) -> None:
-    """As setpriv, and fio itself before it is that far."""
+    """As fio itself before it is that far."""
     running = process.start(("sleep", "60"), cwd=str(place))
     try:
         for _ in range(20):

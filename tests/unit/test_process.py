@@ -65,7 +65,7 @@ def test_a_program_sees_a_fixed_environment(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("status", "sent"),
     [
-        # As /proc has them (proc(5)): fio, which handles SIGUSR1, and setpriv, which is to be fio.
+        # As /proc has them (proc(5)): fio, which handles SIGUSR1, and what is to be fio.
         ("SigIgn:\t0000000000000000\nSigCgt:\t0000000100004a03\nCapInh:\t0\n", True),
         ("SigIgn:\t0000000000000200\nSigCgt:\t0000000100004003\nCapInh:\t0\n", False),
         ("SigCgt:\t0000000000000000\n", False),

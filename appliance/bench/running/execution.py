@@ -70,11 +70,9 @@ def run_fio(
 
     An exception from ``on_tick`` (a cancelled run) stops fio and passes on.
     :class:`CommandFailed` if fio does not end in ``timeout_seconds``. The calling thread
-    must live as long as fio: fio dies with it, so that a killed run leaves no load behind.
+    must live as long as fio, which dies with it.
     """
     argv = ("fio", *arguments)
-    if process.find_program("setpriv"):
-        argv = ("setpriv", "--pdeathsig", "KILL", *argv)
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         running = process.start(argv, stdout=output, stderr=errors, cwd=cwd)
         deadline = time.monotonic() + timeout_seconds
