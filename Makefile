@@ -2,10 +2,12 @@
 # Ubuntu (root or sudo); elsewhere they say what is missing.
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stripewright
-VENV := $(CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
+# The distribution's Python first: another one is often built without optimization, and half as fast.
+PYTHON3 := PATH=/usr/bin:$$PATH python3
+VENV := $(CACHE)/python-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 PYTHON := $(VENV)/bin/python
-PEERS := $(CACHE)/venv-peers-$(shell sha256sum requirements/peers.txt | cut -c1-12)
-SCREENS_PEER := $(CACHE)/venv-screens-peer-$(shell sha256sum requirements/screens-peer.txt | cut -c1-12)
+PEERS := $(CACHE)/python-peers-$(shell sha256sum requirements/peers.txt | cut -c1-12)
+SCREENS_PEER := $(CACHE)/python-screens-peer-$(shell sha256sum requirements/screens-peer.txt | cut -c1-12)
 SOURCES := appliance tui tests
 
 .PHONY: help run test test-fast check lint format unit drift peers fio browser lab soak bench image-tests image screens lock setup clean
@@ -76,7 +78,7 @@ screens: $(VENV)/ready ## Draw the pictures of the TUI in docs/
 	$(PYTHON) -m tests.tui.capture
 
 lock: ## Pin the newest versions that pyproject.toml allows, with hashes
-	python3 -m venv $(CACHE)/lock && $(CACHE)/lock/bin/pip -q install pip-tools
+	$(PYTHON3) -m venv $(CACHE)/lock && $(CACHE)/lock/bin/pip -q install pip-tools
 	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
 	  -o requirements/image.txt pyproject.toml
@@ -98,20 +100,20 @@ setup: ## Install what building and testing need
 $(VENV)/ready:
 	sh tests/rig/setup.sh
 	rm -rf $(VENV)
-	python3 -m venv $(VENV)
-	$(VENV)/bin/pip -q install --require-hashes -r requirements/dev.txt
+	$(PYTHON3) -m venv $(VENV)
+	$(VENV)/bin/pip -qq install --require-hashes -r requirements/dev.txt
 	touch $@
 
 $(PEERS)/ready: | $(VENV)/ready
 	rm -rf $(PEERS)
-	python3 -m venv $(PEERS)
-	$(PEERS)/bin/pip -q install --require-hashes -r requirements/peers.txt
+	$(PYTHON3) -m venv $(PEERS)
+	$(PEERS)/bin/pip -qq install --require-hashes -r requirements/peers.txt
 	touch $@
 
 $(SCREENS_PEER)/ready: | $(VENV)/ready
 	rm -rf $(SCREENS_PEER)
-	python3 -m venv $(SCREENS_PEER)
-	$(SCREENS_PEER)/bin/pip -q install --require-hashes -r requirements/screens-peer.txt
+	$(PYTHON3) -m venv $(SCREENS_PEER)
+	$(SCREENS_PEER)/bin/pip -qq install --require-hashes -r requirements/screens-peer.txt
 	touch $@
 
 clean: ## Remove images, environments and caches (all are outside the tree)
