@@ -299,10 +299,12 @@ class Guest(ABC):
         try:
             self.process.wait(deadline_seconds)
         except subprocess.TimeoutExpired:
-            self.kill()
             raise RigError(
                 f"the machine was not off after {deadline_seconds:.0f} s", f"look at {self.console}"
             ) from None
+        finally:
+            # Its processor and its network are for the next one.
+            self.kill()
 
     def power_cut(self) -> None:
         """Off, now: what the guest had not written is lost."""
