@@ -129,7 +129,7 @@ _WORDS: tuple[tuple[str, Callable[[Volume], str]], ...] = (
     ("mount", lambda one: one.mount or "none"),
     ("on_short", lambda one: one.on_short),
     ("on_loss", lambda one: one.on_loss),
-    ("wait", lambda one: f"{round(one.wait_seconds)}s"),
+    ("wait", lambda one: f"{round(one.patience_seconds)}s"),
     ("mount options", lambda one: " ".join(one.mount_options) or "none"),
 )
 

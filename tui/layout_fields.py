@@ -45,7 +45,7 @@ class Fields:
     mount: str = ""
     on_short: str = "refuse"
     on_loss: str = "refuse"
-    wait: str = "60s"
+    wait: str = ""
     mount_options: str = ""
     reflink: str = DEFAULT
     inode_size: str = ""
@@ -87,7 +87,7 @@ def fields_of(volume: Volume) -> Fields:
         mount=volume.mount,
         on_short=volume.on_short,
         on_loss=volume.on_loss,
-        wait=f"{round(volume.wait_seconds)}s",
+        wait="" if volume.wait_seconds is None else f"{round(volume.wait_seconds)}s",
         mount_options=" ".join(volume.mount_options),
         reflink={None: DEFAULT, True: YES, False: NO}[volume.xfs.reflink],
         inode_size=_size(volume.xfs.inode_size_bytes),

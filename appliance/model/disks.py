@@ -119,12 +119,27 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Scan:
+    """How much of a device was read and found to be zero (:mod:`appliance.storage.scan`).
+
+    ``unseen_bytes``: data that takes more room than this would have been seen with a probability
+    of more than 0.9999; 0 if all of it was read. ``samples`` counts the random places, where it
+    was not. ``read_bytes`` may count a byte twice.
+    """
+
+    read_bytes: int
+    samples: int
+    unseen_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Disk:
     """One whole disk as the probe saw it, and what identity made of it.
 
     ``id`` is stable across boots and kernel names (``nvme-MODEL_SERIAL`` or the wwid);
-    ``blank`` is ``True`` only when no prober found a signature and every sampled region
-    read as zero (a mark of ours apart), ``None`` when it could not be read (no root).
+    ``blank`` is ``True`` only when no prober found a signature and all that was read was zero
+    (a mark of ours apart; ``scan`` says how much it was), ``None`` when it could not be read (no
+    root), or not in full where it has to be (:func:`appliance.storage.identity.persists`).
     ``stable_path`` is a link that survives renaming (``/dev/disk/by-id/…``), empty where udev
     made none. ``cloud_name`` is what the provider calls it (EBS attachment ``sdf``, GCP device
     name), ``claimed_by`` who else has plans for it (``/etc/fstab line 3``), empty if nobody.
@@ -166,6 +181,7 @@ class Disk:
     holder_notes: tuple[str, ...] = ()
     hint: str = ""
     contents_digest: str = ""
+    scan: Scan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +290,7 @@ class Machine:
     hexadecimal digits made from the machine id and DMI's UUID, empty where there is no id or
     the UUID could not be read (it is root's); what we build carries it. ``ephemeral_names`` are
     the kernel names that the provider's metadata gives to pre-Nitro instance storage (``xvdb``).
+    ``anonymous``: it was looked for a machine id, and there is none.
     """
 
     provider: str = "unknown"
@@ -285,6 +302,7 @@ class Machine:
     expected_disks: int | None = None
     host_tag: str = ""
     ephemeral_names: tuple[str, ...] = ()
+    anonymous: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from appliance.model.disks import DiskKind
 
+# How long late disks are given where the layout does not say.
+PATIENCE_SECONDS = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class Selector:
@@ -47,6 +50,8 @@ class Volume:
     ``filesystem`` is ``xfs``, ``ext4`` or ``none`` (then ``mount`` is empty). A ``md-raid0`` of
     one disk is plain, as ``single`` is. ``mount_options`` come on top of nodev,nosuid,noatime.
     ``initialise_rate_bytes`` bounds the reading of a volume restored from a snapshot (a second).
+    ``wait_seconds`` is how long late disks are given; ``None``: :data:`PATIENCE_SECONDS`, or less
+    where the number of disks is not known and no more come.
     """
 
     name: str
@@ -57,13 +62,17 @@ class Volume:
     select: Selector = field(default_factory=Selector)
     on_short: str = "refuse"
     on_loss: str = "refuse"
-    wait_seconds: float = 60.0
+    wait_seconds: float | None = None
     raid10_layout: str = "near2"
     lvm_extent_bytes: int = 4 * 1024 * 1024
     mount_options: tuple[str, ...] = ()
     xfs: XfsOptions = field(default_factory=XfsOptions)
     ext4: Ext4Options = field(default_factory=Ext4Options)
     initialise_rate_bytes: int | None = None
+
+    @property
+    def patience_seconds(self) -> float:
+        return PATIENCE_SECONDS if self.wait_seconds is None else self.wait_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +106,16 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the operator declared; ``source`` is the file, or ``built-in default``."""
+    """What the operator declared; ``source`` is the file, or ``built-in default``.
+
+    ``scan_seconds``: how long each disk is read to find it blank (:mod:`appliance.storage.scan`).
+    """
 
     volumes: tuple[Volume, ...]
     source: str = "built-in default"
     rules: tuple[OperatorRule, ...] = ()
     tuning: Tuning = field(default_factory=Tuning)
+    scan_seconds: float = 2.0
 
     @property
     def volume_names(self) -> tuple[str, ...]:

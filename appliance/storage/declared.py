@@ -23,6 +23,7 @@ _UNITS = {
     "ms": 1000,
     "s": 1_000_000,
     "min": 60_000_000,
+    "h": 3_600_000_000,
 }
 _AMOUNT = re.compile(r"([0-9]{1,12})([A-Za-z]+)(/s)?", re.ASCII)
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?", re.ASCII)
@@ -204,5 +205,5 @@ def _amount(text: str) -> tuple[int, bool, bool]:
     found = _AMOUNT.fullmatch(text)
     if not found or found[2] not in _UNITS:
         return -1, False, False
-    time = found[2] in {"us", "ms", "s", "min"}
+    time = found[2] in {"us", "ms", "s", "min", "h"}
     return int(found[1]) * _UNITS[found[2]], found[3] is not None, time

@@ -11,18 +11,31 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from appliance import paths
 from appliance.data import DiskRule, disk_rule
 from appliance.model import Array, Disk, Inventory, Layout, Machine, MdMember
 from appliance.storage import identity, md, serials
 from appliance.storage.layout import DEFAULT_LAYOUT
-from appliance.storage.probe import blockdev, built, claims, nvme, obstacles, probers
+from appliance.storage.probe import (
+    blockdev,
+    built,
+    claims,
+    nvme,
+    obstacles,
+    probers,
+    remembered,
+    scanning,
+    users,
+)
 from appliance.storage.probe.kernel import Kernel, Mount
 from appliance.storage.probe.mounted import brought_up_to_date
 from appliance.system.machine import read_machine
 
 Properties = Callable[[str], Mapping[str, str]]
+_Scan = Callable[[Collection[int]], scanning.Scanned]
 
 _BY_ID = "/dev/disk/by-id/"
 # Which of several links names a disk best: model and serial, then the cloud's, then the rest.
@@ -136,6 +149,7 @@ class Probe:
     root_disks: frozenset[str]
     swap_disks: frozenset[str]
     claims: tuple[claims.Claim, ...]
+    users: Mapping[str, tuple[users.User, ...]]
 
     @classmethod
     def of(cls, kernel: Kernel, properties: Properties, privileged: bool, layout: Layout) -> Probe:
@@ -152,6 +166,7 @@ class Probe:
             root_disks=frozenset(kernel.root_disks()),
             swap_disks=frozenset(kernel.swap_disks()),
             claims=claims.read_claims(kernel.root),
+            users=users.users(kernel) if privileged else {},
         )
 
     def disk(self, name: str) -> Disk:
@@ -171,6 +186,10 @@ class Probe:
         mounts = kernel.direct_mounts(name, self.mounted)
         holders = kernel.holders(name)
         notes = tuple(kernel.holder_note(holder) for holder in holders)
+        if not holders and not mounts:
+            # A disk that is in use as it should be is opened by many a tool.
+            holders = tuple(user for user, _ in self.users.get(name, ()))
+            notes = tuple(note for _, note in self.users.get(name, ()))
         signatures = probers.parse_blkid("\n".join(f"{key}={facts[key]}" for key in facts))
         return Disk(
             path=str(kernel.dev_root / name),
@@ -238,7 +257,7 @@ class Probe:
         ]
         running = {disk.path: read for disk in wanted if (read := self._running(disk))}
         rest = [disk for disk in wanted if disk.path not in running]
-        seen = running | {disk.path: disk for disk in try_read(rest)}
+        seen = running | {disk.path: disk for disk in try_read(rest, self.scan)}
         return [seen.get(disk.path, disk) for disk in disks]
 
     def _running(self, disk: Disk) -> Disk | None:
@@ -270,6 +289,37 @@ class Probe:
             mark=found[0] if found else None,
             md_member=member,
         )
+
+    def scan(self, disk: Disk) -> _Scan:
+        """Reads ``disk`` for as long as the layout says, unless that was done before."""
+        return partial(self._scan, disk)
+
+    def scan_anew(self, disk: Disk) -> _Scan:
+        """Reads ``disk`` at other places than before."""
+        return partial(self._scan, disk, anew=True)
+
+    def _scan(self, disk: Disk, skip: Collection[int], *, anew: bool = False) -> scanning.Scanned:
+        folder = self.kernel.root / paths.SCANS_DIR.relative_to("/")
+        writes = self.kernel.writes(Path(disk.path).name)
+        known = remembered.recall(folder, disk, writes)
+        in_full = identity.persists(disk, self.layout, self.machine)
+        ended = known is not None and (
+            known.nonzero is not None or not in_full or not known.scan.unseen_bytes
+        )
+        if known is not None and ended and not anew:
+            return known
+        found = scanning.scan_device(
+            disk.path,
+            disk.size_bytes,
+            seconds=self.layout.scan_seconds,
+            skip=skip,
+            in_full=in_full and not ended,
+            begin_bytes=0 if known is None else known.scan.read_bytes,
+        )
+        if in_full and ended and known is not None and found.nonzero is None:
+            return known
+        remembered.remember(folder, disk, writes, found)
+        return found
 
     def array(self, name: str, disks: Mapping[str, Disk]) -> Array:
         return built.read_array(
@@ -309,9 +359,14 @@ def _with_contents(disk: Disk, kernel: Kernel) -> Disk:
         return replace(disk, signatures=(*disk.signatures, obstacles.UNREADABLE))
 
 
-def try_read(disks: Sequence[Disk]) -> list[Disk]:
-    """``disks`` with what is on them; one that cannot be read says so."""
-    wanted = [blockdev.Device(disk.path, disk.size_bytes, disk.serial) for disk in disks]
+def try_read(disks: Sequence[Disk], scan: Callable[[Disk], _Scan] | None = None) -> list[Disk]:
+    """``disks`` with what is on them; one that cannot be read says so. Without ``scan`` only the
+    places of known formats are read.
+    """
+    wanted = [
+        blockdev.Device(disk.path, disk.size_bytes, disk.serial, scan and scan(disk))
+        for disk in disks
+    ]
     contents = blockdev.read_contents(wanted)
     return [
         replace(disk, signatures=(*disk.signatures, obstacles.UNREADABLE))
@@ -331,11 +386,14 @@ def _with(disk: Disk, contents: blockdev.Contents) -> Disk:
     member = None
     if any(found.kind == _MD for found in contents.signatures):
         member = _member(disk)
+    scan = contents.scan
+    unread = contents.blank and (scan is None or (scan.unseen_bytes and not scan.samples))
     return replace(
         disk,
         signatures=contents.signatures,
         busy=blockdev.is_busy(disk.path),
-        blank=contents.blank,
+        blank=None if unread else contents.blank,
+        scan=contents.scan,
         nonzero_offset_bytes=contents.nonzero_offset_bytes,
         mark=contents.mark,
         md_member=member,

@@ -23,7 +23,7 @@ from appliance.model import (
     OperatorRule,
     VolumeGroup,
 )
-from appliance.storage import md, serials
+from appliance.storage import md, scan, serials
 from appliance.storage.decide import ownership
 from appliance.storage.layout import DEFAULT_LAYOUT
 from appliance.storage.probe import obstacles
@@ -106,6 +106,11 @@ def may_be_read(disk: Disk, layout: Layout, machine: Machine | None = None) -> b
     """Whether the disk could be used, so that it may be opened at all."""
     kind = classify(disk, layout.rules, machine)
     return kind is DiskKind.INSTANCE_STORE or (kind is DiskKind.NETWORK and named_by(disk, layout))
+
+
+def persists(disk: Disk, layout: Layout, machine: Machine | None = None) -> bool:
+    """Whether what the disk holds outlives the machine: no samples show that it is blank."""
+    return classify(disk, layout.rules, machine) is not DiskKind.INSTANCE_STORE
 
 
 # ------------------------------------------------------------------------------ whose it is
@@ -234,7 +239,9 @@ def _claim(disk: Disk, what: str, volume_names: Collection[str]) -> str:
     if mark is not None and mark.state is MarkState.RELEASED and ours:
         return f"{what}, its release from volume '{mark.volume}' has not ended"
     if disk.blank:
-        return f"{what}, blank"
+        return f"{what}, blank" + (
+            f" ({scan.words(disk.size_bytes, disk.scan)})" if disk.scan else ""
+        )
     if mark is not None and mark.state is MarkState.RELEASED:
         return f"{what}, released from volume '{mark.volume}' and unchanged since"
     if not ours:

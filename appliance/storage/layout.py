@@ -86,6 +86,11 @@ def load_layout(path: Path, *, must_exist: bool = False) -> Layout:
     try:
         raw = _read_regular_file(path)
     except FileNotFoundError as error:
+        if path.is_symlink():
+            raise UsageError(
+                f"{path}: a link to {path.readlink()}, which is not there",
+                "it may be on something that is not mounted yet: make it a file, or remove it",
+            ) from error
         if must_exist:
             raise UsageError(
                 f"{path}: no such layout file", "name an existing file with --layout"
@@ -131,8 +136,10 @@ def parse_layout(text: str, source: str) -> Layout:
         "a layout is made of [[volume]] tables, one key a line; see docs/layout.md",
     )
     for key in values:
-        if key not in {"volume", "rule", "tuning"}:
-            document.fail(key, "unknown key", "allowed at the top: [[volume]], [[rule]], [tuning]")
+        if key not in {"volume", "rule", "tuning", "scan"}:
+            document.fail(
+                key, "unknown key", "allowed at the top: [[volume]], [[rule]], [tuning], [scan]"
+            )
     if "volume" not in values:
         document.fail("volume", "missing", "write a [[volume]] table, or volume = [] for none")
     tables = _tables(values, "volume", document)
@@ -144,6 +151,7 @@ def parse_layout(text: str, source: str) -> Layout:
         source=source,
         rules=_rules(rules),
         tuning=_tuning(values, document),
+        scan_seconds=_scan_seconds(values, document),
     )
 
 
@@ -176,7 +184,7 @@ def _volume(table: Table) -> Volume:
         select=_select(table, stripe),
         on_short=table.choice("on_short", ("refuse", "accept"), defaults.on_short),
         on_loss=table.choice("on_loss", ("refuse", "recreate"), defaults.on_loss),
-        wait_seconds=defaults.wait_seconds if wait is None else wait / 1e6,
+        wait_seconds=None if wait is None else wait / 1e6,
         raid10_layout=_raid10_layout(table, stripe, defaults.raid10_layout),
         lvm_extent_bytes=_extent(table, stripe, chunk, defaults.lvm_extent_bytes),
         mount_options=layout_filesystem.mount_options(table, filesystem),
@@ -331,11 +339,22 @@ def _rule(table: Table) -> OperatorRule:
     return rule
 
 
-def _tuning(values: Mapping[str, object], document: Document) -> Tuning:
-    found = values.get("tuning", {})
+def _table_of(values: Mapping[str, object], name: str, document: Document) -> Table:
+    found = values.get(name, {})
     if not isinstance(found, dict):
-        document.fail("tuning", "not a table", "write it as one [tuning] table")
-    table = Table(found, document, "tuning")
+        document.fail(name, "not a table", f"write it as one [{name}] table")
+    return Table(found, document, name)
+
+
+def _scan_seconds(values: Mapping[str, object], document: Document) -> float:
+    table = _table_of(values, "scan", document)
+    table.only(("time",))
+    time = table.amount("time", "100ms", "24h")
+    return DEFAULT_LAYOUT.scan_seconds if time is None else time / 1e6
+
+
+def _tuning(values: Mapping[str, object], document: Document) -> Tuning:
+    table = _table_of(values, "tuning", document)
     table.only(_TUNING_KEYS)
     # The kernel keeps it as milliseconds in 32 bits.
     timeout = table.amount("io_timeout", "1s", "4294967s", step="1s")

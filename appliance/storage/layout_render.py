@@ -18,6 +18,9 @@ def render_layout(layout: Layout) -> str:
     tuning = _tuning(layout.tuning)
     if tuning:
         parts.append(_table("[tuning]", tuning))
+    if layout.scan_seconds != Layout(volumes=()).scan_seconds:
+        time = _text(f"{round(layout.scan_seconds * 1000)}ms")
+        parts.append(_table("[scan]", [("time", time)]))
     return "\n".join(parts)
 
 
@@ -31,15 +34,15 @@ def _volume(volume: Volume) -> list[tuple[str, str]]:
         ("name", _text(volume.name)),
         ("select", _select(volume.select)),
         ("stripe", _text(volume.stripe)),
-        ("filesystem", _text(volume.filesystem)),
-        ("on_short", _text(volume.on_short)),
-        ("on_loss", _text(volume.on_loss)),
-        ("wait", _text(f"{round(volume.wait_seconds)}s")),
     ]
     if volume.stripe != "single":
-        rows.insert(3, ("chunk", _size(volume.chunk_bytes)))
+        rows.append(("chunk", _size(volume.chunk_bytes)))
+    rows.append(("filesystem", _text(volume.filesystem)))
     if volume.mount:
-        rows.insert(-3, ("mount", _text(volume.mount)))
+        rows.append(("mount", _text(volume.mount)))
+    rows += [("on_short", _text(volume.on_short)), ("on_loss", _text(volume.on_loss))]
+    if volume.wait_seconds is not None:
+        rows.append(("wait", _text(f"{round(volume.wait_seconds)}s")))
     if volume.raid10_layout != default.raid10_layout:
         rows.append(("raid10_layout", _text(volume.raid10_layout)))
     if volume.lvm_extent_bytes != default.lvm_extent_bytes:

@@ -40,16 +40,6 @@ _SUM_BYTES = hashlib.sha256().digest_size
 _BODY_BYTES = BLOCK_BYTES - _SUM_BYTES
 _FRONT_BYTES = 512 * 1024
 
-# What is read of a disk to find it blank, or unchanged since it was released: all that libblkid
-# (util-linux 2.41, libblkid/src) looks at before it has found something inside of it. Furthest
-# from the start: a second LUKS2 header at 4 MiB, 4 KiB long (superblocks/luks.c; the next are
-# VMFS, bcachefs and UDF, at 2 MiB). Furthest from the end: Promise RAID, 3087 sectors
-# (superblocks/promise_raid.c; the next is bcachefs, 1 MiB). Between them, samples.
-HEAD_BYTES = 4 * 1024 * 1024 + 64 * 1024
-TAIL_BYTES = 2 * 1024 * 1024
-READ_BYTES = 1024 * 1024
-_SAMPLE_COUNT = 62
-
 _VOLUME = re.compile(r"[a-z][a-z0-9-]{0,11}", re.ASCII)
 _HOST_TAG = re.compile(r"(?:[0-9a-f]{16})?", re.ASCII)
 _NONCE = re.compile(r"[0-9a-f]{1,64}", re.ASCII)
@@ -92,31 +82,6 @@ def offsets(size_bytes: int) -> tuple[int, ...]:
     if size_bytes < MIN_DISK_BYTES:
         return ()
     return (front_offset(), end_offset(size_bytes))
-
-
-def sample_offsets(start_bytes: int, end_bytes: int) -> list[tuple[int, int]]:
-    """(offset, length) of what is read between two offsets: head, even steps, tail, in order.
-
-    None is longer than :data:`READ_BYTES`.
-    """
-    if end_bytes - start_bytes <= HEAD_BYTES + TAIL_BYTES:
-        return _whole(start_bytes, end_bytes)
-    first, last = start_bytes + HEAD_BYTES, end_bytes - TAIL_BYTES
-    step = (last - first) / (_SAMPLE_COUNT + 1)
-    return [
-        *_whole(start_bytes, first),
-        *[
-            (first + int(step * (at + 1)) // BLOCK_BYTES * BLOCK_BYTES, BLOCK_BYTES)
-            for at in range(_SAMPLE_COUNT)
-        ],
-        *_whole(last, end_bytes),
-    ]
-
-
-def _whole(start_bytes: int, end_bytes: int) -> list[tuple[int, int]]:
-    return [
-        (at, min(READ_BYTES, end_bytes - at)) for at in range(start_bytes, end_bytes, READ_BYTES)
-    ]
 
 
 def encode(note: Note) -> bytes:

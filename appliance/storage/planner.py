@@ -146,7 +146,8 @@ def _decide(
 ) -> Outcome:
     if volume.stripe == "hw-raid0":
         return hardware.decide(seen, volume, waited=waited, confirmed=orders.grow)
-    if refusal := _twins(seen, pool) or _stranger(seen, volume, pool):
+    refusal = _twins(seen, pool) or _stranger(seen, volume, pool) or _anonymous(seen, volume, pool)
+    if refusal:
         return refusal
     if pool.own:
         return existing.decide(seen, volume, pool, waited=waited, settled=settled, grow=orders.grow)
@@ -166,6 +167,20 @@ def _twins(seen: Evidence, pool: Pool) -> Outcome | None:
         "the same disk may be visible twice (multipath), or one is a copy of the other; make each"
         " appear once",
         twins,
+    )
+
+
+def _anonymous(seen: Evidence, volume: Volume, pool: Pool) -> Outcome | None:
+    """Without a machine id nothing could show, now or later, that a volume is this machine's."""
+    if not seen.machine.anonymous or not seen.privileged or volume.select.serials:
+        return None
+    own = [one.disk for one in pool.own]
+    return refuse(
+        f"this machine has no machine id, so nothing shows that volume '{volume.name}' is its own"
+        + (f": {list_disks(own)}" if own else ""),
+        "give it one (systemd-machine-id-setup) and reboot; or name the disks: select ="
+        " { serials = [...] }",
+        own,
     )
 
 

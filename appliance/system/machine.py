@@ -127,6 +127,7 @@ def read_machine(
         machine_type = _machine_type(provider, told) or machine_type
     mapping = told.get("block-device-mapping") if provider == "aws" else None
     ephemeral = ephemeral_names(machine_type, mapping)
+    machine_id = _read(root / "etc/machine-id")
     return Machine(
         provider=provider,
         machine_type=machine_type,
@@ -136,8 +137,9 @@ def read_machine(
         boot_id=_read(proc_root / "sys/kernel/random/boot_id"),
         # What is not mapped at launch is not there on Xen, whatever the type is sold with.
         expected_disks=len(ephemeral) if ephemeral else disk_count(machine_type),
-        host_tag=host_tag(_read(root / "etc/machine-id"), _product_uuid(dmi / "product_uuid")),
+        host_tag=host_tag(machine_id, _product_uuid(dmi / "product_uuid")),
         ephemeral_names=ephemeral,
+        anonymous=not host_tag(machine_id),
     )
 
 

@@ -37,7 +37,12 @@ HISTORY = Path("/var/lib/stripewright")
 MACHINE_ID = Path("/etc/machine-id")
 _UNITS = Path("/etc/systemd/system")
 # Files of the guest that a scenario may replace; what was there before comes back.
-_REPLACEABLE = ("/etc/fstab", "/etc/waagent.conf", "/etc/cloud/cloud.cfg.d/90-lab.cfg")
+_REPLACEABLE = (
+    "/etc/fstab",
+    "/etc/crypttab",
+    "/etc/waagent.conf",
+    "/etc/cloud/cloud.cfg.d/90-lab.cfg",
+)
 
 
 class Player:

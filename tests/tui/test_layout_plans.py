@@ -405,7 +405,7 @@ async def test_a_plan_that_is_too_old_cannot_be_confirmed():
         acted.clock[0] += 2
         acted.give(snapshot(STATUS_HERE, taken_at=acted.clock[0]))
         await settled(pilot)
-        await shows(acted, pilot, "stale: older than 1 h; plan again")
+        await shows(acted, pilot, "stale: older than 15 min; plan again")
         assert acted.app.screen.query_one("#do").disabled
         await keys(pilot, "enter")
     assert applied(layouts) == []

@@ -280,6 +280,10 @@ class FakeMachine:
     def _event(self, what: journal.Event, message: str, **_: object) -> None:
         self.journal.append((what.name, message))
 
+    def declare_no_wait(self) -> None:
+        """For volume ``data``: then it is over when no more disks come."""
+        self.places.layout.write_text(TWO.replace('wait = "60s"\n', ""))
+
     def boot(self) -> tuple[int, dict[str, Any]]:
         code = boot(self.places.layout, places=self.places)
         return code, self.state()

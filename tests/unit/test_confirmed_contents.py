@@ -300,7 +300,7 @@ def test_a_plan_expires(store: Store, uptime: list[float]) -> None:
     uptime[0] += PLAN_LIFETIME_SECONDS
     assert store.request(DIGEST) == asked
     uptime[0] += 1
-    with pytest.raises(StalePlan, match="is older than 1 h; nothing was written") as caught:
+    with pytest.raises(StalePlan, match="is older than 15 min; nothing was written") as caught:
         store.request(DIGEST)
     assert caught.value.exit_code == 4
     assert "plan again" in caught.value.hint

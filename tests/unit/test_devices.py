@@ -13,6 +13,7 @@ from appliance.model import (
     Layout,
     MdMember,
     OperatorRule,
+    Scan,
     Signature,
 )
 from appliance.storage import devices
@@ -97,7 +98,7 @@ def test_as_root_only_instance_storage_is_read(
 
     def read(wanted: Sequence[blockdev.Device]) -> list[blockdev.Contents]:
         opened.extend(os.path.basename(one.node) for one in wanted)  # noqa: PTH119
-        return [blockdev.Contents((), None) for _ in wanted]
+        return [blockdev.Contents((), None, scan=Scan(1 << 30, 0, 0)) for _ in wanted]
 
     monkeypatch.setattr(blockdev, "read_contents", read)
     monkeypatch.setattr(blockdev, "is_busy", lambda node: False)
@@ -171,7 +172,7 @@ def test_a_member_that_runs_is_read_without_the_probers(
 
     def read(wanted: Sequence[blockdev.Device]) -> list[blockdev.Contents]:
         asked.extend(one.node for one in wanted)
-        return [blockdev.Contents((), None) for _ in wanted]
+        return [blockdev.Contents((), None, scan=Scan(1 << 30, 0, 0)) for _ in wanted]
 
     found: list[MdMember | None] = [member]
     monkeypatch.setattr(blockdev, "read_contents", read)

@@ -53,7 +53,7 @@ def test_what_the_provider_calls_a_disk(sysfs: FakeSysfs, monkeypatch: pytest.Mo
     without_root = by_name(sysfs.probe())
     assert not asked
     assert without_root["nvme5n1"].kind is DiskKind.SYSTEM
-    monkeypatch.setattr(devices, "try_read", lambda disks: disks)
+    monkeypatch.setattr(devices, "try_read", lambda disks, _: disks)
     found = by_name(sysfs.probe(privileged=True))
     assert sorted(asked) == [("nvme3n1", 1, "aws"), ("nvme4n2", 2, "gcp"), ("nvme5n6", 6, "azure")]
     assert [found[one].cloud_name for one in ("nvme3n1", "nvme4n2", "nvme5n1", "nvme5n6")] == [

@@ -117,6 +117,7 @@ def test_a_late_disk_is_waited_for_by_its_event(machine: FakeMachine) -> None:
 def test_where_the_number_is_unknown_boot_waits_until_no_more_disks_come(
     machine: FakeMachine,
 ) -> None:
+    machine.declare_no_wait()
     machine.decide["data"] = Decision.WAIT
     machine.late, machine.settles = {"data": Decision.CREATE}, {"data"}
     machine.events = [lambda: None]
@@ -124,8 +125,17 @@ def test_where_the_number_is_unknown_boot_waits_until_no_more_disks_come(
     assert machine.waits == [10.0, 10.0]
 
 
+def test_a_wait_that_is_declared_is_given_in_full(machine: FakeMachine) -> None:
+    machine.decide["data"] = Decision.WAIT
+    machine.late, machine.settles = {"data": Decision.CREATE}, {"data"}
+    machine.events = [lambda: None]
+    assert machine.boot()[0] == 0
+    assert [round(one) for one in machine.waits] == [60, 60]
+
+
 def test_quiet_is_not_the_end_of_a_volumes_time(machine: FakeMachine) -> None:
     """What is decided only after the whole wait is not decided after ten quiet seconds."""
+    machine.declare_no_wait()
     machine.decide["data"] = Decision.WAIT
     machine.settles = {"data"}
     machine.late = {"data": Decision.WAIT}

@@ -239,7 +239,6 @@ def test_the_default_as_a_file() -> None:
         'mount = "/mnt/scratch"\n'
         'on_short = "refuse"\n'
         'on_loss = "refuse"\n'
-        'wait = "60s"\n'
     )
 
 

@@ -11,6 +11,7 @@ from appliance.model import (
     Mark,
     MarkState,
     MdMember,
+    Scan,
     Signature,
 )
 from appliance.storage import devices
@@ -28,7 +29,7 @@ class Look:
     """``nvme1n1`` as it was seen, and what is to be read from it now."""
 
     def __init__(self, sysfs: FakeSysfs, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.contents = blockdev.Contents((), None)
+        self.contents = blockdev.Contents((), None, scan=Scan(1 << 30, 0, 0))
         self.busy = False
         self.member: MdMember | None = None
         self._sysfs = sysfs
@@ -69,7 +70,7 @@ def test_the_last_look_at_a_blank_disk(sysfs: FakeSysfs, look: Look) -> None:
     assert look.again(before) == "is no longer blank"
     look.contents = blockdev.Contents((Signature("ext4", 0x438),), 1024)
     assert look.again(before) == "is no longer blank"
-    look.contents = blockdev.Contents((), None)
+    look.contents = blockdev.Contents((), None, scan=Scan(1 << 30, 0, 0))
     look.busy = True
     assert look.again(before) == "is now in use"
     sysfs.put("block/nvme1n1/device/serial", "AWS7")

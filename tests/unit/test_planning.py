@@ -368,13 +368,13 @@ def test_a_plan_that_is_too_old_is_not_carried_out(
     monkeypatch.setattr(requests, "boot_seconds", lambda: later)
     status, _, err = call(capsys, "apply", "--confirm", DIGEST)
     assert status == 4
-    assert f"error: the plan {DIGEST[:12]}… is older than 1 h; nothing was written\n" in err
+    assert f"error: the plan {DIGEST[:12]}… is older than 15 min; nothing was written\n" in err
     assert "hint: plan again" in err
     # It grew too old after the unit was asked for: the operator gets the same answer.
     assert work.apply_request(DIGEST) == 4
     result = answers.store().result(DIGEST)
     assert result is not None
-    assert (result["exit_code"], "older than 1 h" in result["message"]) == (4, True)
+    assert (result["exit_code"], "older than 15 min" in result["message"]) == (4, True)
 
 
 def test_the_unit_leaves_nothing_under_a_name_that_is_no_digest(places: Path) -> None:

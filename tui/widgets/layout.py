@@ -78,7 +78,7 @@ def declared_words(volume: Volume, glyphs: Glyphs) -> str:
         parts.append(f"chunk {amount(volume.chunk_bytes)}")
     parts += [volume.filesystem, volume.mount or "not mounted"]
     parts += [f"on_short {volume.on_short}", f"on_loss {volume.on_loss}"]
-    parts.append(f"wait {round(volume.wait_seconds)}s")
+    parts.append(f"wait {round(volume.patience_seconds)}s")
     if volume.mount_options:
         parts.append(" ".join(volume.mount_options))
     return f" {glyphs.dot} ".join(parts)

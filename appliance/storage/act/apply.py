@@ -8,6 +8,7 @@ ground on which the rest was planned: if that fails, nothing after it is run.
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -168,6 +169,14 @@ def _one(work: Work, index: int, step: Step, record: Record) -> OperatorError | 
     except OperatorError as error:
         note.failed(error)
         return _explained(work.plan, index, error)
+    except Exception as error:
+        # Whatever it is, it is this volume's: the others go on.
+        traceback.print_exc()
+        failure = OperatorError(
+            f"{type(error).__name__}: {error}", "this should not happen: the journal has the place"
+        )
+        note.failed(failure)
+        return _explained(work.plan, index, failure)
     note.done()
     return None
 
@@ -209,7 +218,9 @@ def _changed(step: Step, work: Work) -> str:
         else:
             left = work.left.get(disk.path, disk.contents_digest)
             first.append(replace(disk, contents_digest=left))
-    found = lastlook.look_again(first, work.kernel, volume=step.volume) if first else None
+    found = None
+    if first:
+        found = lastlook.look_again(first, work.kernel, volume=step.volume, layout=work.layout)
     if found is None and later:
         found = lastlook.look_at_making(later, work.kernel, volume=step.volume)
     if found is not None:

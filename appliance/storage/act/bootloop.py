@@ -21,7 +21,7 @@ from appliance.storage.probe import hotplug
 from appliance.storage.probe.kernel import Kernel
 from appliance.system import journal, stopping
 
-# Where nobody knows how many disks there are: so long after the last one came, that was all.
+# Where neither the machine type nor the layout says how long: so long after the last disk came.
 _SETTLE_SECONDS = 10.0
 # Disks that change between decision and first write are decided about again, not for ever.
 _LOOKS = 3
@@ -238,8 +238,9 @@ class BootLoop:
         for volume in self._layout.volumes:
             if volume.name not in waiting:
                 continue
-            seconds = max(0.0, volume.wait_seconds - passed)
-            if look.of(volume.name, volumes).settles and seconds > _SETTLE_SECONDS:
+            seconds = max(0.0, volume.patience_seconds - passed)
+            settles = volume.wait_seconds is None and look.of(volume.name, volumes).settles
+            if settles and seconds > _SETTLE_SECONDS:
                 seconds = _SETTLE_SECONDS
                 quiet.add(volume.name)
             left[volume.name] = seconds

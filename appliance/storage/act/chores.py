@@ -243,16 +243,17 @@ def _note(
     cleared: Collection[int] = (),
     filesystem_uuid: str = "",
 ) -> bytes:
+    nonce = os.urandom(16).hex()
     samples = ""
     if state is MarkState.RELEASED:
-        samples = blockdev.samples_digest(disk.path, disk.size_bytes, cleared=cleared)
+        samples = blockdev.samples_digest(disk.path, disk.size_bytes, seed=nonce, cleared=cleared)
     note = marks.Note(
         state=state,
         volume=volume,
         host_tag=bench.host_tag,
         serial=disk.serial,
         size_bytes=disk.size_bytes,
-        nonce=os.urandom(16).hex(),
+        nonce=nonce,
         samples=samples,
         at=int(time.time()),
         filesystem_uuid=filesystem_uuid,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.model import Disk, Inventory, MarkState, MdMember, Volume
+from appliance.model import Disk, Inventory, Layout, MarkState, MdMember, Volume
 from appliance.storage import devices, filesystem, hwraid, identity
 from appliance.storage.decide import bringing_up
 from appliance.storage.layout import DEFAULT_LAYOUT
@@ -23,19 +23,20 @@ def look_again(
     kernel: Kernel,
     *,
     volume: str = "",
+    layout: Layout = DEFAULT_LAYOUT,
     properties: devices.Properties | None = None,
 ) -> tuple[Disk, str] | None:
     """The first of ``disks`` that is no longer as it was seen, and in what: the last look before
     the first write to them.
 
-    Each ``path`` is read again in full, and opened exclusively. The disk has to be held by
-    nobody, be the same disk, and hold what it held or less. What the plan itself has put there
+    Each ``path`` is read again, at other random places, and opened exclusively. The disk has to be
+    held by nobody, be the same disk, and hold what it held or less. What the plan has put there
     since, a mark that ``volume`` (or, if empty, any volume) is being made, is no change:
     whatever was seen before it was given up with it. One with a ``contents_digest`` has to hold
     exactly that.
     """
-    seen = devices.Probe.of(kernel, properties or devices.udev_properties(), True, DEFAULT_LAYOUT)
-    now = devices.try_read([seen.disk(Path(disk.path).name) for disk in disks])
+    seen = devices.Probe.of(kernel, properties or devices.udev_properties(), True, layout)
+    now = devices.try_read([seen.disk(Path(disk.path).name) for disk in disks], seen.scan_anew)
     members = built.read_groups(kernel, now, seen.mounted).members
     for then, one in zip(disks, now, strict=True):
         here = replace(one, lvm_member=members.get(one.path))
@@ -171,7 +172,9 @@ def _changed_contents(then: Disk, now: Disk) -> str:
     if then.signatures or now.blank:
         return ""
     released = now.mark is not None and now.mark.state is MarkState.RELEASED and now.mark.intact
-    if released or (then.blank is False and now.nonzero_offset_bytes == then.nonzero_offset_bytes):
+    if released or (
+        then.blank is not True and now.nonzero_offset_bytes == then.nonzero_offset_bytes
+    ):
         return ""
     return "is no longer blank" if then.blank else "has been written to"
 

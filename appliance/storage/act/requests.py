@@ -31,8 +31,8 @@ MAX_REQUEST_BYTES = 256 * 1024
 # Of each kind in /run: enough for operators who compare plans, too little to fill memory.
 KEPT = 16
 # How long a plan can be confirmed after it was last made: what it showed is remembered so long.
-PLAN_LIFETIME_SECONDS = 3600.0
-TOO_OLD = f"older than {PLAN_LIFETIME_SECONDS / 3600:g} h"
+PLAN_LIFETIME_SECONDS = 900.0
+TOO_OLD = f"older than {PLAN_LIFETIME_SECONDS / 60:g} min"
 # A request is read seconds after it was written; what is older was left by a crash, or on purpose.
 MAX_AGE_SECONDS = 3600.0
 _MAX_NAMES = 64

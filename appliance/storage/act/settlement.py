@@ -170,7 +170,7 @@ class Books:
         ]
         if not self._places.units.is_dir():
             return ""
-        keep = {one.mount: one.wait_seconds for one in layout.volumes if one.mount}
+        keep = {one.mount: one.patience_seconds for one in layout.volumes if one.mount}
         try:
             changed = mountunits.sync(self._places.units, units, keep=keep)
             if changed and services.systemd_is_running():

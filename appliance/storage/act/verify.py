@@ -371,15 +371,27 @@ def mountpoint_problem(volume: Volume, kernel: Kernel, *, leaving: Collection[st
     real = Path(os.path.realpath(path))
     if real != path:
         return f"{path} is or is below a symbolic link (to {real})"
-    for folder in path.parents if on_top else (path, *path.parents):
+    folders = path.parents if on_top else (path, *path.parents)
+    for folder in reversed(folders):
         if problem := _not_only_roots(folder):
-            return f"{folder} {problem}: whoever that is could put something else at {path}"
-    if on_top or not path.exists():
+            return f"{folder} {problem}"
+    if on_top:
         return ""
-    if not path.is_dir():
-        return f"{path} is not a directory"
-    if any(path.iterdir()):
-        return f"{path} is not empty; mounting over it would hide what is there"
+    try:
+        if path.exists():
+            if not path.is_dir():
+                return f"{path} is not a directory"
+            if any(path.iterdir()):
+                return f"{path} is not empty; mounting over it would hide what is there"
+            return ""
+    except OSError as error:
+        return f"{path} cannot be looked at ({error.strerror})"
+    for folder in path.parents[:-1]:
+        if mount := kernel.mount_at(str(folder)):
+            return (
+                f"{path} is not there, and would be made on {mount.source}, which is mounted at"
+                f" {folder} and is none of our volumes"
+            )
     return ""
 
 
@@ -389,8 +401,13 @@ def _not_only_roots(folder: Path) -> str:
         status = folder.lstat()
     except FileNotFoundError:
         return ""
+    except OSError as error:
+        return f"cannot be looked at ({error.strerror})"
+    if not stat.S_ISDIR(status.st_mode):
+        return "is not a directory"
     if status.st_uid != 0:
-        return f"belongs to user {status.st_uid}"
+        return f"belongs to user {status.st_uid}, who could put something else there"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"can be written by others (mode {stat.S_IMODE(status.st_mode):04o})"
+        mode = stat.S_IMODE(status.st_mode)
+        return f"can be written by others (mode {mode:04o}), who could put something else there"
     return ""

@@ -125,6 +125,8 @@ def _contradiction(name: str, found: Sequence[Member]) -> Outcome | None:
     ]
     sane = 1 <= size <= _MAX_MEMBERS and all(s is not None and 0 <= s < size for s in slots)
     disks = [disk for disk, _ in found]
+    if copies := _copies(name, found):
+        return copies
     if not sane or len(shapes) > 1 or not slots:
         return _contradicting(name, disks)
     if any(member.reshaping for _, member in found):
@@ -137,6 +139,29 @@ def _contradiction(name: str, found: Sequence[Member]) -> Outcome | None:
     if found[0][1].level != "raid10" and len(set(slots)) != len(slots):
         return _contradicting(name, disks)
     return None
+
+
+def _copies(name: str, found: Sequence[Member]) -> Outcome | None:
+    """Members with one device UUID: a disk and a copy of it, whichever of the two ran last."""
+    same: dict[str, list[Member]] = {}
+    for one in found:
+        same.setdefault(one[1].member_uuid, []).append(one)
+    twice = next((members for uuid, members in same.items() if uuid and len(members) > 1), None)
+    if twice is None:
+        return None
+    newest = max(member.events or 0 for _, member in twice)
+    counts = "; ".join(
+        f"{call(disk)} with {member.events or 0} updates"
+        + (" (the newer)" if (member.events or 0) == newest else "")
+        for disk, member in twice
+    )
+    return refuse(
+        f"one member of '{name}' (device UUID {twice[0][1].member_uuid}) is here more than once, so"
+        f" that all but one are copies: {counts}",
+        "nothing was written. Detach what is not to be used, or give up what it holds: stripewright"
+        " plan --erase SERIAL",
+        [disk for disk, _ in twice],
+    )
 
 
 def _contradicting(name: str, disks: Sequence[Disk]) -> Outcome:
@@ -196,7 +221,7 @@ def _whole(
         + f" (array {first.array_uuid})"
     )
     device = running.path if running else md.array_path(name)
-    replacing = redundancy.replacements(state, running, pool)
+    replacing = redundancy.replacements(state, running, pool, confirmed=grow)
     rebuild = steps.add_steps(volume, device, replacing) if replacing else ()
     added = [disk for disk, _ in replacing]
     if added:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from appliance.model import Decision, Disk, Volume
+from appliance.storage import scan
 from appliance.storage.decide import making
 from appliance.storage.decide.allotment import Pool
 from appliance.storage.decide.evidence import Evidence
@@ -236,7 +237,13 @@ def _state(volume: Volume, begun: Sequence[Disk], chosen: Sequence[Disk]) -> str
     released = [disk for disk in chosen if disk.mark is not None]
     if released:
         return f"; blank, or released and unchanged since: {list_disks(released)}"
-    return ", blank" if all(disk.blank for disk in chosen) else ", not read without root"
+    if not all(disk.blank for disk in chosen):
+        return ", not read without root"
+    scanned = [(disk.size_bytes, disk.scan) for disk in chosen if disk.scan is not None]
+    if not scanned:
+        return ", blank"
+    # Of several the one that could hide most.
+    return f", blank ({scan.words(*max(scanned, key=lambda one: one[1].unseen_bytes))})"
 
 
 def _beside(pool: Pool, left: Sequence[Disk]) -> str:

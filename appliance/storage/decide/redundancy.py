@@ -174,16 +174,24 @@ def _stale_words(stale: Sequence[Disk], *, apart: bool) -> str:
     if not stale:
         return ""
     words = f"; was away and is behind: {list_disks(stale)}"
+    if not apart:
+        words += " (it is added again by a confirmed plan: stripewright plan)"
     if apart:
         words += " (it may have run on its own and is left alone; if it is not needed, order"
         words += " 'stripewright plan --erase SERIAL')"
     return words
 
 
-def replacements(state: State, running: Array | None, pool: Pool) -> list[tuple[Disk, str]]:
-    """Disks to rebuild on, each with what it holds: those that were away, then blank ones."""
+def replacements(
+    state: State, running: Array | None, pool: Pool, *, confirmed: bool
+) -> list[tuple[Disk, str]]:
+    """Disks to rebuild on, each with what it holds: those that were away, then blank ones.
+
+    Superblocks do not tell a member that was away from one that was failed on purpose, whose
+    contents are somebody's backup: they are overwritten only by a plan that is confirmed.
+    """
     need = len(state.missing) - (0 if running else len(state.spares))
-    returning = [] if state.apart else list(state.stale)
+    returning = list(state.stale) if confirmed and not state.apart else []
     left_out = list(state.spares) if running else []
     choice = [
         *((disk, "a member that was away and is behind") for disk in returning),

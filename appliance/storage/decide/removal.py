@@ -279,7 +279,8 @@ def erase(evidence: Evidence, serial: str, selected: Iterable[Disk], names: set[
         return GivenUp(
             name, refuse(f"{call(disk)}: {problem}", "free the disk from that use", [disk])
         )
-    if trace is None and not verdicts.to_contents(disk):
+    unread = disk.blank is None and disk.scan is not None
+    if trace is None and not verdicts.to_contents(disk) and not unread:
         return GivenUp(
             name, Outcome(Decision.NOTHING, f"{call(disk)} holds nothing to erase", (disk,))
         )
@@ -331,7 +332,9 @@ def _contents(disk: Disk) -> str:
     if kinds:
         named = f" labelled {', '.join(repr(one) for one in labels)}" if labels else ""
         return f"{', '.join(kinds)}{named}"
-    return "partitions" if disk.partitions else "data without a known signature"
+    if disk.partitions:
+        return "partitions"
+    return "what was not read of it" if disk.blank is None else "data without a known signature"
 
 
 def afterwards(inventory: Inventory, orders: Sequence[GivenUp]) -> Inventory:

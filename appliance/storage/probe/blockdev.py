@@ -3,8 +3,9 @@
 Looking opens read-only. Two signature probers are asked about what is not zero, because each
 knows kinds that the other does not and a disk must be blank to both; where all places that they
 could look at are zero, their answer is known (decision 0019). Because some databases write to
-raw devices without any signature, blank also means that samples read as zero; and what both
-miss of a damaged partition table is looked for, so that the reason can be named.
+raw devices without any signature, blank also means that all else that was read is zero
+(:mod:`appliance.storage.scan`); and what both miss of a damaged partition table is looked for,
+so that the reason can be named.
 
 :func:`write_mark` and :func:`clear` are the only writes; only the executor's chores call them.
 """
@@ -17,25 +18,27 @@ import hashlib
 import mmap
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from appliance.model import Filesystem, Mark, MarkState, Signature
-from appliance.storage import filesystem, marks, md
-from appliance.storage.probe import forms, probers, tables
+from appliance.model import Filesystem, Mark, MarkState, Scan, Signature
+from appliance.storage import filesystem, marks, md, scan
+from appliance.storage.probe import forms, probers, scanning, tables
 
-_READERS = 4
-_ZEROS = bytes(marks.READ_BYTES)
+_READERS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What was read off a device. ``nonzero_offset_bytes`` is the first sample that is not zero."""
+    """What was read off a device. ``nonzero_offset_bytes`` is where a byte was found that is not
+    zero, ``scan`` how much was read beyond the places of known formats.
+    """
 
     signatures: tuple[Signature, ...]
     nonzero_offset_bytes: int | None
     mark: Mark | None = None
+    scan: Scan | None = None
 
     @property
     def blank(self) -> bool:
@@ -47,11 +50,16 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What is to be read: ``serial`` of a whole disk, ``None`` for what was built of disks."""
+    """What is to be read: ``serial`` of a whole disk, ``None`` for what was built of disks.
+
+    ``scan`` looks for what is not zero where all places of known formats are; it is given the
+    places of marks, which count as zero.
+    """
 
     node: str
     size_bytes: int
     serial: str | None = None
+    scan: Callable[[Collection[int]], scanning.Scanned] | None = None
 
 
 def read_contents(devices: Sequence[Device]) -> list[Contents | Exception]:
@@ -108,19 +116,22 @@ class _Itself:
     marks: tuple[Mark, ...]
     nonzero: int | None
     quiet: bool
+    scan: Scan | None
 
 
 def _read_itself(device: Device) -> _Itself:
     node, size = device.node, device.size_bytes
     found = () if device.serial is None else read_marks(node, size, device.serial)
     skip = [mark.offset_bytes for mark in found]
-    nonzero = first_nonzero(node, size, skip=skip)
-    tail = max(0, size - marks.TAIL_BYTES)
+    nonzero = scanning.first_nonzero(node, scan.places(size), skip)
+    if nonzero is None and device.scan is not None:
+        scanned = device.scan(skip)
+        return _Itself(found, scanned.nonzero, quiet=True, scan=scanned.scan)
     quiet = nonzero is None or (
-        marks.HEAD_BYTES <= nonzero < tail
-        and first_nonzero(node, size, start_bytes=tail, skip=skip) is None
+        scan.HEAD_BYTES <= nonzero < size - scan.TAIL_BYTES
+        and scanning.first_nonzero(node, scan.tail(size), skip) is None
     )
-    return _Itself(found, nonzero, quiet)
+    return _Itself(found, nonzero, quiet, None)
 
 
 def _put_together(
@@ -142,7 +153,7 @@ def _put_together(
             signatures,
         )
         signatures = probers.merge(signatures, remains)
-    return Contents(signatures, nonzero, found[0] if found else None)
+    return Contents(signatures, nonzero, found[0] if found else None, read.scan)
 
 
 def read_marks(node: str, size_bytes: int, serial: str) -> tuple[Mark, ...]:
@@ -158,13 +169,13 @@ def read_marks(node: str, size_bytes: int, serial: str) -> tuple[Mark, ...]:
         block = read_at(node, offset, marks.BLOCK_BYTES)
         mark = marks.decode(block, serial=serial, size_bytes=size_bytes, offset=offset)
         if mark is not None and mark.state is MarkState.RELEASED:
-            # The samples cost some 70 reads, so only where there is something to compare.
+            # The samples cost thousands of reads, so only where there is something to compare.
             mark = marks.decode(
                 block,
                 serial=serial,
                 size_bytes=size_bytes,
                 offset=offset,
-                samples=samples_digest(node, size_bytes),
+                samples=samples_digest(node, size_bytes, seed=mark.nonce),
             )
         if mark is not None:
             found.append(mark)
@@ -182,21 +193,21 @@ def _believed(
     return tuple(mark for mark in found if mark.offset_bytes in places)
 
 
-def samples_digest(node: str, size_bytes: int, *, cleared: Collection[int] = ()) -> str:
-    """SHA-256 over all samples: what a released disk is known by.
+def samples_digest(node: str, size_bytes: int, *, seed: str, cleared: Collection[int] = ()) -> str:
+    """SHA-256 over samples that follow from ``seed``: what a released disk is known by.
 
     The places of marks count as zero, and so do the blocks at ``cleared``, which the release
     itself is about to zero.
     """
     skip = (*marks.offsets(size_bytes), *cleared)
     digest = hashlib.sha256()
-    for offset, block in _samples(node, marks.sample_offsets(0, size_bytes)):
-        digest.update(_without(block, offset, skip))
+    for offset, block in scanning.blocks(node, scan.pinned(size_bytes, seed)):
+        digest.update(scanning.without(block, offset, skip))
     return digest.hexdigest()
 
 
 def contents_digest(node: str, size_bytes: int, writes: Callable[[], str]) -> str:
-    """SHA-256 over all samples, marks among them, and what ``writes`` says of the device before
+    """SHA-256 over samples, marks among them, and what ``writes`` says of the device before
     they are read, when all that was written to it has reached it.
     """
     descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
@@ -204,51 +215,16 @@ def contents_digest(node: str, size_bytes: int, writes: Callable[[], str]) -> st
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    digest = hashlib.sha256(writes().encode())
-    for _, block in _samples(node, marks.sample_offsets(0, size_bytes)):
+    written = writes()
+    digest = hashlib.sha256(written.encode())
+    for _, block in scanning.blocks(node, scan.pinned(size_bytes, written)):
         digest.update(block)
     return digest.hexdigest()
 
 
-def first_nonzero(
-    node: str, size_bytes: int, *, start_bytes: int = 0, skip: Collection[int] = ()
-) -> int | None:
-    """Offset of the first sampled byte that is not zero, ``None`` if all samples are zero.
-
-    The blocks at ``skip`` count as zero: marks of ours.
-    """
-    for offset, block in _samples(node, marks.sample_offsets(start_bytes, size_bytes)):
-        if rest := _nonzero_part(_without(block, offset, skip)):
-            return offset + len(block) - len(rest)
-    return None
-
-
-def _nonzero_part(block: bytes) -> bytes:
-    """``block`` from its first byte that is not zero."""
-    # Comparing is many times as fast as stripping, and nearly every block is zero.
-    return b"" if block == _ZEROS[: len(block)] else block.lstrip(b"\0")
-
-
-def _without(block: bytes, offset: int, skip: Collection[int]) -> bytes:
-    for place in skip:
-        at = place - offset
-        if -marks.BLOCK_BYTES < at < len(block):
-            end = min(at + marks.BLOCK_BYTES, len(block))
-            start = max(at, 0)
-            block = block[:start] + bytes(end - start) + block[end:]
-    return block
-
-
-def _samples(node: str, places: Iterable[tuple[int, int]]) -> Iterable[tuple[int, bytes]]:
-    descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        for offset, length in places:
-            block = os.pread(descriptor, length, offset)
-            if len(block) < length:
-                raise OSError(errno.EIO, "short read", node)
-            yield offset, block
-    finally:
-        os.close(descriptor)
+def first_nonzero(node: str, size_bytes: int) -> int | None:
+    """Offset of the first byte that is not zero where anything known is kept, if there is one."""
+    return scanning.first_nonzero(node, scan.places(size_bytes))
 
 
 def read_at(node: str, offset_bytes: int, length: int) -> bytes:
@@ -272,7 +248,7 @@ def is_busy(node: str) -> bool:
 
 def read_durable(node: str, offset_bytes: int, length: int) -> bytes:
     """As :func:`read_at`, but past the cache: what md and others wrote below it is there."""
-    descriptor = _open_direct(node, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = scanning.open_direct(node, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with mmap.mmap(-1, length) as page:
             return page[: os.preadv(descriptor, [page], offset_bytes)]
@@ -341,7 +317,7 @@ def _write(node: str, offset_bytes: int, data: bytes, exclusive: int) -> None:
             stack.callback(os.close, claim)
         descriptor = _kept[-1].get(node) if _kept else None
         if descriptor is None:
-            descriptor = _open_direct(node, os.O_RDWR | os.O_CLOEXEC | os.O_SYNC)
+            descriptor = scanning.open_direct(node, os.O_RDWR | os.O_CLOEXEC | os.O_SYNC)
             if _kept:
                 _kept[-1][node] = descriptor
             else:
@@ -355,13 +331,3 @@ def _write(node: str, offset_bytes: int, data: bytes, exclusive: int) -> None:
             raise OSError(errno.EIO, "short write", node)
     if read_durable(node, offset_bytes, len(data)) != data:
         raise OSError(errno.EIO, "reads back as something else", node)
-
-
-def _open_direct(node: str, flags: int) -> int:
-    try:
-        return os.open(node, flags | os.O_DIRECT)
-    except OSError as error:
-        # A file on a filesystem that has no direct I/O; O_SYNC and fsync do the same there.
-        if error.errno != errno.EINVAL:
-            raise
-        return os.open(node, flags)

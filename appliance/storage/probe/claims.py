@@ -1,7 +1,7 @@
-"""Who else has plans for a disk: fstab, cloud-init and the Azure agent.
+"""Who else has plans for a disk: fstab, crypttab, cloud-init and the Azure agent.
 
 A disk can be blank and yet promised to another tool that will format or mount it a moment
-later. The files of three such tools are read for the devices that they name.
+later. The files of such tools are read for the devices that they name.
 
 cloud-init's files are YAML, and there is no YAML library among the appliance's own (one for
 a single question is not worth its updates). It is not needed: a device that is *named* under
@@ -44,6 +44,7 @@ class Claim:
 def read_claims(root: Path = Path("/")) -> tuple[Claim, ...]:
     """Every claim in the files below ``root``. Never raises: what cannot be read says nothing."""
     found = list(parse_fstab(_text(root / "etc/fstab")))
+    found += parse_crypttab(_text(root / "etc/crypttab"))
     cloud = root / "etc/cloud"
     if not (cloud / "cloud-init.disabled").exists():
         files = [cloud / "cloud.cfg", *sorted((cloud / "cloud.cfg.d").glob("*.cfg"))]
@@ -62,6 +63,14 @@ def parse_fstab(text: str) -> Iterator[Claim]:
         if len(fields) >= 2 and not fields[0].startswith("#"):
             device, mount = (_unescape(field) for field in fields[:2])
             yield Claim(device.replace('"', ""), f"/etc/fstab line {number}", mount)
+
+
+def parse_crypttab(text: str) -> Iterator[Claim]:
+    """crypttab(5): the second field of each line is what is to be unlocked."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        fields = line.split()
+        if len(fields) >= 2 and not fields[0].startswith("#"):
+            yield Claim(_unescape(fields[1]).replace('"', ""), f"/etc/crypttab line {number}")
 
 
 def parse_cloud_config(text: str, source: str) -> Iterator[Claim]:

@@ -1,0 +1,192 @@
+"""Reading a device to find the first byte that is not zero, past the page cache.
+
+How far is a matter of time: in full where that can be done, else at random
+(:mod:`appliance.storage.scan`). Reads only.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from random import Random
+
+from appliance.model import Scan
+from appliance.storage import scan
+
+_FULL_READ_BYTES = 8 * scan.MIB
+_ZEROS = bytes(_FULL_READ_BYTES)
+# How much of the time is spent to find out how fast the device is.
+_TRIAL = 0.1
+_READERS = 4
+
+
+class Reader:
+    """A device opened for reading; one thread at a time."""
+
+    def __init__(self, node: str) -> None:
+        self._node = node
+        self._descriptor = open_direct(node, os.O_RDONLY | os.O_CLOEXEC)
+        # Direct reads need memory that is aligned as the device's blocks are: whole pages.
+        self._page = mmap.mmap(-1, _FULL_READ_BYTES)
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._page.close()
+        os.close(self._descriptor)
+
+    def read(self, offset_bytes: int, length: int) -> bytes:
+        """Raises :class:`OSError`, also for less than ``length``."""
+        with memoryview(self._page)[:length] as part:
+            if os.preadv(self._descriptor, [part], offset_bytes) < length:
+                raise OSError(errno.EIO, "short read", self._node)
+            return bytes(part)
+
+
+def open_direct(node: str, flags: int) -> int:
+    try:
+        return os.open(node, flags | os.O_DIRECT)
+    except OSError as error:
+        # A file on a filesystem that has no direct I/O; O_SYNC and fsync do the same there.
+        if error.errno != errno.EINVAL:
+            raise
+        return os.open(node, flags)
+
+
+def blocks(node: str, where: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+    """What is at each (offset, length) of ``where``."""
+    with Reader(node) as reader:
+        for offset, length in where:
+            yield offset, reader.read(offset, length)
+
+
+def first_nonzero(
+    node: str, where: Iterable[tuple[int, int]], skip: Collection[int] = ()
+) -> int | None:
+    """Offset of the first byte in ``where`` that is not zero, ``None`` if all are.
+
+    The blocks at ``skip`` count as zero: marks of ours.
+    """
+    for offset, block in blocks(node, where):
+        if (found := _nonzero(block, offset, skip)) is not None:
+            return found
+    return None
+
+
+def _nonzero(block: bytes, offset: int, skip: Collection[int]) -> int | None:
+    # Comparing is many times as fast as stripping, and nearly every block is zero.
+    if block == _ZEROS[: len(block)]:
+        return None
+    block = without(block, offset, skip)
+    rest = block.lstrip(b"\0")
+    return offset + len(block) - len(rest) if rest else None
+
+
+def without(block: bytes, offset: int, skip: Collection[int]) -> bytes:
+    """``block``, read at ``offset``, with the blocks at ``skip`` as zeros."""
+    for place in skip:
+        at = place - offset
+        if -scan.BLOCK_BYTES < at < len(block):
+            end = min(at + scan.BLOCK_BYTES, len(block))
+            start = max(at, 0)
+            block = block[:start] + bytes(end - start) + block[end:]
+    return block
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """``nonzero`` is the offset that was found, else ``scan`` says what was read."""
+
+    scan: Scan
+    nonzero: int | None = None
+
+
+def scan_device(
+    node: str,
+    size_bytes: int,
+    *,
+    seconds: float,
+    skip: Collection[int] = (),
+    in_full: bool = False,
+    begin_bytes: int = 0,
+) -> Scanned:
+    """Read for at most ``seconds``: all of it if it looks as if that was enough, else samples,
+    at other offsets each time. ``in_full``: no samples, but on from ``begin_bytes``, up to which
+    it was read before; ``read_bytes`` then says how far this got.
+    """
+    deadline = time.monotonic() + seconds
+    position = begin_bytes if in_full else 0
+    with Reader(node) as reader:
+        began = time.monotonic()
+        first = position
+        while position < size_bytes:
+            length = min(_FULL_READ_BYTES, size_bytes - position)
+            found = _nonzero(reader.read(position, length), position, skip)
+            if found is not None:
+                return Scanned(Scan(position, 0, size_bytes), found)
+            position += length
+            spent = time.monotonic() - began
+            if in_full and spent >= seconds:
+                break
+            rest = spent * (size_bytes - position) / (position - first)
+            if not in_full and spent >= seconds * _TRIAL and spent + rest > seconds:
+                break
+    if in_full or position >= size_bytes:
+        return Scanned(Scan(position, 0, size_bytes - position))
+    return _sample(node, size_bytes, deadline, position, skip)
+
+
+def _sample(
+    node: str, size_bytes: int, deadline: float, read_bytes: int, skip: Collection[int]
+) -> Scanned:
+    random = Random()  # noqa: S311 - chance, not secrecy
+    lock = threading.Lock()
+    samples = 0
+    nonzero: list[int] = []
+    problems: list[OSError] = []
+
+    def rounds() -> Iterator[tuple[int, int]]:
+        # At least one, however slow the device is.
+        yield from scan.stratified(size_bytes, random)
+        while time.monotonic() < deadline:
+            for place in scan.stratified(size_bytes, random):
+                if time.monotonic() >= deadline:
+                    return
+                yield place
+
+    places = rounds()
+
+    def work() -> None:
+        nonlocal samples, read_bytes
+        try:
+            with Reader(node) as reader:
+                while not nonzero and not problems:
+                    with lock:
+                        place = next(places, None)
+                    if place is None:
+                        return
+                    found = _nonzero(reader.read(*place), place[0], skip)
+                    with lock:
+                        samples += 1
+                        read_bytes += place[1]
+                    if found is not None:
+                        nonzero.append(found)
+        except OSError as error:
+            problems.append(error)
+
+    helpers = [threading.Thread(target=work) for _ in range(_READERS - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if problems:
+        raise problems[0]
+    done = scan.sampled(size_bytes, read_bytes, samples)
+    return Scanned(done, min(nonzero, default=None))

@@ -1,0 +1,152 @@
+"""Files in place of disks: what is found, how far it is read, and what is remembered."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.model import Disk, Scan
+from appliance.storage import scan
+from appliance.storage.probe import remembered, scanning
+from appliance.storage.probe.scanning import Scanned
+from appliance.storage.scan import GIB, MIB
+
+SIZE = 64 * MIB
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> str:
+    return sparse(tmp_path / "disk", SIZE)
+
+
+def sparse(path: Path, size: int) -> str:
+    with path.open("wb") as file:
+        file.truncate(size)
+    return str(path)
+
+
+def put(node: str, at: int, data: bytes = b"\1") -> None:
+    with Path(node).open("r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+@pytest.mark.parametrize("at", [0, 8 * MIB - 1, 8 * MIB, 41000003, SIZE - 1])
+def test_a_small_device_is_read_in_full(node: str, at: int) -> None:
+    assert scanning.scan_device(node, SIZE, seconds=5) == Scanned(Scan(SIZE, 0, 0))
+    put(node, at)
+    assert scanning.scan_device(node, SIZE, seconds=5).nonzero == at
+
+
+def test_our_marks_count_as_zero(node: str) -> None:
+    put(node, 512 * 1024, b"x" * 4096)
+    assert scanning.scan_device(node, SIZE, seconds=5).nonzero == 512 * 1024
+    assert scanning.scan_device(node, SIZE, seconds=5, skip=[512 * 1024]).nonzero is None
+
+
+def test_a_large_device_is_sampled_and_says_so(tmp_path: Path) -> None:
+    size = 4096 * GIB
+    node = sparse(tmp_path / "large", size)
+    found = scanning.scan_device(node, size, seconds=0.2)
+    assert found.nonzero is None
+    assert found.scan.samples >= scan.STRATA
+    assert found.scan.read_bytes >= found.scan.samples * scan.SAMPLE_BYTES
+    assert 0 < found.scan.unseen_bytes < size // 400
+
+
+def test_samples_are_drawn_anew_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 4096 * GIB
+    node = sparse(tmp_path / "large", size)
+    seen: list[set[int]] = []
+    read = scanning.Reader.read
+
+    def noted(self: scanning.Reader, offset: int, length: int) -> bytes:
+        if length == scan.SAMPLE_BYTES:
+            seen[-1].add(offset)
+        return read(self, offset, length)
+
+    monkeypatch.setattr(scanning.Reader, "read", noted)
+    for _ in range(2):
+        seen.append(set())
+        scanning.scan_device(node, size, seconds=0.1)
+    assert len(seen[0] & seen[1]) < len(seen[0]) / 100
+
+
+def test_samples_find_what_is_spread(tmp_path: Path) -> None:
+    size = 64 * GIB
+    node = sparse(tmp_path / "large", size)
+    for at in range(5 * MIB, size, size // 2000):
+        put(node, at, b"x" * 65536)
+    at = scanning.scan_device(node, size, seconds=0.5).nonzero
+    assert at is not None
+
+
+def test_what_has_to_be_read_in_full_goes_on_where_it_ended(tmp_path: Path) -> None:
+    size = 4096 * GIB
+    node = sparse(tmp_path / "large", size)
+    first = scanning.scan_device(node, size, seconds=0.1, in_full=True).scan
+    assert 0 < first.read_bytes < size
+    assert (first.samples, first.unseen_bytes) == (0, size - first.read_bytes)
+    begin = first.read_bytes
+    second = scanning.scan_device(node, size, seconds=0.1, in_full=True, begin_bytes=begin).scan
+    assert second.read_bytes > begin
+    near = size - 16 * MIB
+    last = scanning.scan_device(node, size, seconds=5, in_full=True, begin_bytes=near)
+    assert last == Scanned(Scan(size, 0, 0))
+    put(node, size - 1)
+    assert (
+        scanning.scan_device(node, size, seconds=5, in_full=True, begin_bytes=near).nonzero
+        == size - 1
+    )
+
+
+def test_a_short_read_is_an_error(node: str) -> None:
+    os.truncate(node, SIZE - 4096)
+    with pytest.raises(OSError, match="short read"):
+        scanning.scan_device(node, SIZE, seconds=5)
+
+
+# ------------------------------------------------------------------------- remembered
+
+
+def a_disk(node: str) -> Disk:
+    return Disk(path=node, id="nvme-x_AWS1", model="x", serial="AWS1", size_bytes=SIZE)
+
+
+def test_what_was_read_is_remembered_until_something_is_written(node: str, tmp_path: Path) -> None:
+    folder = tmp_path / "scans"
+    disk = a_disk(node)
+    found = Scanned(Scan(SIZE, 0, 0))
+    assert remembered.recall(folder, disk, "9 0 0") is None
+    remembered.remember(folder, disk, "9 0 0", found)
+    assert remembered.recall(folder, disk, "9 0 0") == found
+    assert remembered.recall(folder, disk, "9 8 0") is None
+    assert remembered.recall(folder, disk, "10 0 0") is None
+    for other in ({"serial": "AWS2"}, {"id": "y"}, {"size_bytes": SIZE + 4096}):
+        assert remembered.recall(folder, replace(disk, **other), "9 0 0") is None
+
+
+def test_what_was_found_has_to_be_there_still(node: str, tmp_path: Path) -> None:
+    disk = a_disk(node)
+    found = Scanned(Scan(MIB, 0, SIZE), 41000003)
+    remembered.remember(tmp_path, disk, "9 0 0", found)
+    assert remembered.recall(tmp_path, disk, "9 0 0") is None
+    put(node, 41000003)
+    assert remembered.recall(tmp_path, disk, "9 0 0") == found
+
+
+def test_without_a_number_of_its_own_nothing_is_known_of_a_disk(node: str, tmp_path: Path) -> None:
+    remembered.remember(tmp_path, a_disk(node), " 0 0", Scanned(Scan(SIZE, 0, 0)))
+    assert remembered.recall(tmp_path, a_disk(node), " 0 0") is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"of": 1}', '{"of": ["nvme-x_AWS1"'])
+def test_a_file_that_says_nothing_is_no_memory(node: str, tmp_path: Path, text: str) -> None:
+    disk = a_disk(node)
+    remembered.remember(tmp_path, disk, "9 0 0", Scanned(Scan(SIZE, 0, 0)))
+    (file,) = tmp_path.glob("*.json")
+    file.write_text(text)
+    assert remembered.recall(tmp_path, disk, "9 0 0") is None
