@@ -69,7 +69,7 @@ bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: s
 	$(PYTHON) -m tests.bench --harlequin $(SCREENS_PEER)/bin/harlequin --json $(CACHE)/bench.json
 
 image-tests: $(VENV)/ready ## Boot the built image, again and again; two machines at a time
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile -m "not soak" tests/image
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" tests/image
 
 image: setup ## Build the image
 	$(PYTHON) -m tests.rig.build

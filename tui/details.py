@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from appliance.storage import scan
 from appliance.text import count, duration, moment, size
 from tui import marks
 from tui.marks import Glyphs, Mark
@@ -97,6 +98,13 @@ def disk_facts(disk: Disk) -> list[Content]:
     return [_fact(label, clean(value)) for label, value in _facts(disk) if value]
 
 
+def _blank(disk: Disk) -> str:
+    if disk.blank is False:
+        return "no"
+    words = "not known" if disk.blank is None else "yes"
+    return f"{words}: {scan.words(disk.size_bytes, disk.scan)}" if disk.scan else words
+
+
 def _facts(disk: Disk) -> list[tuple[str, str]]:
     signatures = ", ".join(
         f"{signature.kind}"
@@ -121,7 +129,7 @@ def _facts(disk: Disk) -> list[tuple[str, str]]:
         ("transport", disk.transport),
         ("cloud name", disk.cloud_name),
         ("role", disk.role),
-        ("blank", {True: "yes", False: "no", None: "not read" if seen else ""}[disk.blank]),
+        ("blank", _blank(disk) if seen else ""),
         ("signatures", signatures or ("none" if seen else "")),
         ("partitions", ", ".join(disk.partitions)),
         ("holders", ", ".join(holders)),

@@ -20,10 +20,19 @@ from tests.rig.terminal import Terminal
 from tests.rig.uml_machine import striped
 
 NewMachine = Callable[..., Any]
+# They take longest, each on one processor: what is begun last is waited for.
+FIRST = ("test_cloud_machine", "test_tui", "test_life")
 # Of a machine that is striped and has a volume that takes part only once it is named.
 NETWORK_SERIAL = "vol0f1e2d3c4b5a69788"
 NETWORK_BYTES = 768 << 20
 SCREENS = TREE / "docs" / "screens"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def place(item: pytest.Item) -> int:
+        return FIRST.index(item.path.stem) if item.path.stem in FIRST else len(FIRST)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")

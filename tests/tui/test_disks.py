@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from textual.widgets import DataTable
 
-from appliance.model import DiskKind, LvmMember, Signature
+from appliance.model import DiskKind, LvmMember, Scan, Signature
 from tests.tui.driving import both_sizes, notices, settled
 from tests.tui.fakes import (
     FOREIGN_DISK,
@@ -89,6 +89,25 @@ def test_the_sheet_has_what_holds_a_disk():
     sheet = disk_sheet(held, STATUS, marks.UNICODE).plain
     for words in ("dm-0 (LUKS 'secret')", "/etc/fstab line 3", "sdf", "vg0", "crypto_LUKS at 0x0"):
         assert words in sheet
+
+
+@pytest.mark.parametrize(
+    ("blank", "scanned", "words"),
+    [
+        (True, Scan(838 << 30, 0, 0), "blank         yes: all of it read"),
+        (
+            True,
+            Scan(9 << 30, 131072, 64 << 20),
+            "1.1 % read, 131,072 samples: anything larger",
+        ),
+        (None, Scan(419 << 30, 0, 419 << 30), "not known: only the first 50.0 % read"),
+        (False, Scan(0, 0, 838 << 30), "blank         no\n"),
+        (None, None, "blank         not known"),
+    ],
+)
+def test_the_sheet_says_how_a_disk_was_found_blank(blank, scanned, words):
+    spare = replace(SPARE, size_bytes=838 << 30, blank=blank, scan=scanned)
+    assert words in disk_sheet(spare, STATUS, marks.UNICODE).plain
 
 
 @both_sizes
