@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from appliance import paths
@@ -149,7 +149,7 @@ class Probe:
     root_disks: frozenset[str]
     swap_disks: frozenset[str]
     claims: tuple[claims.Claim, ...]
-    users: Mapping[str, tuple[users.User, ...]]
+    users: Callable[[], Mapping[str, tuple[users.User, ...]]]
 
     @classmethod
     def of(cls, kernel: Kernel, properties: Properties, privileged: bool, layout: Layout) -> Probe:
@@ -166,7 +166,8 @@ class Probe:
             root_disks=frozenset(kernel.root_disks()),
             swap_disks=frozenset(kernel.swap_disks()),
             claims=claims.read_claims(kernel.root),
-            users=users.users(kernel) if privileged else {},
+            # Asked only if a disk seems free: there may be thousands of processes.
+            users=cache(lambda: users.users(kernel) if privileged else {}),
         )
 
     def disk(self, name: str) -> Disk:
@@ -188,8 +189,9 @@ class Probe:
         notes = tuple(kernel.holder_note(holder) for holder in holders)
         if not holders and not mounts:
             # A disk that is in use as it should be is opened by many a tool.
-            holders = tuple(user for user, _ in self.users.get(name, ()))
-            notes = tuple(note for _, note in self.users.get(name, ()))
+            found = self.users().get(name, ())
+            holders = tuple(user for user, _ in found)
+            notes = tuple(note for _, note in found)
         signatures = probers.parse_blkid("\n".join(f"{key}={facts[key]}" for key in facts))
         return Disk(
             path=str(kernel.dev_root / name),

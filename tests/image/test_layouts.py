@@ -31,6 +31,7 @@ select = {{ serials = ["{NETWORK_SERIAL}"] }}
 stripe = "single"
 mount = "/mnt/vault"
 """
+SWAPPED = "AWSSWAPPED0000000001"
 TWO = """[[volume]]
 name = "data"
 select = { kind = "instance-store", count = 2 }
@@ -181,10 +182,25 @@ def test_a_swapped_disk_makes_the_plan_stale(session: Session) -> None:
         at for at, drive in enumerate(session.guest.machine.carrier.drives[:4])
         if drive.serial not in held
     )  # fmt: skip
-    session.guest.root.sh(session.guest.machine.carrier.swap_script(number, "AWSSWAPPED0000000001"))
+    session.guest.root.sh(session.guest.machine.carrier.swap_script(number, SWAPPED))
     said = session.apply(digest, exit_code=4)
     assert "nothing was written" in said
     assert session.mounts() == {"/mnt/data": "ext4", "/mnt/vault": "xfs"}
+
+
+def test_a_disk_that_a_program_writes_to_is_not_planned_with(session: Session) -> None:
+    """The plan's unit sees the processes of others, and the kernel lets both open the disk."""
+    session.note("Root's program has a free disk open for writing.")
+    path = session.guest.root.sh(f"readlink -f /dev/disk/by-id/*{SWAPPED}*").split()[0]
+    unit = "writer-of-the-test"
+    session.guest.root.run(
+        ["systemd-run", "--quiet", "--unit", unit, "sh", "-c", f"exec 3<>{path}; exec sleep 900"]
+    )
+    try:
+        session.plan("--layout four.toml", exit_code=3)
+        assert re.search(r"is held by process [0-9]+ \(sleep\)", session.said[-1]), session.said[-1]
+    finally:
+        session.guest.root.run(["systemctl", "stop", unit])
 
 
 def test_back_to_the_default(session: Session) -> None:

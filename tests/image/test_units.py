@@ -13,7 +13,7 @@ import pytest
 from tests.rig.build import TREE
 from tests.rig.machine import Guest
 
-HIGHEST = 2.0
+HIGHEST = 2.3
 UNITS = sorted(path.name for path in (TREE / "units/systemd").glob("stripewright-*.service"))
 SCRATCH = "mnt-scratch.mount"
 TUNED = """[[volume]]
