@@ -11,12 +11,12 @@ import dataclasses
 import hashlib
 import json
 import re
-import tomllib
 from importlib import resources
 
 from appliance.bench.fio import ENGINES, SYNCHRONOUS_ENGINES
 from appliance.errors import UsageError
 from appliance.model import Job, Suite
+from appliance.storage.declared import read_toml
 
 # fio's rw= words, each with the directions that it does.
 ACCESS_PATTERNS: dict[str, tuple[str, ...]] = {
@@ -84,8 +84,8 @@ def parse_suite(name: str, text: str) -> Suite:
     if not _NAME.fullmatch(name):
         raise _bad(where, "name", _NAME_RULE)
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = read_toml(text)
+    except ValueError as error:
         raise UsageError(f"{where} is not TOML: {error}", "correct the file") from error
     _only_known(where, document, _SUITE_FIELDS)
     summary = document.get("summary")

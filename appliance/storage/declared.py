@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from appliance.errors import UsageError
+from appliance.text import printable
 
 _UNITS = {
     "B": 1,
@@ -29,6 +30,32 @@ _AMOUNT = re.compile(r"([0-9]{1,12})([A-Za-z]+)(/s)?", re.ASCII)
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?", re.ASCII)
 
 
+_KEY_PARTS = 16
+# Possessive, and from the beginning of a word: the time that this takes grows with the text alone.
+_LONG_KEY = re.compile(
+    r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)"""
+    rf"{{{_KEY_PARTS}}}",
+    re.ASCII,
+)
+# What is wrong may be as long as the document.
+_SHOWN_CHARACTERS = 80
+
+
+def shown(value: object) -> str:
+    """``value`` of a document as it may stand in a message: printable, and not too long."""
+    try:
+        found = repr(value)
+    except (ValueError, RecursionError):
+        # A whole number of thousands of digits, which Python does not write out.
+        found = "what is there"
+    return _short(found)
+
+
+def _short(words: str) -> str:
+    words = printable(words)
+    return words if len(words) <= _SHOWN_CHARACTERS else f"{words[:_SHOWN_CHARACTERS]}…"
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """The file that errors name, and its text, in which lines are looked up."""
@@ -38,7 +65,7 @@ class Document:
 
     def fail(self, place: str, what: str, hint: str, line: int | None = None) -> NoReturn:
         where = f" (line {line})" if line else ""
-        raise UsageError(f"{self.source}: {place}{where}: {what}", hint)
+        raise UsageError(f"{self.source}: {_short(place)}{where}: {what}", hint)
 
     def line_of(self, table: str, number: int, key: str) -> int | None:
         """The line of ``key`` in the ``number``-th ``[[table]]`` (or in ``[table]``).
@@ -65,11 +92,23 @@ class Document:
 def parse_document(source: str, text: str, hint: str) -> tuple[Document, dict[str, Any]]:
     """``text`` as TOML, and the document that errors name; :class:`UsageError` if it is none."""
     try:
-        values = tomllib.loads(text)
-    # A document can be nested more deeply than the parser can follow.
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{source}: not valid TOML: {error}", hint) from error
+        values = read_toml(text)
+    except ValueError as error:
+        raise UsageError(f"{source}: not valid TOML: {_short(str(error))}", hint) from error
     return Document(source, text), values
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """``text`` of whoever wrote it. :class:`ValueError` for what is no TOML, nested more deeply
+    than the parser can follow, or has numbers or keys that are too long for it.
+    """
+    # A key of thousands of parts takes seconds and gigabytes.
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key of more than {_KEY_PARTS} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +137,9 @@ class Table:
     def only_with(self, key: str, other: str, value: str, wanted: str) -> None:
         """Refuse ``key`` where ``other`` has not the ``wanted`` value."""
         if key in self.values and value != wanted:
-            self.fail(key, f"this volume has {other} {value!r}", f"only with {other} = {wanted!r}")
+            self.fail(
+                key, f"this volume has {other} {shown(value)}", f"only with {other} = {wanted!r}"
+            )
 
     def text(self, key: str, default: str | None = None, *, pattern: str = "", hint: str) -> str:
         """A string; it must be there unless there is a ``default``."""
@@ -108,9 +149,9 @@ class Table:
             return default
         value = self.values[key]
         if not isinstance(value, str):
-            self.fail(key, f"{value!r} is not text", f'write it as {key} = "...": {hint}')
+            self.fail(key, f"{shown(value)} is not text", f'write it as {key} = "...": {hint}')
         if pattern and not re.fullmatch(pattern, value, re.ASCII):
-            self.fail(key, f"{value!r} is not allowed", hint)
+            self.fail(key, f"{shown(value)} is not allowed", hint)
         return value
 
     def words(self, key: str, hint: str) -> tuple[str, ...]:
@@ -124,24 +165,24 @@ class Table:
             )
         for one in value:
             if not isinstance(one, str) or not _PRINTABLE.fullmatch(one):
-                self.fail(key, f"{one!r} is not printable text", hint)
+                self.fail(key, f"{shown(one)} is not printable text", hint)
         for at, one in enumerate(value):
             if one in value[:at]:
-                self.fail(key, f"{one!r} is there twice", hint)
+                self.fail(key, f"{shown(one)} is there twice", hint)
         return tuple(value)
 
     def printable(self, key: str, hint: str) -> str:
         """A string of printable ASCII, or an empty one where there is none."""
         value = self.text(key, "", hint=hint)
         if value and not _PRINTABLE.fullmatch(value):
-            self.fail(key, f"{value!r} is not printable text", hint)
+            self.fail(key, f"{shown(value)} is not printable text", hint)
         return value
 
     def choice(self, key: str, allowed: Sequence[str], default: str) -> str:
         hint = f"allowed: {', '.join(allowed)}"
         value = self.text(key, default, hint=hint)
         if key in self.values and value not in allowed:
-            self.fail(key, f"{value!r} is not supported", hint)
+            self.fail(key, f"{shown(value)} is not supported", hint)
         return value
 
     def number_in(self, key: str, low: int, high: int) -> int | None:
@@ -152,7 +193,7 @@ class Table:
         hint = f"a whole number from {low} to {high}"
         # bool is an int in Python, not in TOML.
         if type(value) is not int:
-            self.fail(key, f"{value!r} is not a whole number", hint)
+            self.fail(key, f"{shown(value)} is not a whole number", hint)
         if not low <= value <= high:
             self.fail(key, f"{value} is out of range", hint)
         return value
@@ -161,7 +202,9 @@ class Table:
         """True or false, ``None`` if it is not there."""
         value = self.values.get(key)
         if value is not None and not isinstance(value, bool):
-            self.fail(key, f"{value!r} is neither true nor false", f"write {key} = true or false")
+            self.fail(
+                key, f"{shown(value)} is neither true nor false", f"write {key} = true or false"
+            )
         return value
 
     def amount(
@@ -187,7 +230,7 @@ class Table:
             and (not power or value & (value - 1) == 0)
         )
         if not fits:
-            self.fail(key, f"{text!r} is not allowed", hint)
+            self.fail(key, f"{shown(text)} is not allowed", hint)
         return value
 
     def table(self, key: str, hint: str) -> Table | None:

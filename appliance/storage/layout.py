@@ -23,7 +23,7 @@ from appliance.model import (
 )
 from appliance.storage import layout_filesystem, serials
 from appliance.storage.act import mountunits
-from appliance.storage.declared import Document, Table, parse_document
+from appliance.storage.declared import Document, Table, parse_document, shown
 
 DEFAULT_LAYOUT = Layout(volumes=(Volume(name="scratch", mount="/mnt/scratch"),))
 
@@ -231,9 +231,9 @@ def _mount(table: Table, filesystem: str) -> str:
     plain = text.isascii() and text.isprintable() and not set(text) & set(" \\\"'`$,")
     tidy = str(path) == text and not text.startswith("//") and ".." not in path.parts
     if not path.is_absolute() or not plain or not tidy:
-        table.fail("mount", f"{text!r} is not a plain absolute path", hint)
+        table.fail("mount", f"{shown(text)} is not a plain absolute path", hint)
     if _MOUNTS_BELOW not in path.parents:
-        table.fail("mount", f"{text!r} is not below {_MOUNTS_BELOW}", hint)
+        table.fail("mount", f"{shown(text)} is not below {_MOUNTS_BELOW}", hint)
     # Found here, not when the volume is made. A unit's name is never shorter than a directory's.
     if len(mountunits.unit_name(text)) > _MAX_NAME_BYTES:
         table.fail("mount", f"a name of more than {_MAX_NAME_BYTES} bytes", "a shorter path")

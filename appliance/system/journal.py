@@ -12,7 +12,12 @@ import sys
 from enum import Enum, IntEnum
 from pathlib import Path
 
+from appliance.text import printable
+
 _JOURNAL_SOCKET = Path("/run/systemd/journal/socket")
+
+# A plan for 24 disks takes some three thousand.
+_MAX_CHARACTERS = 8192
 
 
 class Priority(IntEnum):
@@ -102,12 +107,20 @@ def _log(
     priority: Priority,
     fields: dict[str, str | int | float],
 ) -> None:
+    # Both may quote what somebody wrote: no escapes, and no flood.
+    line = _bounded(line)
+    fields = {k: _bounded(v) if isinstance(v, str) else v for k, v in fields.items()}
     if is_there():
         with contextlib.suppress(Exception):
             _send(message_id, line, priority, fields)
             return
     if priority <= Priority.WARNING:
         print(f"{name}: {line}", file=sys.stderr, flush=True)
+
+
+def _bounded(words: str) -> str:
+    words = printable(words)
+    return words if len(words) <= _MAX_CHARACTERS else f"{words[:_MAX_CHARACTERS]}…"
 
 
 def _send(
