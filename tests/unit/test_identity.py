@@ -15,6 +15,7 @@ from appliance.model import (
     Mark,
     MarkState,
     OperatorRule,
+    Scan,
     Selector,
     Signature,
     Volume,
@@ -84,6 +85,18 @@ def test_a_blank_instance_disk_is_claimable_and_says_why() -> None:
     found = identify(disk(1))
     assert found.claimable
     assert found.reason == "EC2 instance store, blank"
+
+
+def test_a_network_volume_that_was_not_read_to_its_end_is_not_claimable() -> None:
+    layout = Layout((), rules=(OperatorRule(serials=("vol0ab12cd34",), role="data"),))
+    model = "Amazon Elastic Block Store"
+    half = Scan(9 * 10**9, 0, 891 * 10**9)
+    found = identify(
+        disk(2, model=model, serial="vol0ab12cd34", blank=None, scan=half), layout=layout
+    )
+    assert not found.claimable
+    assert "read in full: only the first 1.0 % read, all zero" in found.reason
+    assert "plan --erase" in found.hint
 
 
 def test_ebs_is_named_by_its_volume_id() -> None:

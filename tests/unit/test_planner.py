@@ -15,6 +15,7 @@ from appliance.model import (
     Layout,
     Machine,
     Plan,
+    Scan,
     Selector,
     Signature,
 )
@@ -75,6 +76,34 @@ def test_four_blank_disks_are_created_in_the_order_of_their_ids() -> None:
     # The tools stay the last to refuse.
     assert not {"--run", "-f", "-F"} & {word for step in made.steps for word in step.argv}
     assert made.volumes[0].reason == "all 4 disks of instance storage that m5d.24xlarge has, blank"
+
+
+def test_the_reason_says_what_the_least_known_disk_could_hide() -> None:
+    whole, sampled = Scan(900 * 10**9, 0, 0), Scan(9 * 10**9, 40_000, 200 * 1024**2)
+    first, *rest = FOUR_BLANK
+    made = decide(replace(first, scan=sampled), *(replace(one, scan=whole) for one in rest))
+    assert "has, blank (1.0 % read, 40,000 samples: anything larger than 200 MiB" in (
+        made.volumes[0].reason
+    )
+    made = decide(*(replace(one, scan=whole) for one in FOUR_BLANK))
+    assert made.volumes[0].reason.endswith("has, blank (all of it read)")
+
+
+def test_a_scan_is_no_fact_that_a_plan_stands_on() -> None:
+    """Each look draws other samples, and the plan that was confirmed stays the same."""
+    before = decide(*FOUR_BLANK).digest
+    scanned = (replace(one, scan=Scan(9 * 10**9, 40_000, 200 * 1024**2)) for one in FOUR_BLANK)
+    assert decide(*scanned).digest == before
+
+
+def test_without_a_machine_id_only_named_disks_are_made_into_a_volume() -> None:
+    nobody = replace(FOUR, anonymous=True)
+    made = decide(*FOUR_BLANK, machine=nobody)
+    assert made.decision is Decision.REFUSE
+    assert "no machine id" in made.volumes[0].reason
+    named = replace(SCRATCH, select=Selector(None, serials=tuple(d.serial for d in FOUR_BLANK)))
+    here = Layout((named,))
+    assert decide(*FOUR_BLANK, machine=nobody, layout=here).decision is Decision.CREATE
 
 
 def test_one_disk_is_plain() -> None:
