@@ -103,7 +103,8 @@ class Mark:
     """Our own note on a disk (:mod:`appliance.storage.marks`), believed only on that very disk.
 
     ``intact``, of a released disk: every sampled part reads as it did when it was released
-    (``None``: not compared). ``offset_bytes`` is where the mark is. ``nonce`` is different
+    (``None``: not compared). Of a disk that was blank when the making began: nothing was found
+    but what the making itself writes. ``offset_bytes`` is where the mark is. ``nonce`` is different
     for every mark that was ever written. ``filesystem_uuid``, of a disk that is being made: the
     UUID that the filesystem gets (32 digits), empty if there will be none or the mark is of an
     older version.

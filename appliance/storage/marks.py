@@ -46,14 +46,14 @@ _NONCE = re.compile(r"[0-9a-f]{1,64}", re.ASCII)
 _SAMPLES = re.compile(r"(?:[0-9a-f]{64})?", re.ASCII)
 _UUID = re.compile(r"(?:[0-9a-f]{32})?", re.ASCII)
 # What marks of an older version do not say. Such a version passes over what it does not know.
-_LATER: Mapping[str, Any] = {"filesystem_uuid": ""}
+_LATER: Mapping[str, Any] = {"filesystem_uuid": "", "blank": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
     """What a mark says. ``samples`` is :func:`samples_digest` (released only), hexadecimal;
     ``at`` seconds since the epoch, for people only: clocks jump. ``filesystem_uuid`` (making only)
-    as for :class:`appliance.model.Mark`.
+    as for :class:`appliance.model.Mark`. ``blank`` (making only): the disk held nothing before.
     """
 
     state: MarkState
@@ -65,6 +65,7 @@ class Note:
     samples: str = ""
     at: int = 0
     filesystem_uuid: str = ""
+    blank: bool = False
 
 
 def front_offset() -> int:
@@ -108,7 +109,7 @@ def decode(
         return None
     if offset not in offsets(size_bytes):
         return None
-    intact = None
+    intact = True if note.state is MarkState.MAKING and note.blank else None
     if note.state is MarkState.RELEASED and samples is not None:
         intact = bool(note.samples) and note.samples == samples
     return Mark(
@@ -157,6 +158,8 @@ def _check(note: Note) -> None:
     # bool is an int in Python, not in JSON.
     if type(note.size_bytes) is not int or type(note.at) is not int:
         raise TypeError("sizes and times are whole numbers")
+    if type(note.blank) is not bool:
+        raise TypeError("blank is true or false")
     # Older Xen disks have no serial; they are told by the size alone.
     if not isinstance(note.serial, str):
         raise TypeError("a serial is text")

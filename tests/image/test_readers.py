@@ -23,6 +23,9 @@ name = "vault"
 select = {{ serials = ["{NETWORK_SERIAL}"] }}
 stripe = "single"
 mount = "/mnt/vault"
+
+[scan]
+time = "1min"
 """
 SUITE = """summary = "A short job"
 file_size = "16MiB"

@@ -21,6 +21,9 @@ select = {{ serials = ["{NETWORK_SERIAL}"] }}
 stripe = "single"
 mount = "/mnt/vault"
 initialise_rate = "100MiB/s"
+
+[scan]
+time = "1min"
 """
 TUNING = """
 [tuning]

@@ -57,6 +57,7 @@ _notes = st.builds(
     samples=st.sampled_from(["", "0" * 64]),
     at=st.integers(0, 2**40),
     filesystem_uuid=st.sampled_from(["", "0123456789abcdef" * 2]),
+    blank=st.booleans(),
 )
 
 
@@ -72,7 +73,8 @@ def test_there_and_back(note: Note, at_end: bool) -> None:
     assert (found.state, found.volume, found.host_tag) == (note.state, note.volume, note.host_tag)
     assert (found.nonce, found.offset_bytes) == (note.nonce, offset)
     assert found.filesystem_uuid == note.filesystem_uuid
-    assert found.intact is (bool(note.samples) if note.state is MarkState.RELEASED else None)
+    known = {MarkState.RELEASED: bool(note.samples), MarkState.MAKING: note.blank or None}
+    assert found.intact is known[note.state]
 
 
 @given(_notes, st.text(max_size=20), st.integers(16 * 1024 * 1024, 2**62))
@@ -107,6 +109,9 @@ def test_intact_is_what_the_samples_say() -> None:
     assert intact(marks.encode(replace(NOTE, samples="")), "") is False
     making = marks.encode(replace(NOTE, state=MarkState.MAKING))
     assert intact(making, NOTE.samples) is None
+    # Of a disk that was blank it is known what may be there.
+    blank = marks.encode(replace(NOTE, state=MarkState.MAKING, blank=True))
+    assert intact(blank, None) is True
 
 
 @given(st.integers(0, 4095), st.integers(1, 255))
@@ -143,6 +148,7 @@ def test_nothing_raises(block: bytes) -> None:
         {**_FACTS, "samples": "zz"},
         {**_FACTS, "filesystem_uuid": "9c4f34e5-0000-0000-0000-000000000000"},
         {**_FACTS, "filesystem_uuid": None},
+        {**_FACTS, "blank": 1},
         {**_FACTS, "size_bytes": float(SIZE)},
         {**_FACTS, "at": True},
         {key: value for key, value in _FACTS.items() if key != "nonce"},

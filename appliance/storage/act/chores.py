@@ -257,6 +257,7 @@ def _note(
         samples=samples,
         at=int(time.time()),
         filesystem_uuid=filesystem_uuid,
+        blank=state is MarkState.MAKING and disk.blank is True,
     )
     try:
         return marks.encode(note)

@@ -67,7 +67,10 @@ def trace(disk: Disk, names: Collection[str]) -> Trace | None:
     kinds = {signature.kind for signature in disk.signatures}
     held = _held(disk, kinds, names, marked)
     if held is None:
-        return Trace(marked, Form.BARE, making=True, marked=True) if marked and not kinds else None
+        # What is on it besides cannot be of the making.
+        if kinds or not marked or (mark is not None and mark.intact is False):
+            return None
+        return Trace(marked, Form.BARE, making=True, marked=True)
     volume, form = held
     if marked and marked != volume:
         # Our own mark contradicts what is there: somebody's, and nobody's to overwrite.

@@ -56,6 +56,8 @@ def to_contents(disk: Disk) -> str:
         if mark.intact is False:
             return f"was released from volume '{mark.volume}' and written to since"
         return ""
+    if disk.blank is False and mark is not None and mark.intact is False:
+        return f"was being made into volume '{mark.volume}', and holds what that does not write"
     if disk.blank is False and mark is None:
         where = "" if disk.nonzero_offset_bytes is None else f" at 0x{disk.nonzero_offset_bytes:x}"
         return f"is not blank: no known signature, but data{where}"

@@ -19,7 +19,7 @@ import mmap
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from appliance.model import Filesystem, Mark, MarkState, Scan, Signature
@@ -27,6 +27,7 @@ from appliance.storage import filesystem, marks, md, scan
 from appliance.storage.probe import forms, probers, scanning, tables
 
 _READERS = 32
+_SECTOR_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +125,36 @@ def _read_itself(device: Device) -> _Itself:
     found = () if device.serial is None else read_marks(node, size, device.serial)
     skip = [mark.offset_bytes for mark in found]
     nonzero = scanning.first_nonzero(node, scan.places(size), skip)
-    if nonzero is None and device.scan is not None:
-        scanned = device.scan(skip)
-        return _Itself(found, scanned.nonzero, quiet=True, scan=scanned.scan)
     quiet = nonzero is None or (
         scan.HEAD_BYTES <= nonzero < size - scan.TAIL_BYTES
         and scanning.first_nonzero(node, scan.tail(size), skip) is None
     )
-    return _Itself(found, nonzero, quiet, None)
+    done = None
+    if nonzero is None and device.scan is not None:
+        scanned = device.scan(skip)
+        nonzero, done = scanned.nonzero, scanned.scan
+    if nonzero is not None:
+        found = tuple(_looked_beside(device, mark) for mark in found)
+    return _Itself(found, nonzero, quiet, done)
+
+
+def _looked_beside(device: Device, mark: Mark) -> Mark:
+    """``mark``; not intact if the disk was blank when its making into an array or a group began,
+    and holds something where neither md nor LVM keeps its own.
+    """
+    if not mark.intact or mark.state is not MarkState.MAKING:
+        return mark
+    if mark.offset_bytes != marks.front_offset():
+        return mark
+    node, size = device.node, device.size_bytes
+    # A superblock, a label or half of one; but neither writes the first sector.
+    metadata = range(0, marks.EDGE_BYTES, marks.BLOCK_BYTES)
+    strange: int | None = 0
+    if not any(read_at(node, 0, _SECTOR_BYTES)):
+        strange = scanning.first_nonzero(node, scan.places(size), metadata)
+    if strange is None and device.scan is not None:
+        strange = device.scan(metadata).nonzero
+    return mark if strange is None else replace(mark, intact=False)
 
 
 def _put_together(

@@ -174,6 +174,11 @@ def _not_blank(disk: Disk) -> tuple[str, str]:
     at = disk.nonzero_offset_bytes
     where = "" if at is None else f" at 0x{at:x}"
     mark = disk.mark
+    if mark is not None and mark.state is MarkState.MAKING and mark.intact is False:
+        return (
+            f"was being made into volume '{mark.volume}', and holds what that does not write",
+            _ERASE,
+        )
     if mark is None or mark.state is not MarkState.RELEASED:
         return f"is not blank: no known signature, but data{where}", _ERASE
     if mark.intact:
