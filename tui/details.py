@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from appliance.storage import scan
 from appliance.text import count, duration, moment, size
 from tui import marks
 from tui.marks import Glyphs, Mark
@@ -102,7 +101,7 @@ def _blank(disk: Disk) -> str:
     if disk.blank is False:
         return "no"
     words = "not known" if disk.blank is None else "yes"
-    return f"{words}: {scan.words(disk.size_bytes, disk.scan)}" if disk.scan else words
+    return f"{words}: {disk.scan.words(disk.size_bytes)}" if disk.scan else words
 
 
 def _facts(disk: Disk) -> list[tuple[str, str]]:

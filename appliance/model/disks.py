@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from appliance import text
+
 
 class DiskKind(StrEnum):
     """What a disk is, by its exact model; never by its name or by elimination."""
@@ -131,6 +133,18 @@ class Scan:
     read_bytes: int
     samples: int
     unseen_bytes: int
+
+    def words(self, size_bytes: int) -> str:
+        """What was read of a blank device of this size, and what could have been missed."""
+        if not self.unseen_bytes:
+            return "all of it read"
+        share = 100 * self.read_bytes / size_bytes
+        if not self.samples:
+            return f"only the first {share:.1f} % read"
+        return (
+            f"{share:.1f} % read, {self.samples:,} samples: anything larger than"
+            f" {text.size(self.unseen_bytes)} would have been seen with p > 0.9999"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from appliance.model import (
     OperatorRule,
     VolumeGroup,
 )
-from appliance.storage import md, scan, serials
+from appliance.storage import md, serials
 from appliance.storage.decide import ownership
 from appliance.storage.layout import DEFAULT_LAYOUT
 from appliance.storage.probe import obstacles
@@ -239,9 +239,7 @@ def _claim(disk: Disk, what: str, volume_names: Collection[str]) -> str:
     if mark is not None and mark.state is MarkState.RELEASED and ours:
         return f"{what}, its release from volume '{mark.volume}' has not ended"
     if disk.blank:
-        return f"{what}, blank" + (
-            f" ({scan.words(disk.size_bytes, disk.scan)})" if disk.scan else ""
-        )
+        return f"{what}, blank" + (f" ({disk.scan.words(disk.size_bytes)})" if disk.scan else "")
     if mark is not None and mark.state is MarkState.RELEASED:
         return f"{what}, released from volume '{mark.volume}' and unchanged since"
     if not ours:

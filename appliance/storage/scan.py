@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from itertools import chain
 from random import Random
 
-from appliance import text
 from appliance.model import Scan
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -142,19 +141,6 @@ def _pinned(size_bytes: int, slots: int, seed: str) -> Iterator[tuple[int, int]]
         drawn = hashlib.sha256(f"{seed} {stratum}".encode()).digest()
         at = (first + int.from_bytes(drawn[:8], "big") % width) * SAMPLE_BYTES
         yield at, min(SAMPLE_BYTES, size_bytes - at)
-
-
-def words(size_bytes: int, done: Scan) -> str:
-    """What was read of a blank device, and what could have been missed."""
-    if not done.unseen_bytes:
-        return "all of it read"
-    share = 100 * done.read_bytes / size_bytes
-    if not done.samples:
-        return f"only the first {share:.1f} % read"
-    return (
-        f"{share:.1f} % read, {done.samples:,} samples: anything larger than"
-        f" {text.size(done.unseen_bytes)} would have been seen with p > 0.9999"
-    )
 
 
 def sampled(size_bytes: int, read_bytes: int, samples: int) -> Scan:

@@ -97,11 +97,9 @@ def test_the_words_say_what_could_have_been_missed() -> None:
     size = 2700 * 10**9
     found = scan.sampled(size, 57 * 10**9, 131072)
     assert found.unseen_bytes == pytest.approx(190e6, rel=0.01)
-    assert scan.words(size, found).startswith(
-        "2.1 % read, 131,072 samples: anything larger than 18"
-    )
-    assert scan.words(size, Scan(size, 0, 0)) == "all of it read"
-    assert scan.words(size, Scan(size // 4, 0, size * 3 // 4)) == "only the first 25.0 % read"
+    assert found.words(size).startswith("2.1 % read, 131,072 samples: anything larger than 18")
+    assert Scan(size, 0, 0).words(size) == "all of it read"
+    assert Scan(size // 4, 0, size * 3 // 4).words(size) == "only the first 25.0 % read"
 
 
 @pytest.mark.parametrize("pieces", [1, 7, 4096])

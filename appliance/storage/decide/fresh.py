@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from appliance.model import Decision, Disk, Volume
-from appliance.storage import scan
 from appliance.storage.decide import making
 from appliance.storage.decide.allotment import Pool
 from appliance.storage.decide.evidence import Evidence
@@ -239,11 +238,12 @@ def _state(volume: Volume, begun: Sequence[Disk], chosen: Sequence[Disk]) -> str
         return f"; blank, or released and unchanged since: {list_disks(released)}"
     if not all(disk.blank for disk in chosen):
         return ", not read without root"
-    scanned = [(disk.size_bytes, disk.scan) for disk in chosen if disk.scan is not None]
+    scanned = [(disk.scan, disk.size_bytes) for disk in chosen if disk.scan is not None]
     if not scanned:
         return ", blank"
     # Of several the one that could hide most.
-    return f", blank ({scan.words(*max(scanned, key=lambda one: one[1].unseen_bytes))})"
+    worst, size_bytes = max(scanned, key=lambda one: one[0].unseen_bytes)
+    return f", blank ({worst.words(size_bytes)})"
 
 
 def _beside(pool: Pool, left: Sequence[Disk]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from appliance import text
 from appliance.model import Disk, MarkState, Signature
-from appliance.storage import marks, scan
+from appliance.storage import marks
 from appliance.storage.probe import tables
 
 # Stands for what a disk may hold when it could not be read; so nothing may be written to it.
@@ -79,7 +79,7 @@ def find(disk: Disk, *, ours: str, own_holders: Collection[str]) -> tuple[str, s
     if not ours and disk.blank is None and disk.scan is not None:
         return (
             "keeps what it holds when the machine stops, so it is read in full:"
-            f" {scan.words(disk.size_bytes, disk.scan)}, all zero",
+            f" {disk.scan.words(disk.size_bytes)}, all zero",
             "each plan and each boot reads on, for as long as [scan] time says in the layout; or"
             " name the disk: stripewright plan --erase SERIAL",
         )
