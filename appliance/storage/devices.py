@@ -23,6 +23,7 @@ from appliance.storage.probe import (
     blockdev,
     built,
     claims,
+    halfmade,
     nvme,
     obstacles,
     probers,
@@ -80,6 +81,8 @@ def probe(
         )
         for name, disk in disks.items()
     ]
+    if seen.privileged:
+        found = halfmade.look(found, arrays, groups.groups, seen.layout, seen.kernel)
     if to_confirm:
         found = [_with_contents(disk, seen.kernel) for disk in found]
     return Inventory(

@@ -14,6 +14,9 @@ from appliance.errors import OperatorError
 from appliance.model import Ext4Options, Filesystem
 
 BLOCK_BYTES = 4096
+# mke2fs makes up to twelve inodes (EXT4_GOOD_OLD_FIRST_INO is 11, one more for orphans), each of
+# 256 bytes at the most, as the one block that they are in is looked at.
+FIRST_INODES_BYTES = 12 * 256
 
 _SUPERBLOCK_OFFSET_BYTES = 1024
 _SUPERBLOCK_BYTES = 1024
@@ -110,6 +113,27 @@ def parse_superblock(start: bytes) -> Filesystem | None:
         swidth_bytes=width * block_size,
         size_bytes=blocks * block_size,
     )
+
+
+def inode_table(start: bytes) -> int:
+    """Where the first inode table lies, in bytes, of the ext4 that begins with ``start``: two
+    blocks, the second one with the group descriptors.
+    """
+    low = struct.unpack_from("<I", start, BLOCK_BYTES + 0x8)[0]
+    high = struct.unpack_from("<I", start, BLOCK_BYTES + 0x28)[0]
+    return int(low | high << 32) * BLOCK_BYTES
+
+
+def mounts(start: bytes) -> int:
+    """How often the ext4 that begins with ``start`` was mounted for writing, or when last; 0 for
+    one that mke2fs has just made, and for anything else.
+    """
+    block = start[_SUPERBLOCK_OFFSET_BYTES : _SUPERBLOCK_OFFSET_BYTES + _SUPERBLOCK_BYTES]
+    if len(block) < _SUPERBLOCK_BYTES or block[0x38:0x3A] != _MAGIC.to_bytes(2, "little"):
+        return 0
+    (mounted_at,) = struct.unpack_from("<I", block, 0x2C)
+    (count,) = struct.unpack_from("<H", block, 0x34)
+    return int(mounted_at or count)
 
 
 def parse_info(text: str) -> tuple[int, int, int]:

@@ -5,6 +5,8 @@ disk looks like somebody's data: half an mkfs, a superblock without a filesystem
 says that it is not. ``making`` stands on each disk before anything else is written to it
 and goes after the filesystem was proved and before the first mount. It names the UUID that the
 filesystem gets: as long as that is not there, the disk holds nothing of anybody's.
+What the disk held before that may still be on it; then the mark has a *fingerprint* of it, by
+which it is told from what was written since (:mod:`appliance.storage.probe.halfmade`).
 ``released`` stands on a disk that a confirmed plan took out of a volume; its digest over
 samples of the contents tells whether anybody has written there since.
 
@@ -21,10 +23,11 @@ another disk), and only at one of two places, where nothing on the disk keeps da
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -45,8 +48,15 @@ _HOST_TAG = re.compile(r"(?:[0-9a-f]{16})?", re.ASCII)
 _NONCE = re.compile(r"[0-9a-f]{1,64}", re.ASCII)
 _SAMPLES = re.compile(r"(?:[0-9a-f]{64})?", re.ASCII)
 _UUID = re.compile(r"(?:[0-9a-f]{32})?", re.ASCII)
+_FINGERPRINT = re.compile(r"[0-9A-Za-z+/]{0,2740}={0,2}", re.ASCII)
 # What marks of an older version do not say. Such a version passes over what it does not know.
-_LATER: Mapping[str, Any] = {"filesystem_uuid": "", "blank": False}
+_LATER: Mapping[str, Any] = {"filesystem_uuid": "", "blank": False, "fingerprint": ""}
+
+# Of each sampled block two bytes, so that all find room in a mark.
+_SAMPLES_OF_ONE = 1024
+_DENSE = 64
+_DIGEST_BYTES = 2
+_ANY = bytes(_DIGEST_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,7 @@ class Note:
     """What a mark says. ``samples`` is :func:`samples_digest` (released only), hexadecimal;
     ``at`` seconds since the epoch, for people only: clocks jump. ``filesystem_uuid`` (making only)
     as for :class:`appliance.model.Mark`. ``blank`` (making only): the disk held nothing before.
+    If it did, ``fingerprint`` (:func:`fingerprint`, base64) says what.
     """
 
     state: MarkState
@@ -66,6 +77,7 @@ class Note:
     at: int = 0
     filesystem_uuid: str = ""
     blank: bool = False
+    fingerprint: str = ""
 
 
 def front_offset() -> int:
@@ -104,12 +116,12 @@ def decode(
     ``samples`` is the digest of the disk as it is now; with it a released mark is found
     intact or not. Never raises.
     """
-    note = _note(block)
+    note = note_in(block)
     if note is None or (note.serial, note.size_bytes) != (serial, size_bytes):
         return None
     if offset not in offsets(size_bytes):
         return None
-    intact = True if note.state is MarkState.MAKING and note.blank else None
+    intact = None
     if note.state is MarkState.RELEASED and samples is not None:
         intact = bool(note.samples) and note.samples == samples
     return Mark(
@@ -123,7 +135,8 @@ def decode(
     )
 
 
-def _note(block: bytes) -> Note | None:
+def note_in(block: bytes) -> Note | None:
+    """What the mark in ``block`` says, ``None`` if there is none. Never raises."""
     if len(block) != BLOCK_BYTES or not block.startswith(_MAGIC):
         return None
     body, stored = block[:_BODY_BYTES], block[_BODY_BYTES:]
@@ -145,6 +158,43 @@ def _from_facts(facts: Mapping[str, Any]) -> Note:
     return note
 
 
+def fingerprint_places(note: Note, starts: Collection[int]) -> list[int]:
+    """The offsets of the blocks that are sampled of a disk which was not blank: the first ones
+    at each of ``starts``, where what is made of it may begin, the rest by ``note.nonce``.
+    """
+    size = note.size_bytes
+    first = [
+        at
+        for start in starts
+        for at in range(start, min(start + _DENSE * BLOCK_BYTES, size), BLOCK_BYTES)
+    ]
+    drawn = (
+        int.from_bytes(hashlib.sha256(f"{note.nonce} {number}".encode()).digest()[:8], "big")
+        for number in range(_SAMPLES_OF_ONE - len(first))
+    )
+    blocks = (size - EDGE_BYTES) // BLOCK_BYTES
+    return [*first, *(EDGE_BYTES + number % blocks * BLOCK_BYTES for number in drawn)]
+
+
+def block_digest(block: bytes) -> bytes:
+    """What a fingerprint has of one block."""
+    return hashlib.sha256(block).digest()[:_DIGEST_BYTES]
+
+
+def fingerprint(digests: Iterable[bytes | None]) -> str:
+    """The fingerprint of :func:`fingerprint_places`: what :func:`block_digest` gives of each,
+    ``None`` for one that the making changes by itself.
+    """
+    return base64.b64encode(b"".join(one or _ANY for one in digests)).decode("ascii")
+
+
+def digests_of(note: Note) -> list[bytes | None]:
+    """What went into ``note.fingerprint``."""
+    raw = base64.b64decode(note.fingerprint)
+    found = (raw[at : at + _DIGEST_BYTES] for at in range(0, len(raw), _DIGEST_BYTES))
+    return [one if one != _ANY else None for one in found]
+
+
 def _check(note: Note) -> None:
     for value, pattern in (
         (note.volume, _VOLUME),
@@ -152,6 +202,7 @@ def _check(note: Note) -> None:
         (note.nonce, _NONCE),
         (note.samples, _SAMPLES),
         (note.filesystem_uuid, _UUID),
+        (note.fingerprint, _FINGERPRINT),
     ):
         if not pattern.fullmatch(value):
             raise ValueError(f"{value!r} has no place in a mark")

@@ -90,6 +90,20 @@ def parse_superblock(block: bytes) -> Filesystem | None:
     )
 
 
+def log_offset(start: bytes) -> int | None:
+    """Where the internal log of the XFS that begins with ``start`` lies, in bytes; ``None`` if
+    there is none.
+    """
+    if len(start) < _SUPERBLOCK_BYTES or start[:4] != b"XFSB":
+        return None
+    (block_size,) = struct.unpack_from(">I", start, 4)
+    (log,) = struct.unpack_from(">Q", start, 48)
+    (group_blocks,) = struct.unpack_from(">I", start, 84)
+    # A block's number is that of its group, then as many bits as the blocks of a group take.
+    group, block = divmod(log, 1 << start[124])
+    return (group * group_blocks + block) * block_size if log else None
+
+
 def parse_info(text: str) -> tuple[int, int, int]:
     """(sunit, swidth, size) of the data section in bytes.
 

@@ -105,7 +105,7 @@ async def test_a_plan_is_shown_as_it_will_run_and_only_the_names_confirm_it(size
             await keys(pilot, "pagedown")
             seen += plain(acted)
         assert "$ mdadm --create /dev/md/data --run" in seen
-        assert "15. mount volume 'logs'" in seen
+        assert "14. mount volume 'logs'" in seen
         assert made(layouts).plan.digest[:40] in seen
         assert acted.app.focused.id == "leave"
         await keys(pilot, "enter")

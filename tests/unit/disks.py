@@ -95,10 +95,16 @@ def plain(number: int = 1, **facts: object) -> Disk:
 
 
 def making(
-    *disks: Disk, volume: str = "scratch", host: str = "", uuid: str = ""
+    *disks: Disk,
+    volume: str = "scratch",
+    host: str = "",
+    uuid: str = "",
+    intact: bool | None = True,
 ) -> tuple[Disk, ...]:
-    """``disks`` with the mark that ``volume`` is being made of them, its filesystem as ``uuid``."""
-    mark = Mark(MarkState.MAKING, volume, host, 512 * KIB, filesystem_uuid=uuid)
+    """``disks`` with the mark that ``volume`` is being made of them, its filesystem as ``uuid``;
+    unless ``intact``, they hold more than that writes.
+    """
+    mark = Mark(MarkState.MAKING, volume, host, 512 * KIB, intact=intact, filesystem_uuid=uuid)
     return tuple(replace(one, mark=replace(mark, nonce=f"n{at}")) for at, one in enumerate(disks))
 
 

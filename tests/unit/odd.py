@@ -231,7 +231,7 @@ def _mostly_sane(draw: st.DrawFn) -> tuple[Disk, ...]:
         else:
             found = {"blank": disk, "lvm": pv, "plain": plain}[what](number)
         if marked == "making":
-            (found,) = making(found, host=TAG if host else "")
+            (found,) = making(found, host=TAG if host else "", intact=draw(st.booleans()))
         elif marked == "released":
             (found,) = released(found)
         found = replace(

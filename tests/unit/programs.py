@@ -7,6 +7,7 @@ having been told to fails, and so does who uses a disk twice.
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 from appliance.model import Array, Filesystem, Machine, Mark, MarkState, Step
@@ -66,6 +67,7 @@ class Programs(LvmPrograms):
                     self.machine.host_tag,
                     FRONT,
                     f"{self.counter:x}",
+                    intact=True,
                     filesystem_uuid=wanted.filesystem_uuid,
                 )
         elif name == "unmark":
@@ -263,7 +265,7 @@ class Programs(LvmPrograms):
             box = self.box(device)
             assert box.fs is not None
             assert not box.fs.unfinished
-            assert box.mark is None, "mounted with a mark"
+            self._used(box)
             box.mounts.append(where)
             return
         key, _ = self._device(device)
@@ -272,7 +274,7 @@ class Programs(LvmPrograms):
         assert not found.unfinished
         for box in self.boxes:
             if self._key_of(box) == key:
-                assert not is_making(box), "mounted with marks"
+                self._used(box)
         for name, group in self.groups.items():
             if group["uuid"] == key:
                 group["lv"]["mount"] = where
@@ -280,6 +282,11 @@ class Programs(LvmPrograms):
         for one in self.arrays:
             if one.uuid == key:
                 one.mount = where
+
+    def _used(self, box: Box) -> None:
+        """What is mounted holds more than its making wrote."""
+        if is_making(box) and box.mark:
+            box.mark = replace(box.mark, intact=False)
 
     def _umount(self, argv: tuple[str, ...], only: int | None) -> None:
         for box in self.boxes:

@@ -4,15 +4,14 @@ import os
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from appliance.model import Mark, MarkState, Signature
+from appliance.model import MarkState, Signature
 from appliance.storage import marks
 from appliance.storage.marks import Note
-from appliance.storage.probe import blockdev, probers, scanning
+from appliance.storage.probe import blockdev, probers
 from tests.unit.formats import physical_volume
 
 _DATA = Path(__file__).parent / "data/storage"
@@ -57,43 +56,6 @@ def test_a_mark_is_read_where_it_was_written_and_leaves_the_disk_blank(
     blockdev.clear(node, offset, 4096)
     assert blockdev.read_disk(node, SIZE, SERIAL).mark is None
     assert Path(node).read_bytes() == bytes(SIZE)
-
-
-@pytest.mark.parametrize(
-    ("at", "intact"),
-    [
-        (0, False),
-        (511, False),
-        (600, True),
-        (4096 + 7, True),
-        (MIB - 1, True),
-        (MIB, False),
-        (41000003, False),
-        (SIZE - 1, False),
-    ],
-)
-def test_on_a_disk_that_was_blank_only_md_and_lvm_write_beside_the_mark(
-    node: str, at: int, *, intact: bool
-) -> None:
-    scanned = partial(scanning.scan_device, node, SIZE, seconds=5)
-    device = blockdev.Device(node, SIZE, SERIAL, lambda skip: scanned(skip=skip))
-
-    def mark() -> Mark:
-        (found,) = blockdev.read_contents([device])
-        assert isinstance(found, blockdev.Contents)
-        assert found.mark is not None
-        return found.mark
-
-    blockdev.write_mark(node, FRONT, marks.encode(replace(NOTE, blank=True)))
-    assert mark().intact is True
-    put(node, at, b"\1")
-    assert mark().intact is intact
-    # What was there before the making says nothing, nor is anything known of a plain disk.
-    blockdev.write_mark(node, FRONT, marks.encode(NOTE))
-    assert mark().intact is None
-    blockdev.clear(node, FRONT, 4096)
-    blockdev.write_mark(node, END, marks.encode(replace(NOTE, blank=True)))
-    assert mark().intact is True
 
 
 def test_bytes_beside_a_mark_still_count(node: str) -> None:

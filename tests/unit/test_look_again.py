@@ -16,7 +16,7 @@ from appliance.model import (
 )
 from appliance.storage import devices
 from appliance.storage.act import lastlook
-from appliance.storage.probe import blockdev, built
+from appliance.storage.probe import blockdev, built, halfmade
 from tests.unit.fakesysfs import FakeSysfs, three_disks
 
 
@@ -32,16 +32,23 @@ class Look:
         self.contents = blockdev.Contents((), None, scan=Scan(1 << 30, 0, 0))
         self.busy = False
         self.member: MdMember | None = None
+        self.intact = True
         self._sysfs = sysfs
         monkeypatch.setattr(
             blockdev, "read_contents", lambda wanted: [self.contents for _ in wanted]
         )
         monkeypatch.setattr(blockdev, "is_busy", lambda _: self.busy)
+        monkeypatch.setattr(halfmade, "look", lambda found, *_: [self._judged(d) for d in found])
         monkeypatch.setattr(devices, "_member", lambda _: self.member)
         monkeypatch.setattr(
             built, "filesystem", lambda _, found: Filesystem("xfs", found[0].label, "u")
             if found and found[0].kind == "xfs" else None,
         )  # fmt: skip
+
+    def _judged(self, disk: Disk) -> Disk:
+        if disk.mark is None or disk.mark.state is MarkState.RELEASED:
+            return disk
+        return replace(disk, mark=replace(disk.mark, intact=self.intact))
 
     def seen(self) -> Disk:
         (found,) = (d for d in self._sysfs.probe(privileged=True).disks if d.serial == "AWS1")
@@ -111,6 +118,9 @@ def test_a_mark_that_the_plan_has_put_there_is_no_change(look: Look) -> None:
     assert look.again(before, "scratch") == ""
     assert look.again(before) == ""
     assert look.again(before, "data") == "is no longer blank"
+    look.intact = False
+    assert look.again(before, "scratch") == "is no longer blank"
+    look.intact = True
     # The volume's own half-made filesystem is what making leaves; another's is not.
     look.contents = blockdev.Contents((Signature("xfs", 0, "scratch"),), 0, _MAKING)
     assert look.again(before, "scratch") == ""

@@ -73,7 +73,7 @@ def test_there_and_back(note: Note, at_end: bool) -> None:
     assert (found.state, found.volume, found.host_tag) == (note.state, note.volume, note.host_tag)
     assert (found.nonce, found.offset_bytes) == (note.nonce, offset)
     assert found.filesystem_uuid == note.filesystem_uuid
-    known = {MarkState.RELEASED: bool(note.samples), MarkState.MAKING: note.blank or None}
+    known = {MarkState.RELEASED: bool(note.samples), MarkState.MAKING: None}
     assert found.intact is known[note.state]
 
 
@@ -109,9 +109,6 @@ def test_intact_is_what_the_samples_say() -> None:
     assert intact(marks.encode(replace(NOTE, samples="")), "") is False
     making = marks.encode(replace(NOTE, state=MarkState.MAKING))
     assert intact(making, NOTE.samples) is None
-    # Of a disk that was blank it is known what may be there.
-    blank = marks.encode(replace(NOTE, state=MarkState.MAKING, blank=True))
-    assert intact(blank, None) is True
 
 
 @given(st.integers(0, 4095), st.integers(1, 255))

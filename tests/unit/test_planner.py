@@ -60,7 +60,7 @@ def programs(made: Plan) -> list[str]:
     return [step.argv[2] if step.argv[0] == "stripewright" else step.argv[0] for step in made.steps]
 
 
-CREATED = ["mark", "mdadm", "mkfs.xfs", "unmark", "mount"]
+CREATED = ["mark", "mdadm", "mkfs.xfs", "mount", "unmark"]
 
 
 # ------------------------------------------------------------------------------ create
@@ -109,7 +109,7 @@ def test_without_a_machine_id_only_named_disks_are_made_into_a_volume() -> None:
 def test_one_disk_is_plain() -> None:
     made = decide(disk(1), machine=replace(FOUR, expected_disks=1))
     assert made.decision is Decision.CREATE
-    assert programs(made) == ["mark", "mkfs.xfs", "unmark", "mount"]
+    assert programs(made) == ["mark", "mkfs.xfs", "mount", "unmark"]
     assert made.steps[0].argv[4] == "end"
     assert made.steps[0].argv[-1] == disk(1).stable_path
     assert made.steps[1].destroys[0].serial == disk(1).serial
@@ -419,7 +419,7 @@ def test_a_plain_volume_whose_mkfs_never_ended() -> None:
     half = plain(filesystem=replace(XFS, unfinished=True, label=""))
     (marked,) = making(half)
     made = decide(marked, machine=ONE)
-    assert programs(made) == ["mark", "mkfs.xfs", "unmark", "mount"]
+    assert programs(made) == ["mark", "mkfs.xfs", "mount", "unmark"]
     assert made.steps[1].argv[1] == "-f"
     assert decide(half, machine=ONE).decision is Decision.REFUSE
 

@@ -41,7 +41,7 @@ FOUR_BLANK = tuple(disk(number) for number in (1, 2, 3, 4))
 OURS = tuple(member(slot) for slot in range(4))
 RECREATE = Layout(volumes=(replace(SCRATCH, on_loss="recreate"),))
 UNKNOWN_TYPE = Machine()
-CREATED = ["mark", "mdadm", "mkfs.xfs", "unmark", "mount"]
+CREATED = ["mark", "mdadm", "mkfs.xfs", "mount", "unmark"]
 
 
 def decide(
@@ -83,53 +83,125 @@ WHOLE = replace(XFS, uuid="9c4f34e5-0000-0000-0000-000000000000")
 ONE = Machine(expected_disks=1)
 
 
-def _whole(form: str, found: Filesystem, uuid: str) -> Inventory:
-    """A volume with a whole filesystem, all of its disks marked as being made."""
+def _whole(form: str, found: Filesystem, uuid: str, *, intact: bool = False) -> Inventory:
+    """A volume with a whole filesystem, all of its disks marked as being made; mounted once,
+    unless it is ``intact``.
+    """
     if form == "single":
         alone = replace(found, sunit_bytes=0, swidth_bytes=0)
-        return inventory(*making(plain(1, filesystem=alone), uuid=uuid), machine=ONE)
+        return inventory(*making(plain(1, filesystem=alone), uuid=uuid, intact=intact), machine=ONE)
     if form.startswith("lvm"):
-        disks = making(*[pv(number) for number in (1, 2, 3, 4)], uuid=uuid)
+        disks = making(*[pv(number) for number in (1, 2, 3, 4)], uuid=uuid, intact=intact)
         asleep = group(*disks).volumes[0]
         logical = replace(asleep, active=form == "lvm-active", filesystem=found)
         return inventory(*disks, groups=(group(*disks, logical=logical),))
     level = "raid10" if form == "raid10" else "raid0"
     if level == "raid10":
         found = replace(found, swidth_bytes=512 * KIB)
-    disks = making(*[member(s, level=level, filesystem=found) for s in range(4)], uuid=uuid)
+    disks = making(
+        *[member(s, level=level, filesystem=found) for s in range(4)], uuid=uuid, intact=intact
+    )
     if form != "running":
         return inventory(*disks)
     # What the member was read as is older than what the array has written.
     older = replace(found, uuid="0" * 32)
-    stale = making(*[member(slot, filesystem=older) for slot in range(4)], uuid=uuid)
+    stale = making(*[member(slot, filesystem=older) for slot in range(4)], uuid=uuid, intact=intact)
     members = held(*stale)
     return inventory(*members, arrays=(array(*members, filesystem=found),))
 
 
 FORMS = {
-    "single": ("single", ["unmark", "mount"]),
-    "raid0": ("md-raid0", ["mdadm", "unmark", "mount"]),
-    "running": ("md-raid0", ["unmark", "mount"]),
-    "raid10": ("md-raid10", ["mdadm", "unmark", "mount"]),
-    "lvm": ("lvm-stripe", ["lvchange", "unmark", "mount"]),
-    "lvm-active": ("lvm-stripe", ["unmark", "mount"]),
+    "single": ("single", ["mount", "unmark"]),
+    "raid0": ("md-raid0", ["mdadm", "mount", "unmark"]),
+    "running": ("md-raid0", ["mount", "unmark"]),
+    "raid10": ("md-raid10", ["mdadm", "mount", "unmark"]),
+    "lvm": ("lvm-stripe", ["lvchange", "mount", "unmark"]),
+    "lvm-active": ("lvm-stripe", ["mount", "unmark"]),
 }
 
 
-def _decide(form: str, found: Filesystem, uuid: str, **facts: object) -> Plan:
+def _decide(
+    form: str, found: Filesystem, uuid: str, *, intact: bool = False, **facts: object
+) -> Plan:
     layout = Layout((replace(SCRATCH, stripe=FORMS[form][0], **facts),))  # type: ignore[arg-type]
-    return plan(_whole(form, found, uuid), layout, waited=True)
+    return plan(_whole(form, found, uuid, intact=intact), layout, waited=True)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_was_made_and_only_not_unmarked_is_never_made_anew(form: str) -> None:
-    """Somebody may have mounted it by hand and used it."""
+def test_what_was_made_and_mounted_is_never_made_again(form: str) -> None:
     made = _decide(form, WHOLE, MADE)
     assert (made.decision, programs(made)) == (Decision.ASSEMBLE, FORMS[form][1])
     assert not any(step.destroys for step in made.steps)
     (unmark,) = [step for step in made.steps if step.argv[2] == "unmark"]
     assert len(unmark.argv) - 4 == (1 if form == "single" else 4)
     assert "marks of its making are left on" in made.volumes[0].reason
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_was_made_and_never_mounted_is_made_again(form: str) -> None:
+    """Power may have gone before all of it had reached the disks. It keeps its UUID, by which
+    the next attempt knows what this one has left.
+    """
+    made = _decide(form, WHOLE, MADE, intact=True)
+    assert made.decision is Decision.CREATE
+    (mark,) = [step for step in made.steps if step.argv[2:3] == ("mark",)]
+    assert f"uuid={MADE}" in mark.argv
+    assert programs(made)[-2:] == ["mount", "unmark"]
+
+
+@pytest.mark.parametrize("intact", [False, None])
+@pytest.mark.parametrize("form", FORMS)
+def test_half_made_and_written_to_since(form: str, intact: bool | None) -> None:
+    nothing = replace(WHOLE, unfinished=True)
+    seen = _whole(form, nothing, MADE)
+    disks = [
+        replace(one, mark=replace(one.mark, intact=intact)) if one.mark else one
+        for one in seen.disks
+    ]
+    layout = Layout((replace(SCRATCH, stripe=FORMS[form][0]),))
+    made = plan(replace(seen, disks=tuple(disks)), layout, waited=True)
+    assert (made.decision, made.steps) == (Decision.REFUSE, ())
+    words = (
+        "nothing tells what was written to it since"
+        if intact is None
+        else ("holds what that does not write")
+    )
+    assert f"was being made into volume 'scratch', and {words}" in made.volumes[0].reason
+    assert "--remove scratch" in made.volumes[0].hint
+
+
+def test_a_volume_without_filesystem_is_whole_when_its_array_or_group_is() -> None:
+    """From then on it may hold anything."""
+    for form in ("raid0", "raid10", "lvm"):
+        seen = _whole(form, replace(WHOLE, kind="swap"), "")
+        volume = replace(SCRATCH, stripe=FORMS[form][0], filesystem="none", mount="")
+        made = plan(seen, Layout((volume,)), waited=True)
+        assert made.decision is Decision.ASSEMBLE
+        assert programs(made)[-1] == "unmark"
+        assert not any(step.destroys for step in made.steps)
+    parts = making(*[member(slot) for slot in (0, 1, 2)], disk(4), intact=False)
+    volume = replace(SCRATCH, filesystem="none", mount="")
+    assert plan(inventory(*parts), Layout((volume,)), waited=True).decision is Decision.REFUSE
+
+
+def test_what_else_is_in_a_half_made_group_or_array_is_kept() -> None:
+    disks = making(*[pv(number) for number in (1, 2, 3, 4)])
+    ours = group(*disks)
+    other = replace(ours.volumes[0], name="backup", path="/dev/stripewright-scratch/backup")
+    lvm = replace(SCRATCH, stripe="lvm-stripe")
+    seen = inventory(*disks, groups=(replace(ours, volumes=(*ours.volumes, other)),))
+    made = plan(seen, Layout((lvm,)), waited=True)
+    assert (made.decision, made.steps) == (Decision.REFUSE, ())
+    assert "has a logical volume 'backup', too" in made.volumes[0].reason
+    more = replace(ours, members=(*ours.members, "nvme-else"), member_count=5)
+    made = plan(inventory(*disks, groups=(more,)), Layout((lvm,)), waited=True)
+    assert "stripewright-scratch has nvme-else as a member, too" in made.volumes[0].reason
+    members = held(*making(*[member(slot, filesystem=None) for slot in range(4)]))
+    running = array(*members, filesystem=None)
+    running = replace(running, members=(*running.members, "nvme-else"))
+    made = decide(*members, arrays=(running,))
+    assert (made.decision, made.steps) == (Decision.REFUSE, ())
+    assert "/dev/md127 has nvme-else as a member, too" in made.volumes[0].reason
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -224,17 +296,16 @@ def test_without_root_nobody_knows_the_uuid() -> None:
     assert not any("uuid=" in word for step in steps for word in step.argv)
 
 
-def test_a_filesystem_where_none_was_declared() -> None:
+def test_what_a_volume_without_filesystem_holds_is_left_alone() -> None:
     made = _decide("raid0", WHOLE, "", filesystem="none", mount="")
-    assert (made.decision, made.steps) == (Decision.REFUSE, ())
-    assert "mount it" not in made.volumes[0].hint
+    assert (made.decision, programs(made)) == (Decision.ASSEMBLE, ["mdadm", "unmark"])
 
 
 def test_what_was_made_is_judged_as_any_other_volume() -> None:
     other = _decide("raid0", WHOLE, MADE, filesystem="ext4")
     assert (other.decision, other.steps) == (Decision.REFUSE, ())
     assert "not ext4 labelled 'scratch'" in other.volumes[0].reason
-    disks = making(*[member(slot, filesystem=WHOLE) for slot in range(4)], uuid=MADE)
+    disks = making(*[member(slot, filesystem=WHOLE) for slot in range(4)], uuid=MADE, intact=False)
     lost = decide(*disks[:3])
     assert (lost.decision, lost.steps) == (Decision.REFUSE, ())
     assert "lost: slot 3" in lost.volumes[0].reason
@@ -243,8 +314,8 @@ def test_what_was_made_is_judged_as_any_other_volume() -> None:
     beside = decide(*disks, *old, machine=UNKNOWN_TYPE)
     assert "and it is half made on" in beside.volumes[0].reason
     bare = decide(*disks, *making(disk(9)), machine=UNKNOWN_TYPE)
-    assert programs(bare) == ["mdadm", "unmark", "mount"]
-    assert len(bare.steps[1].argv) - 4 == 5
+    assert programs(bare) == ["mdadm", "mount", "unmark"]
+    assert len(bare.steps[2].argv) - 4 == 5
 
 
 def test_what_still_runs_of_a_creation_is_stopped_first() -> None:
@@ -254,11 +325,11 @@ def test_what_still_runs_of_a_creation_is_stopped_first() -> None:
     assert made.steps[0].argv == ("mdadm", "--stop", "/dev/md127")
 
 
-def test_marks_that_are_left_on_a_finished_volume_go_before_it_is_mounted() -> None:
+def test_marks_that_are_left_on_a_finished_volume_go_when_it_is_mounted() -> None:
     made = decide(*OURS[:2], *making(*OURS[2:]))
     assert made.decision is Decision.ASSEMBLE
-    assert programs(made) == ["mdadm", "unmark", "mount"]
-    assert made.steps[1].argv[-2:] == tuple(one.stable_path for one in OURS[2:])
+    assert programs(made) == ["mdadm", "mount", "unmark"]
+    assert made.steps[2].argv[-2:] == tuple(one.stable_path for one in OURS[2:])
 
 
 def test_marks_on_a_volume_that_somebody_mounted_by_hand() -> None:
@@ -287,7 +358,7 @@ def test_half_made_beside_a_whole_volume() -> None:
     assert "and it is half made on" in made.volumes[0].reason
     # A mark alone is no second volume.
     bare = decide(*OURS, *making(disk(9)), machine=UNKNOWN_TYPE)
-    assert programs(bare) == ["mdadm", "unmark", "mount"]
+    assert programs(bare) == ["mdadm", "mount", "unmark"]
 
 
 def test_an_array_without_filesystem_and_without_marks_is_nobodys_to_judge() -> None:

@@ -37,5 +37,5 @@ def test_raid10_is_rebuilt_on_a_disk_that_was_given_up() -> None:
     stale = end.copy()
     stale.boxes[-1].mark = replace(spare.mark, volume="data")
     healed = decide(stale, layout)
-    assert [step.argv[2] for step in healed.steps[1:2]] == ["unmark"]
+    assert [step.argv[2] for step in healed.steps[2:3]] == ["unmark"]
     assert settle(stale, layout).decision is Decision.NOTHING

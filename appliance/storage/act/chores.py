@@ -12,14 +12,14 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from appliance import files, paths
 from appliance.errors import OperatorError, UsageError
 from appliance.model import Disk, MarkState
 from appliance.storage import lvm, marks, md
-from appliance.storage.probe import blockdev, forms
+from appliance.storage.probe import blockdev, forms, halfmade
 from appliance.system import journal
 
 PROGRAM = "stripewright"
@@ -116,10 +116,30 @@ def _mark(bench: Bench, words: Sequence[str]) -> None:
         for at in inside[disk.path]:
             blockdev.clear(disk.path, at, marks.BLOCK_BYTES)
         offset = marks.end_offset(disk.size_bytes) if wanted.at_end else marks.front_offset()
-        note = _note(
-            bench, disk, MarkState.MAKING, wanted.volume, filesystem_uuid=wanted.filesystem_uuid
+        note = marks.Note(
+            state=MarkState.MAKING,
+            volume=wanted.volume,
+            host_tag=bench.host_tag,
+            serial=disk.serial,
+            size_bytes=disk.size_bytes,
+            nonce=os.urandom(16).hex(),
+            at=int(time.time()),
+            filesystem_uuid=wanted.filesystem_uuid,
+            blank=disk.blank is True or _was_blank(disk, wanted.volume),
         )
-        _write(disk, offset, note, given_up=True)
+        if not note.blank:
+            note = replace(note, fingerprint=halfmade.fingerprint(disk, note, offset))
+        _write(disk, offset, _encoded(disk, note), given_up=True)
+
+
+def _was_blank(disk: Disk, volume: str) -> bool:
+    """Whether all that ``disk`` holds is from a making of ``volume`` that began on a blank disk."""
+    mark = disk.mark
+    if mark is None or (mark.state, mark.volume) != (MarkState.MAKING, volume) or not mark.intact:
+        return False
+    block = blockdev.read_durable(disk.path, mark.offset_bytes, marks.BLOCK_BYTES)
+    note = marks.note_in(block)
+    return note is not None and note.blank
 
 
 def _filesystems_inside(disk: Disk) -> tuple[int, ...]:
@@ -158,7 +178,7 @@ def _release(bench: Bench, words: Sequence[str]) -> None:
     offset, signature = _place(volume, disk)
     # Last the signature: killed before that, the mark beside it says what was meant.
     cleared = () if signature is None else (*_filesystems_inside(disk), signature)
-    _write(disk, offset, _note(bench, disk, MarkState.RELEASED, volume, cleared=cleared))
+    _write(disk, offset, _release_note(bench, disk, volume, cleared=cleared))
     for at in cleared:
         blockdev.clear(disk.path, at, marks.BLOCK_BYTES)
     _released(disk, volume)
@@ -202,7 +222,7 @@ def _release_foreign(bench: Bench, words: Sequence[str]) -> None:
         left = {one.kind for one in found.signatures if not one.kind.startswith("damaged-")}
         if left - {"hybrid"}:
             raise OperatorError(f"{disk.path} still has {', '.join(sorted(left))}", _HINT)
-        note = _note(bench, disk, MarkState.RELEASED, _ERASED)
+        note = _release_note(bench, disk, _ERASED)
         _write(disk, marks.front_offset(), note)
         _released(disk, _ERASED)
 
@@ -234,21 +254,11 @@ def sha256_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _note(
-    bench: Bench,
-    disk: Disk,
-    state: MarkState,
-    volume: str,
-    *,
-    cleared: Collection[int] = (),
-    filesystem_uuid: str = "",
-) -> bytes:
+def _release_note(bench: Bench, disk: Disk, volume: str, *, cleared: Collection[int] = ()) -> bytes:
     nonce = os.urandom(16).hex()
-    samples = ""
-    if state is MarkState.RELEASED:
-        samples = blockdev.samples_digest(disk.path, disk.size_bytes, seed=nonce, cleared=cleared)
+    samples = blockdev.samples_digest(disk.path, disk.size_bytes, seed=nonce, cleared=cleared)
     note = marks.Note(
-        state=state,
+        state=MarkState.RELEASED,
         volume=volume,
         host_tag=bench.host_tag,
         serial=disk.serial,
@@ -256,9 +266,11 @@ def _note(
         nonce=nonce,
         samples=samples,
         at=int(time.time()),
-        filesystem_uuid=filesystem_uuid,
-        blank=state is MarkState.MAKING and disk.blank is True,
     )
+    return _encoded(disk, note)
+
+
+def _encoded(disk: Disk, note: marks.Note) -> bytes:
     try:
         return marks.encode(note)
     except (ValueError, TypeError) as error:

@@ -14,7 +14,7 @@ from appliance.model import Disk, Inventory, Layout, MarkState, MdMember, Volume
 from appliance.storage import devices, filesystem, hwraid, identity
 from appliance.storage.decide import bringing_up
 from appliance.storage.layout import DEFAULT_LAYOUT
-from appliance.storage.probe import blockdev, built, obstacles
+from appliance.storage.probe import blockdev, built, halfmade, obstacles
 from appliance.storage.probe.kernel import Kernel
 
 
@@ -37,9 +37,10 @@ def look_again(
     """
     seen = devices.Probe.of(kernel, properties or devices.udev_properties(), True, layout)
     now = devices.try_read([seen.disk(Path(disk.path).name) for disk in disks], seen.scan_anew)
-    members = built.read_groups(kernel, now, seen.mounted).members
-    for then, one in zip(disks, now, strict=True):
-        here = replace(one, lvm_member=members.get(one.path))
+    groups = built.read_groups(kernel, now, seen.mounted)
+    now = [replace(one, lvm_member=groups.members.get(one.path)) for one in now]
+    now = halfmade.look(now, (), groups.groups, layout, kernel)
+    for then, here in zip(disks, now, strict=True):
         if (
             problem := _another(then, here)
             or _changed_use(then, here)
@@ -145,7 +146,7 @@ def _changed(then: Disk, now: Disk, volume: str) -> str:
     if now.mark is not None and now.mark.state is MarkState.MAKING:
         maker = now.mark.volume
         if volume in {"", maker} and identity.owner(now, (maker,)) == maker:
-            return ""
+            return "" if now.mark.intact or not volume else "holds what its making does not write"
     return _changed_contents(then, now)
 
 

@@ -74,11 +74,9 @@ def finish(volume: Volume, pool: Pool, built: Built, growth: Growth) -> Outcome:
         reason += f"; it was made of {built.count}, and would now have {pool.wanted}"
     reason += growth.words
     if growth.steps:
-        first = growth.instead if growth.instead else (*up, *unmark, *mount)
-        if growth.instead and unmark:
-            first = (*unmark, *first)
+        first = (*unmark, *growth.instead) if growth.instead else (*up, *mount, *unmark)
         return Outcome(Decision.GROW, reason, growth.disks or disks, steps=(*first, *growth.steps))
-    everything = (*up, *unmark, *mount, *built.rebuild)
+    everything = (*up, *mount, *unmark, *built.rebuild)
     unused = [disk for disk in (*pool.free, *pool.spare) if disk not in growth.disks]
     if unused and not built.rebuild:
         reason += f"; blank and not used: {list_disks(unused)}"

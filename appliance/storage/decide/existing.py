@@ -65,13 +65,17 @@ def decide(
     if all(one.trace.making for one in own):
         if outcome := _mounted_by_hand(evidence, volume, own):
             return outcome
-        made = making.whole(evidence, volume.name, [one.disk for one in own])
-        if not made and (had := making.unseen(evidence, volume.name, own)):
-            return _beginning_lost(evidence, volume, pool, had, waited=waited)
-        if not made:
-            return fresh.decide(evidence, volume, pool, waited=waited, settled=settled)
+        if refusal := _not_only_ours(evidence, volume, own):
+            return refusal
+        made = making.kept(evidence, volume, own)
         if refusal := _not_what_was_made(volume, own, made):
             return refusal
+        if not made and (had := making.unseen(evidence, volume, own)):
+            return _beginning_lost(evidence, volume, pool, had, waited=waited)
+        if not made and (problem := _written_since(evidence, own, waited=waited)):
+            return problem
+        if not made:
+            return fresh.decide(evidence, volume, pool, waited=waited, settled=settled)
         own = making.as_finished(own, made)
         pool = replace(pool, own=own)
     kept = [one for one in own if not one.trace.making]
@@ -186,6 +190,56 @@ def _mounted_by_hand(evidence: Evidence, volume: Volume, own: Sequence[Carrier])
     )
 
 
+def _not_only_ours(evidence: Evidence, volume: Volume, own: Sequence[Carrier]) -> Outcome | None:
+    """What stands on disks that are marked and was not made by us: other members, other volumes."""
+    ids = {one.disk.id for one in own}
+    group = evidence.group(volume.name)
+    found = [
+        f"{array.path} has {', '.join(sorted(set(array.members) - ids))} as a member, too"
+        for array in evidence.arrays_on([one.disk for one in own])
+        if set(array.members) - ids
+    ]
+    if group is not None and set(group.members) & ids:
+        others = [one.name for one in group.volumes if one.name != volume.name]
+        found += [f"{group.name} has a logical volume '{name}', too" for name in others]
+        if strange := sorted(set(group.members) - ids):
+            found.append(f"{group.name} has {', '.join(strange)} as a member, too")
+    if not found:
+        return None
+    return refuse(
+        f"volume '{volume.name}' was being made of {list_disks([one.disk for one in own])}, and"
+        f" {'; '.join(found)}",
+        f"nothing was written; {_give_up(volume.name)}",
+        [one.disk for one in own],
+    )
+
+
+def _written_since(evidence: Evidence, own: Sequence[Carrier], *, waited: bool) -> Outcome | None:
+    """Disks that hold more than the making writes: that is somebody's, and no mark says else."""
+    against = [(one.disk, verdicts.to_making_again(one.disk)) for one in own]
+    against = [(disk, problem) for disk, problem in against if problem]
+    if not against:
+        return None
+    name = own[0].trace.volume
+    reason = "; ".join(f"{call(disk)} {problem}" for disk, problem in against)
+    if not waited and making.members(evidence, name, own) > len(own):
+        # Only all of them together tell what mkfs.ext4 writes to each.
+        disks = tuple(one.disk for one in own)
+        return Outcome(Decision.WAIT, f"{reason}; waiting for the rest of its disks", disks)
+    return refuse(
+        reason,
+        f"nothing was written; look at it read-only; {_give_up(name)}",
+        [disk for disk, _ in against],
+    )
+
+
+def _give_up(volume: str) -> str:
+    return (
+        f"if nothing of it is needed: stripewright plan --remove {volume}, without the volume in"
+        " the layout"
+    )
+
+
 def _beginning_lost(
     evidence: Evidence, volume: Volume, pool: Pool, had: int, *, waited: bool
 ) -> Outcome:
@@ -206,24 +260,25 @@ def _not_what_was_made(
     volume: Volume, own: Sequence[Carrier], found: Sequence[making.Whole]
 ) -> Outcome | None:
     """A whole filesystem under marks of the making that is not the one they name."""
+    if volume.filesystem == "none":
+        return None
     strange = [one for one in found if not making.is_ours(one, own)]
     if not strange:
         return None
     disks = [one.disk for one in own if any(one.disk.id in which.ids for which in strange)]
-    held = "; ".join(
-        f"{one.filesystem.kind} labelled '{one.filesystem.label}' ({one.filesystem.uuid})"
-        for one in strange
+    words = "; ".join(
+        f"{held.kind} labelled '{held.label}' ({held.uuid})"
+        for held in (one.filesystem for one in strange)
+        if held is not None
     )
-    way = (
-        f"if nothing of it is needed: stripewright plan --remove {volume.name}, without the volume"
-    )
+    way = _give_up(volume.name)
     if volume.mount:
         way = (
             f"to keep it, mount it at {volume.mount} and plan again, which clears the marks; {way}"
         )
     return refuse(
-        f"volume '{volume.name}' was being made of {list_disks(disks)}, and holds {held}, which is"
+        f"volume '{volume.name}' was being made of {list_disks(disks)}, and holds {words}, which is"
         " not the filesystem that the marks name",
-        f"nothing was written; it may hold data, so look at it read-only; {way} in the layout",
+        f"nothing was written; it may hold data, so look at it read-only; {way}",
         disks,
     )

@@ -1,9 +1,9 @@
 """The steps that make a volume out of disks that hold nothing of anybody. Pure.
 
-The order is what makes it safe to be killed anywhere: the marks first, so that whatever is
-found later is known to be debris, unless it is a filesystem; the marks gone after that was proved
-and before the first mount. Somebody may have mounted a filesystem by hand in between, so a whole
-one is never made anew (docs/decisions/0024).
+The order is what makes it safe to be killed anywhere: the marks first, so that what is found
+later is compared with what the making writes (:mod:`appliance.storage.probe.halfmade`), and gone
+when the volume is up. What holds more than that is never made again: somebody may have mounted
+the filesystem by hand (docs/decisions/0024).
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def build(
     filesystem_uuid = ""
     # Without root the tag and the marks are not known, and so the UUID is not, either.
     if volume.filesystem != "none" and evidence.privileged:
-        filesystem_uuid = ownership.new_filesystem_uuid(host_tag, volume.name, disks)
+        filesystem_uuid = _begun_uuid(volume.name, disks) or ownership.new_filesystem_uuid(
+            host_tag, volume.name, disks
+        )
     make = (
         *clear_the_way(evidence, volume.name, disks),
         steps.mark_step(
@@ -69,8 +71,9 @@ def build(
     else:
         device = steps.stable(disks[0])
         size_bytes = filesystem.plain_size(disks[0].size_bytes)
+    unmark_step = steps.unmark_step(volume.name, [*disks, *unmark])
     if volume.filesystem == "none":
-        return (*make, steps.unmark_step(volume.name, [*disks, *unmark]))
+        return (*make, unmark_step)
     return (
         *make,
         steps.mkfs_step(
@@ -82,9 +85,22 @@ def build(
             force=force,
             destroys=destroys if form is Form.PLAIN else (),
         ),
-        steps.unmark_step(volume.name, [*disks, *unmark]),
         steps.mount_step(volume, device),
+        unmark_step,
     )
+
+
+def _begun_uuid(volume: str, disks: Sequence[Disk]) -> str:
+    """The UUID that the filesystem would have got by an earlier attempt: by it is known what
+    that attempt has left.
+    """
+    marks = [one.mark for one in disks if one.mark is not None]
+    begun = {
+        mark.filesystem_uuid
+        for mark in marks
+        if (mark.state, mark.volume) == (MarkState.MAKING, volume)
+    }
+    return begun.pop() if len(begun) == 1 else ""
 
 
 def clear_the_way(evidence: Evidence, volume: str, disks: Sequence[Disk]) -> tuple[Step, ...]:
@@ -109,13 +125,27 @@ def is_up(evidence: Evidence, volume: str, disks: Sequence[Disk]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A filesystem whose making has ended, and the disks (ids) that it lies on."""
+    """What was made to its end, on which disks (ids); ``filesystem`` if it has one."""
 
-    filesystem: Filesystem
+    filesystem: Filesystem | None
     ids: frozenset[str]
 
 
-def whole(evidence: Evidence, volume: str, disks: Sequence[Disk]) -> list[Whole]:
+def kept(evidence: Evidence, volume: Volume, own: Sequence[Carrier]) -> list[Whole]:
+    """What is whole on ``own``, all of which are marked as being made, and may hold something.
+
+    A filesystem that was never mounted is none of it: power may have gone before all of it had
+    reached the disks. That it was not, is known when all its disks are here.
+    """
+    if volume.filesystem == "none":
+        return _ended(evidence, volume.name, own)
+    found = _whole(evidence, volume.name, [one.disk for one in own])
+    here = len(own) >= members(evidence, volume.name, own)
+    unused = here and all(one.disk.mark and one.disk.mark.intact for one in own)
+    return [] if unused and all(is_ours(one, own) for one in found) else found
+
+
+def _whole(evidence: Evidence, volume: str, disks: Sequence[Disk]) -> list[Whole]:
     """The whole filesystems on ``disks``, all of which are marked as being made.
 
     What runs is asked, not its members: they are read past what it has written.
@@ -129,6 +159,24 @@ def whole(evidence: Evidence, volume: str, disks: Sequence[Disk]) -> list[Whole]
     return [Whole(one, ids) for one, ids in found if one is not None and not one.unfinished]
 
 
+def _ended(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> list[Whole]:
+    """What was made of ``own`` for a volume without a filesystem: a whole array, or a group with
+    its logical volume. From then on it may hold anything.
+    """
+    disks = [one.disk for one in own]
+    ids = frozenset(one.id for one in disks)
+    for group in evidence.groups.get(ownership.group_name(volume), ()):
+        whole = set(group.members) == ids and len(ids) == group.member_count
+        if whole and any(one.name == volume for one in group.volumes):
+            return [Whole(None, ids)]
+    members = [one.md_member for one in disks if one.md_member is not None]
+    arrays = {(one.array_uuid, one.member_count) for one in members}
+    if len(arrays) != 1 or len(members) < len(disks):
+        return []
+    slots = {one.slot for one in members}
+    return [Whole(None, ids)] if slots == set(range(arrays.pop()[1])) else []
+
+
 def _together(disk: Disk, disks: Sequence[Disk]) -> frozenset[str]:
     """The disks of the array that ``disk`` is a member of; itself if it is none."""
     if disk.md_member is None:
@@ -137,17 +185,27 @@ def _together(disk: Disk, disks: Sequence[Disk]) -> frozenset[str]:
     return frozenset(one.id for one in disks if one.md_member and one.md_member.array_uuid == uuid)
 
 
-def unseen(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> int:
-    """How many disks it was being made of, if the one that it begins with is not here; else 0.
+def members(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> int:
+    """How many disks the array or group has that is on ``own``, 0 if there is neither."""
+    had = [one.disk.md_member.member_count for one in own if one.disk.md_member is not None]
+    had += [one.member_count for one in evidence.groups.get(ownership.group_name(volume), ())]
+    return max(had, default=0)
 
-    A filesystem begins on that one, and nobody can tell without it whether there is one.
+
+def unseen(evidence: Evidence, volume: Volume, own: Sequence[Carrier]) -> int:
+    """How many disks it was being made of, if without those that are not here it is not known
+    whether that had ended; else 0.
+
+    A filesystem begins on the first disk. Without a filesystem each of them counts.
     """
-    members = [one.disk.md_member for one in own if one.disk.md_member is not None]
+    disks = [one.disk.md_member for one in own if one.disk.md_member is not None]
     had = [0]
-    if all(one.slot != 0 for one in members):
-        had += [one.member_count for one in members]
+    if volume.filesystem == "none":
+        had.append(members(evidence, volume.name, own))
+    if all(one.slot != 0 for one in disks):
+        had += [one.member_count for one in disks]
     ids = {one.disk.id for one in own}
-    for group in evidence.groups.get(ownership.group_name(volume), ()):
+    for group in evidence.groups.get(ownership.group_name(volume.name), ()):
         begins = [one.segments[0][0] for one in group.volumes if one.segments and one.segments[0]]
         if set(begins) - ids:
             had.append(group.member_count)
@@ -157,7 +215,7 @@ def unseen(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> int:
 
 def is_ours(found: Whole, own: Sequence[Carrier]) -> bool:
     """Whether it is the filesystem that the marks on its disks name."""
-    uuid = ownership.digits(found.filesystem.uuid)
+    uuid = ownership.digits(found.filesystem.uuid) if found.filesystem else ""
     marks = {one.disk.mark.filesystem_uuid for one in own if _lies_on(one, found) and one.disk.mark}
     return bool(uuid) and uuid in marks
 

@@ -57,11 +57,22 @@ def to_contents(disk: Disk) -> str:
             return f"was released from volume '{mark.volume}' and written to since"
         return ""
     if disk.blank is False and mark is not None and mark.intact is False:
-        return f"was being made into volume '{mark.volume}', and holds what that does not write"
+        return to_making_again(disk)
     if disk.blank is False and mark is None:
         where = "" if disk.nonzero_offset_bytes is None else f" at 0x{disk.nonzero_offset_bytes:x}"
         return f"is not blank: no known signature, but data{where}"
     return ""
+
+
+def to_making_again(disk: Disk) -> str:
+    """What a disk that a volume is being made of holds besides what the making writes."""
+    mark = disk.mark
+    if mark is None or mark.intact:
+        return ""
+    made = f"was being made into volume '{mark.volume}', and"
+    if mark.intact is None:
+        return f"{made} nothing tells what was written to it since"
+    return f"{made} holds what that does not write"
 
 
 def undecidable(disk: Disk, *, privileged: bool) -> str:
@@ -89,15 +100,15 @@ def to_taking(disk: Disk, carries: Trace | None, volume: str, *, privileged: boo
     if carries is not None and carries.volume != volume:
         doing = "is being made into" if carries.making else "belongs to"
         return f"{doing} volume '{carries.volume}', which is not in the layout"
-    if carries is None or not carries.making:
-        against = to_contents(disk)
-        if against:
-            return _told(disk, against)
+    making = carries is not None and carries.making
+    against = to_making_again(disk) if making else to_contents(disk)
+    if against:
+        return _told(disk, against)
     if disk.claimed_by:
         return f"is claimed by {disk.claimed_by}"
     if not disk.claimable:
         return disk.reason or "is not claimable"
-    if not privileged or (carries is not None and carries.making):
+    if not privileged or making:
         return ""
     mark = disk.mark
     if mark is not None and mark.state is MarkState.RELEASED:

@@ -19,15 +19,17 @@ import mmap
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from appliance.model import Filesystem, Mark, MarkState, Scan, Signature
 from appliance.storage import filesystem, marks, md, scan
 from appliance.storage.probe import forms, probers, scanning, tables
 
+T = TypeVar("T")
+
 _READERS = 32
-_SECTOR_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def read_contents(devices: Sequence[Device]) -> list[Contents | Exception]:
     of a damaged partition table. Both probers are started once for all devices, and only for
     those whose edges are not zero. In place of a device that cannot be read is the error.
     """
-    found = _at_once([partial(_read_itself, one) for one in devices])
+    found = at_once([partial(_read_itself, one) for one in devices])
     asked = [
         one.node
         for one, read in zip(devices, found, strict=True)
@@ -83,9 +85,9 @@ def read_contents(devices: Sequence[Device]) -> list[Contents | Exception]:
     ]
 
 
-def _at_once(reads: Sequence[Callable[[], _Itself]]) -> list[_Itself | Exception]:
+def at_once(reads: Sequence[Callable[[], T]]) -> list[T | Exception]:
     """All of ``reads``, some at a time: each waits for its disk, and machines have up to 24."""
-    found: list[_Itself | Exception] = [OSError(errno.EIO, "not read")] * len(reads)
+    found: list[T | Exception] = [OSError(errno.EIO, "not read")] * len(reads)
     rest = iter(range(len(reads)))
 
     def work() -> None:
@@ -133,28 +135,7 @@ def _read_itself(device: Device) -> _Itself:
     if nonzero is None and device.scan is not None:
         scanned = device.scan(skip)
         nonzero, done = scanned.nonzero, scanned.scan
-    if nonzero is not None:
-        found = tuple(_looked_beside(device, mark) for mark in found)
     return _Itself(found, nonzero, quiet, done)
-
-
-def _looked_beside(device: Device, mark: Mark) -> Mark:
-    """``mark``; not intact if the disk was blank when its making into an array or a group began,
-    and holds something where neither md nor LVM keeps its own.
-    """
-    if not mark.intact or mark.state is not MarkState.MAKING:
-        return mark
-    if mark.offset_bytes != marks.front_offset():
-        return mark
-    node, size = device.node, device.size_bytes
-    # A superblock, a label or half of one; but neither writes the first sector.
-    metadata = range(0, marks.EDGE_BYTES, marks.BLOCK_BYTES)
-    strange: int | None = 0
-    if not any(read_at(node, 0, _SECTOR_BYTES)):
-        strange = scanning.first_nonzero(node, scan.places(size), metadata)
-    if strange is None and device.scan is not None:
-        strange = device.scan(metadata).nonzero
-    return mark if strange is None else replace(mark, intact=False)
 
 
 def _put_together(

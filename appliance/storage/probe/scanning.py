@@ -17,6 +17,7 @@ from random import Random
 
 from appliance.model import Scan
 from appliance.storage import scan
+from appliance.storage.debris import Accepts
 
 _FULL_READ_BYTES = 8 * scan.MIB
 _ZEROS = bytes(_FULL_READ_BYTES)
@@ -67,23 +68,34 @@ def blocks(node: str, where: Iterable[tuple[int, int]]) -> Iterator[tuple[int, b
 
 
 def first_nonzero(
-    node: str, where: Iterable[tuple[int, int]], skip: Collection[int] = ()
+    node: str,
+    where: Iterable[tuple[int, int]],
+    skip: Collection[int] = (),
+    accepts: Accepts | None = None,
 ) -> int | None:
     """Offset of the first byte in ``where`` that is not zero, ``None`` if all are.
 
-    The blocks at ``skip`` count as zero: marks of ours.
+    The blocks at ``skip`` count as zero: marks of ours. So does each block that ``accepts`` takes.
     """
     for offset, block in blocks(node, where):
-        if (found := _nonzero(block, offset, skip)) is not None:
+        if (found := _nonzero(block, offset, skip, accepts)) is not None:
             return found
     return None
 
 
-def _nonzero(block: bytes, offset: int, skip: Collection[int]) -> int | None:
+def _nonzero(
+    block: bytes, offset: int, skip: Collection[int], accepts: Accepts | None
+) -> int | None:
     # Comparing is many times as fast as stripping, and nearly every block is zero.
     if block == _ZEROS[: len(block)]:
         return None
     block = without(block, offset, skip)
+    if accepts is not None:
+        for at in range(0, len(block), scan.BLOCK_BYTES):
+            part = block[at : at + scan.BLOCK_BYTES]
+            if any(part) and not accepts(offset + at, part):
+                return offset + at
+        return None
     rest = block.lstrip(b"\0")
     return offset + len(block) - len(rest) if rest else None
 
@@ -115,6 +127,7 @@ def scan_device(
     skip: Collection[int] = (),
     in_full: bool = False,
     begin_bytes: int = 0,
+    accepts: Accepts | None = None,
 ) -> Scanned:
     """Read for at most ``seconds``: all of it if it looks as if that was enough, else samples,
     at other offsets each time. ``in_full``: no samples, but on from ``begin_bytes``, up to which
@@ -127,7 +140,7 @@ def scan_device(
         first = position
         while position < size_bytes:
             length = min(_FULL_READ_BYTES, size_bytes - position)
-            found = _nonzero(reader.read(position, length), position, skip)
+            found = _nonzero(reader.read(position, length), position, skip, accepts)
             if found is not None:
                 return Scanned(Scan(position, 0, size_bytes), found)
             position += length
@@ -139,11 +152,19 @@ def scan_device(
                 break
     if in_full or position >= size_bytes:
         return Scanned(Scan(position, 0, size_bytes - position))
-    return _sample(node, size_bytes, deadline, position, skip)
+    return _sample(
+        node, size_bytes, deadline=deadline, read_bytes=position, skip=skip, accepts=accepts
+    )
 
 
 def _sample(
-    node: str, size_bytes: int, deadline: float, read_bytes: int, skip: Collection[int]
+    node: str,
+    size_bytes: int,
+    *,
+    deadline: float,
+    read_bytes: int,
+    skip: Collection[int],
+    accepts: Accepts | None,
 ) -> Scanned:
     random = Random()  # noqa: S311 - chance, not secrecy
     lock = threading.Lock()
@@ -171,7 +192,7 @@ def _sample(
                         place = next(places, None)
                     if place is None:
                         return
-                    found = _nonzero(reader.read(*place), place[0], skip)
+                    found = _nonzero(reader.read(*place), place[0], skip, accepts)
                     with lock:
                         samples += 1
                         read_bytes += place[1]
