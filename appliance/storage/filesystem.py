@@ -128,6 +128,13 @@ def parse_superblock(start: bytes) -> Filesystem | None:
     return xfs.parse_superblock(start) or ext4.parse_superblock(start)
 
 
+def check_argv(kind: str, device: str) -> tuple[str, ...]:
+    """Look for faults and mend none; the exit status is not 0 if there are any. Not mounted."""
+    if kind == "ext4":
+        return ("e2fsck", "-f", "-n", device)
+    return ("xfs_repair", "-n", device)
+
+
 def info_argv(kind: str, device: str) -> tuple[str, ...]:
     """The filesystem's own tool that says what is on ``device``, for :func:`parse_info`."""
     return ext4.info_argv(device) if kind == "ext4" else xfs.info_argv(device)

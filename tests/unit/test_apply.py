@@ -153,11 +153,6 @@ def test_nothing_is_made_where_the_disk_does_not_say_that_it_is_being_made(
     assert bench.ran == []
 
 
-def test_a_controllers_drive_has_no_marks(bench: Bench) -> None:
-    bench.marks = ()
-    assert bench.run(MKFS, volume=Volume("data", "/mnt/data", stripe="hw-raid0")).failed == {}
-
-
 def test_a_disk_that_changed_is_not_overwritten(bench: Bench) -> None:
     bench.look = "is now in use"
     error = bench.run(MARK, MKFS).failed["data"]

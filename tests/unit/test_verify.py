@@ -49,7 +49,10 @@ def _step(*argv: str) -> Step:
     return Step(argv, "")
 
 
-def test_geometry_is_compared_with_chunk_times_members(tmp_path: Path) -> None:
+def test_geometry_is_compared_with_chunk_times_members(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = _says(monkeypatch, "")
     device = tmp_path / "md"
     block = (_DATA / "xfs-superblock.bin").read_bytes().ljust(4096, b"\0")
     device.write_bytes(block)
@@ -61,6 +64,7 @@ def test_geometry_is_compared_with_chunk_times_members(tmp_path: Path) -> None:
     chunk, members = found.sunit_bytes, found.swidth_bytes // found.sunit_bytes
     volume = replace(SCRATCH, name=found.label, chunk_bytes=chunk)
     verify.check_geometry(made, _scene(volume, members))
+    assert ran == [("xfs_repair", "-n", str(device))]
     raid10 = replace(volume, stripe="md-raid10")
     verify.check_geometry(made, _scene(raid10, 2 * members))
     for other in (1, members + 1):

@@ -242,7 +242,7 @@ def _unmarked(work: Work, step: Step) -> str:
     is not started where one is missing: it may be told not to ask.
     """
     volume = work.volume(step.volume)
-    if volume is None or volume.stripe == "hw-raid0":
+    if volume is None:
         return ""
     for disk in work.disks(step.volume):
         try:

@@ -24,6 +24,12 @@ from appliance.storage.probe.kernel import Kernel
 from appliance.system import process
 
 _TOOL_TIMEOUT_SECONDS = 60
+# e2fsck reads every bitmap: gigabytes, of the largest.
+_CHECK_TIMEOUT_SECONDS = 1800
+_MADE_AGAIN = (
+    "it was not mounted, and the next boot or plan makes it again; if that fails, too, look at the"
+    " disks: 'stripewright inventory', journalctl -k"
+)
 _HINT = "nothing was mounted over it; see 'journalctl -b -t stripewright' and look at it by hand"
 _ARRAY_RUNS = {"clean", "active", "active-idle", "write-pending", "readonly", "read-auto"}
 # A grown filesystem may leave out a last group or allocation group that would be too small.
@@ -238,7 +244,9 @@ def check_gone(_: Step, scene: Scene) -> None:
 
 
 def check_geometry(step: Step, scene: Scene) -> None:
-    """Sunit is the chunk and swidth is chunk × data members; on one disk there is neither."""
+    """Sunit is the chunk and swidth is chunk × data members; on one disk there is neither. And
+    the new filesystem has no fault.
+    """
     volume = scene.declared()
     members = len(scene.disks)
     if volume.stripe == "hw-raid0":
@@ -256,6 +264,10 @@ def check_geometry(step: Step, scene: Scene) -> None:
         raise OperatorError(
             f"{volume.filesystem} on {device} is not as declared: {'; '.join(wrong)}", _HINT
         )
+    # mkfs has ended, and its own last act was a flush. That all of it is there, only reading
+    # it all shows.
+    argv = filesystem.check_argv(volume.filesystem, device)
+    process.run(argv, timeout_seconds=_CHECK_TIMEOUT_SECONDS, hint=_MADE_AGAIN)
 
 
 def _on_disk(volume: Volume, device: str) -> filesystem.Geometry:

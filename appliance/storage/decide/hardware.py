@@ -1,6 +1,6 @@
 """The decision for a volume on a RAID controller: a virtual drive with the volume's name. Pure.
 
-The controller has the name, so there are no marks. What its drives hold cannot be read before
+The controller has the name. What its drives hold cannot be read before
 there is a virtual drive, so that is made only in a plan that somebody confirms, of drives that
 the layout names by serial; the filesystem follows in the next plan, when its disk is there.
 """
@@ -20,7 +20,7 @@ from appliance.model import (
     Volume,
 )
 from appliance.storage import filesystem, hwraid
-from appliance.storage.decide import bringing_up, growth, steps, verdicts
+from appliance.storage.decide import bringing_up, growth, making, steps, verdicts
 from appliance.storage.decide.allotment import EMPTY
 from appliance.storage.decide.evidence import Evidence
 from appliance.storage.decide.steps import Outcome, call, refuse
@@ -148,8 +148,13 @@ def _existing(
         return refuse(reason, f"{_SEE}; the kernel may have to look again: reboot")
     if problem := verdicts.to_use(disk, mounted=True):
         return refuse(f"{call(disk)}: {problem}", "free the disk from that use", [disk])
-    if disk.filesystem is None and not disk.mountpoints:
-        return _make_filesystem(volume, disk, what, len(found.drives))
+    mark = disk.mark
+    begun = mark is not None and (mark.state, mark.volume) == (MarkState.MAKING, volume.name)
+    whole = disk.filesystem is not None and not disk.filesystem.unfinished
+    if not disk.mountpoints and (
+        disk.filesystem is None or (begun and mark and (mark.intact or not whole))
+    ):
+        return _make_filesystem(evidence, volume, disk, what, len(found.drives))
     return bringing_up.finish(
         volume,
         EMPTY,
@@ -163,17 +168,27 @@ def _existing(
             reason=f"{what} is {call(disk)}",
             up=True,
             mountpoints=disk.mountpoints,
+            marked=(disk,) if begun else (),
         ),
         growth.NONE,
     )
 
 
-def _make_filesystem(volume: Volume, disk: Disk, what: str, members: int) -> Outcome:
+def _make_filesystem(
+    evidence: Evidence, volume: Volume, disk: Disk, what: str, members: int
+) -> Outcome:
+    """``members`` are the controller's drives. The disk is marked as any other that is the whole of
+    a volume (:mod:`appliance.storage.decide.making`).
+    """
     if volume.filesystem == "none":
         return Outcome(Decision.NOTHING, f"{what} is {call(disk)}", (disk,))
-    given_up = disk.mark is not None and disk.mark.state is MarkState.RELEASED and disk.mark.intact
-    problem = verdicts.to_contents(disk)
-    if not problem and not (disk.blank or given_up):
+    mark = disk.mark
+    given_up = mark is not None and mark.state is MarkState.RELEASED and bool(mark.intact)
+    begun = mark is not None and mark.state is MarkState.MAKING
+    problem = verdicts.to_making_again(disk) if begun else verdicts.to_contents(disk)
+    if begun and mark and mark.volume != volume.name:
+        problem = f"is being made into volume '{mark.volume}'"
+    if not problem and not (disk.blank or given_up or begun):
         problem = "was not read, so it is not known to be blank"
     if problem:
         return refuse(
@@ -182,21 +197,26 @@ def _make_filesystem(volume: Volume, disk: Disk, what: str, members: int) -> Out
             [disk],
         )
     device = steps.stable(disk)
-    holds = "a virtual drive of ours, given up" if given_up else "a virtual drive of ours, blank"
+    state = "half made, nothing stored" if begun else "given up" if given_up else "blank"
+    destroys = (steps.destruction(disk, f"a virtual drive of ours, {state}"),)
+    uuid = making.filesystem_uuid(evidence.machine.host_tag, volume.name, [disk])
     return Outcome(
         Decision.CREATE,
-        f"{what} is {call(disk)}, blank",
+        f"{what} is {call(disk)}, {state}",
         (disk,),
         steps=(
+            steps.mark_step(volume, [disk], end=True, destroys=destroys, filesystem_uuid=uuid),
             steps.mkfs_step(
                 volume,
                 device,
                 members=members,
                 size_bytes=filesystem.plain_size(disk.size_bytes),
-                force=bool(given_up),
-                destroys=(steps.destruction(disk, holds),),
+                uuid=uuid,
+                force=bool(given_up or begun),
+                destroys=destroys,
             ),
             steps.mount_step(volume, device),
+            steps.unmark_step(volume.name, [disk]),
         ),
     )
 

@@ -43,12 +43,10 @@ def build(
     force = any(disk.mark or disk.blank is False for disk in disks)
     destroys = tuple(steps.destruction(disk, _holds(disk)) for disk in disks)
     host_tag = evidence.machine.host_tag
-    filesystem_uuid = ""
+    new_uuid = ""
     # Without root the tag and the marks are not known, and so the UUID is not, either.
     if volume.filesystem != "none" and evidence.privileged:
-        filesystem_uuid = _begun_uuid(volume.name, disks) or ownership.new_filesystem_uuid(
-            host_tag, volume.name, disks
-        )
+        new_uuid = filesystem_uuid(host_tag, volume.name, disks)
     make = (
         *clear_the_way(evidence, volume.name, disks),
         steps.mark_step(
@@ -56,7 +54,7 @@ def build(
             disks,
             end=form is Form.PLAIN,
             destroys=destroys,
-            filesystem_uuid=filesystem_uuid,
+            filesystem_uuid=new_uuid,
         ),
         *_wipe(volume, disks, form),
     )
@@ -81,7 +79,7 @@ def build(
             device,
             members=len(disks),
             size_bytes=size_bytes,
-            uuid=filesystem_uuid,
+            uuid=new_uuid,
             force=force,
             destroys=destroys if form is Form.PLAIN else (),
         ),
@@ -90,17 +88,19 @@ def build(
     )
 
 
-def _begun_uuid(volume: str, disks: Sequence[Disk]) -> str:
-    """The UUID that the filesystem would have got by an earlier attempt: by it is known what
-    that attempt has left.
+def filesystem_uuid(host_tag: str, volume: str, disks: Sequence[Disk]) -> str:
+    """The UUID for the filesystem on ``disks``: the one that it would have got by an earlier
+    attempt, as by that is known what the attempt has left, or a new one.
     """
     marks = [one.mark for one in disks if one.mark is not None]
     begun = {
         mark.filesystem_uuid
         for mark in marks
-        if (mark.state, mark.volume) == (MarkState.MAKING, volume)
+        if (mark.state, mark.volume) == (MarkState.MAKING, volume) and mark.filesystem_uuid
     }
-    return begun.pop() if len(begun) == 1 else ""
+    if len(begun) == 1:
+        return begun.pop()
+    return ownership.new_filesystem_uuid(host_tag, volume, disks)
 
 
 def clear_the_way(evidence: Evidence, volume: str, disks: Sequence[Disk]) -> tuple[Step, ...]:

@@ -111,7 +111,7 @@ def mark_step(
 def unmark_step(volume: str, disks: Sequence[Disk]) -> Step:
     return Step(
         argv=(*_CHORE, "unmark", volume, *paths(disks)),
-        why="from here on it may hold data: the marks of its making go",
+        why="the volume is made, and may hold data now: the marks of its making go",
         check=CHECK_UNMARKED,
         volume=volume,
     )
