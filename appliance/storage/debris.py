@@ -23,6 +23,10 @@ _LOG_MAGIC = struct.pack(">I", 0xFEEDBABE)
 # are empty but for the cycle, 1 (libxfs_log_clear in xfsprogs' libxfs/rdwr.c).
 _FIRST_CYCLE = struct.pack(">I", 1)
 _PADDING = _FIRST_CYCLE.ljust(_SECTOR_BYTES, b"\0")
+# The operation: 8 bytes of XFS_LOG (0xAA) that end a mount (0x20), of type "Un". Behind the
+# headers of a record that is aligned to a stripe it has a block of its own.
+_UNMOUNTED = (_FIRST_CYCLE + bytes.fromhex("00000008aa2000006e55")).ljust(_SECTOR_BYTES, b"\0")
+_OF_THE_LOG = frozenset({_PADDING, _UNMOUNTED, _ZERO_SECTOR})
 
 _FOLDER_TAIL = struct.pack("<IHBB", 0, 12, 0, 0xDE)
 _DIGEST_BYTES = 16
@@ -43,7 +47,7 @@ def of_mkfs(uuid: str) -> Accepts:
         if wanted in block:
             return not mounted(block)
         sectors = [block[at : at + _SECTOR_BYTES] for at in range(0, len(block), _SECTOR_BYTES)]
-        return all(sector in {_PADDING, _ZERO_SECTOR} for sector in sectors)
+        return all(sector in _OF_THE_LOG for sector in sectors)
 
     return accepts
 

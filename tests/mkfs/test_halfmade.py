@@ -52,11 +52,11 @@ class Half:
             file.seek(offset)
             file.write(data)
 
-    def mkfs(self, volume: Volume | None = None, uuid: str = UUID) -> None:
+    def mkfs(self, volume: Volume | None = None, uuid: str = UUID, members: int = 1) -> None:
         argv = filesystem.mkfs_argv(
             volume or self.volume,
             str(self.node),
-            members=1,
+            members=members,
             size_bytes=filesystem.plain_size(self.size),
             uuid=uuid,
             force=True,
@@ -66,7 +66,7 @@ class Half:
     def intact(self) -> bool | None:
         mark = Mark(MarkState.MAKING, "data", "", self.at, "n", filesystem_uuid=UUID)
         kernel = Kernel(dev_root=self.folder / "dev")
-        layout = Layout((self.volume,), scan_seconds=5)
+        layout = Layout((self.volume,), scan_seconds=1)
         disk = replace(self.disk(), mark=mark)
         (found,) = halfmade.look([disk], (), (), layout, kernel)
         assert found.mark is not None
@@ -145,6 +145,15 @@ def test_other_filesystems_are_somebodys(half: MakeHalf, volume: Volume) -> None
     assert made.intact() is False
     made.zeroed(0.5, 1)
     assert made.intact() is False
+
+
+@pytest.mark.parametrize("chunk", [4 * KIB, 64 * KIB, 256 * KIB, MIB])
+def test_xfs_over_a_stripe(half: MakeHalf, chunk: int) -> None:
+    """Its log is aligned, too, and its first record has more headers."""
+    made = half(replace(PLAIN, chunk_bytes=chunk), 2 * GIB)
+    made.mark()
+    made.mkfs(members=4)
+    assert made.intact() is True
 
 
 def test_ext4_that_was_mounted_is_somebodys(half: MakeHalf) -> None:

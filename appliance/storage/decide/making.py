@@ -135,14 +135,15 @@ def kept(evidence: Evidence, volume: Volume, own: Sequence[Carrier]) -> list[Who
     """What is whole on ``own``, all of which are marked as being made, and may hold something.
 
     A filesystem that was never mounted is none of it: power may have gone before all of it had
-    reached the disks. That it was not, is known when all its disks are here.
+    reached the disks. Nor is one that was there before, and shines through. Both are known when
+    all its disks are here.
     """
     if volume.filesystem == "none":
         return _ended(evidence, volume.name, own)
     found = _whole(evidence, volume.name, [one.disk for one in own])
     here = len(own) >= members(evidence, volume.name, own)
     unused = here and all(one.disk.mark and one.disk.mark.intact for one in own)
-    return [] if unused and all(is_ours(one, own) for one in found) else found
+    return [] if unused else found
 
 
 def _whole(evidence: Evidence, volume: str, disks: Sequence[Disk]) -> list[Whole]:
@@ -207,7 +208,7 @@ def unseen(evidence: Evidence, volume: Volume, own: Sequence[Carrier]) -> int:
     ids = {one.disk.id for one in own}
     for group in evidence.groups.get(ownership.group_name(volume.name), ()):
         begins = [one.segments[0][0] for one in group.volumes if one.segments and one.segments[0]]
-        if set(begins) - ids:
+        if set(begins) - ids or not group.volumes:
             had.append(group.member_count)
     # With as many disks here as it had, the first one was only got to by a later attempt.
     return max(had) if max(had) > len(own) else 0
