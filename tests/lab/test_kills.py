@@ -1,4 +1,4 @@
-"""One kill point for each step of some works, and a power cut at each step of one.
+"""One kill point for each step of some works, a power cut at each step of one, and mkfs torn.
 
 All points are tried by ``make soak`` (tests/lab/kills/host.py).
 """
@@ -33,3 +33,10 @@ def test_power_cut_at_each_step(image: Path, tmp_path: Path) -> None:
     host.tell("\npower cut, one point a step", tally)
     assert not tally.failures
     assert tally.hit == tally.tried
+
+
+def test_power_goes_in_mkfs(image: Path, tmp_path: Path) -> None:
+    tally = host.torn(image, tmp_path, quick=True)
+    host.tell("\nmkfs torn", tally)
+    assert not tally.failures
+    assert tally.tried

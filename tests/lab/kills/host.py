@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab import guests
-from tests.lab.kills.names import BYSTANDER, NAMES
+from tests.lab.kills.names import BYSTANDER, CREATED, NAMES
 from tests.lab.kills.points import Point, Seen, points
 from tests.rig import uml
 from tests.rig.build import build
@@ -31,6 +31,8 @@ _PARTS = {True: (), False: (0.3, 0.7)}
 # Quick, for every test run: those whose steps differ most.
 _QUICK_KILLS = ("create-md-raid0", "create-lvm-stripe", "remove-lvm-stripe", "recreate-md-raid0")
 _QUICK_CUTS = ("create-md-raid0-xfs",)
+# How often mkfs is torn, for each work that makes a volume.
+_TORN = {True: 3, False: 100}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,20 @@ def sigkills(image: Path, folder: Path, *, quick: bool, names: Sequence[str] = (
     """SIGKILL in guests, all works shared between them."""
     began = time.monotonic()
     names = names or (_QUICK_KILLS if quick else NAMES)
-
     program = ["tests.lab.kills.sigkill", *(["quick"] if quick else [])]
-    runs = guests.run_guests(image, folder / "sigkill", program, names, timeout_seconds=3 * 3600)
+    return _in_guests(image, folder / "sigkill", program, names, began)
+
+
+def torn(image: Path, folder: Path, *, quick: bool, names: Sequence[str] = CREATED) -> Tally:
+    """Power that goes in mkfs, with any part of what it wrote on the disks."""
+    program = ["tests.lab.kills.torn", str(_TORN[quick])]
+    return _in_guests(image, folder / "torn", program, names, time.monotonic())
+
+
+def _in_guests(
+    image: Path, folder: Path, program: Sequence[str], names: Sequence[str], began: float
+) -> Tally:
+    runs = guests.run_guests(image, folder, program, names, timeout_seconds=3 * 3600)
     found = {name: one for run in runs for name, one in run.results.items()}
     failures = [f"{name}: {text}" for name, one in found.items() for text in one["failures"]]
     failures += [f"{name}: never got that far" for name in names if name not in found]
@@ -177,10 +190,12 @@ def main() -> int:
         tell("SIGKILL", killed)
         cut = power_cuts(image, Path(folder), quick=arguments.quick)
         tell("power cut", cut)
+        half = torn(image, Path(folder), quick=arguments.quick)
+        tell("mkfs torn", half)
     if arguments.json:
-        document = {"sigkill": killed.tried, "power_cut": cut.tried}
+        document = {"sigkill": killed.tried, "power_cut": cut.tried, "torn": half.tried}
         arguments.json.write_text(json.dumps(document) + "\n")
-    return 1 if killed.failures or cut.failures else 0
+    return 1 if killed.failures or cut.failures or half.failures else 0
 
 
 if __name__ == "__main__":

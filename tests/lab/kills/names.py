@@ -9,5 +9,6 @@ NAMES = (
     "recreate-md-raid0",
     "recreate-lvm-stripe",
     "grow-lvm-stripe-by-disks",
-    "create-md-raid0-xfs",
+    *(f"create-{stripe}-xfs" for stripe in STRIPES),
 )
+CREATED = tuple(name for name in NAMES if name.startswith("create-"))

@@ -65,13 +65,13 @@ class Range:
         shutil.rmtree("/var/lib/stripewright/live", ignore_errors=True)
         self.stage.declare()
         if self.stage.work.request is not None:
-            assert _quiet(self.stage.boot) == 0, "boot before the work"
+            assert quiet(self.stage.boot) == 0, "boot before the work"
 
     def learn(self) -> list[Seen]:
         """The steps of the work when nobody disturbs it."""
         seen: list[Seen] = []
         with recorded(seen):
-            _quiet(self.stage.do)
+            quiet(self.stage.do)
         return seen
 
     def shoot(self, point: Point, seconds: float) -> bool:
@@ -100,7 +100,7 @@ class Range:
     def prove(self, *, reboot: bool) -> None:
         if reboot:
             release()
-        _quiet(self.stage.converge)
+        quiet(self.stage.converge)
         assert self.stage.rack.disks[BYSTANDER].contents() == self.bystander, "bystander changed"
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ def _be_shot(stage: Stage, point: Point, tell: int) -> None:
         os._exit(code)
 
 
-def _quiet(function: Callable[[], Result]) -> Result:
+def quiet(function: Callable[[], Result]) -> Result:
     with contextlib.redirect_stderr(io.StringIO()):
         return function()
 

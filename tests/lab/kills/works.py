@@ -89,8 +89,11 @@ def _works() -> list[Work]:
         Work("grow-lvm-stripe-by-disks", _layout("lvm-stripe", role=True), _disks(2, 32),
              kind="network", made=True, added=_disks(2, 32, first=3), request=Request(), kept=True)
     )  # fmt: skip
-    xfs = _layout("md-raid0", filesystem="xfs")
-    found.append(Work("create-md-raid0-xfs", xfs, _disks(2, 320)))
+    # XFS takes 300 MiB or more.
+    for stripe, (count, _) in sizes.items():
+        xfs = _layout(stripe, filesystem="xfs")
+        mib = 400 if stripe == "md-raid10" else 640 // count
+        found.append(Work(f"create-{stripe}-xfs", xfs, _disks(count, mib)))
     return found
 
 
