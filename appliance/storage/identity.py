@@ -235,7 +235,8 @@ def _claim(disk: Disk, what: str, volume_names: Collection[str]) -> str:
     ours = owner(disk, volume_names)
     mark = disk.mark
     if mark is not None and mark.state is MarkState.MAKING and ours:
-        return f"{what}, volume '{ours}' was being made of it and is not finished"
+        more = ", and holds what that does not write" if mark.intact is False else ""
+        return f"{what}, volume '{ours}' was being made of it and is not finished{more}"
     if mark is not None and mark.state is MarkState.RELEASED and ours:
         return f"{what}, its release from volume '{mark.volume}' has not ended"
     if disk.blank:

@@ -177,6 +177,8 @@ def test_a_disk_on_which_a_volume_is_being_made() -> None:
     assert identify(bare).reason == (
         "EC2 instance store, volume 'scratch' was being made of it and is not finished"
     )
+    written = member(0, mark=replace(MAKING, intact=False))
+    assert identify(written).reason.endswith("not finished, and holds what that does not write")
     dirty = disk(1, mark=MAKING, blank=False, nonzero_offset_bytes=4096)
     assert identify(dirty).claimable
     theirs = disk(1, mark=MAKING, blank=False, signatures=(Signature("ext4", 0x438, "pg"),))
