@@ -36,20 +36,33 @@ _INODES, _FOLDER = b"inodes", b"folder"
 Accepts = Callable[[int, bytes], bool]
 
 
-def of_mkfs(uuid: str) -> Accepts:
+def of_mkfs(uuid: str, *, blank: bool) -> Accepts:
     """What ``mkfs`` writes for the filesystem with this UUID (32 digits) and bears it.
 
-    Not a superblock that was mounted since, nor any later record of the log.
+    Not a superblock that was mounted since, nor any later record of the log. On a disk that was
+    ``blank`` each sector counts for itself; else what was there before fills up the block.
     """
     wanted = UUID(uuid).bytes
 
     def accepts(_: int, block: bytes) -> bool:
-        if wanted in block:
-            return not mounted(block)
-        sectors = [block[at : at + _SECTOR_BYTES] for at in range(0, len(block), _SECTOR_BYTES)]
-        return all(sector in _OF_THE_LOG for sector in sectors)
+        if mounted(block):
+            return False
+        if not blank and wanted in block:
+            return True
+        rest = _without_ext4_superblock(block, wanted)
+        sectors = (rest[at : at + _SECTOR_BYTES] for at in range(0, len(rest), _SECTOR_BYTES))
+        return all(sector in _OF_THE_LOG or wanted in sector for sector in sectors)
 
     return accepts
+
+
+def _without_ext4_superblock(block: bytes, uuid: bytes) -> bytes:
+    """It has two sectors, and the UUID in the first; backups of it are at the start of a block."""
+    for at in (ext4.SUPERBLOCK_OFFSET_BYTES, 0):
+        if ext4.superblock_uuid(block[at:]) == uuid:
+            end = at + ext4.SUPERBLOCK_BYTES
+            return block[:at] + bytes(end - at) + block[end:]
+    return block
 
 
 def was_mounted(uuid: str, block: bytes) -> bool:

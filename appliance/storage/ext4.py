@@ -18,8 +18,8 @@ BLOCK_BYTES = 4096
 # 256 bytes at the most, as the one block that they are in is looked at.
 FIRST_INODES_BYTES = 12 * 256
 
-_SUPERBLOCK_OFFSET_BYTES = 1024
-_SUPERBLOCK_BYTES = 1024
+SUPERBLOCK_OFFSET_BYTES = 1024
+SUPERBLOCK_BYTES = 1024
 _MAGIC = 0xEF53
 _HAS_JOURNAL = 0x4
 _JOURNAL_DEVICE = 0x8
@@ -91,8 +91,8 @@ def parse_superblock(start: bytes) -> Filesystem | None:
 
     mke2fs writes it last, so there is none where it was interrupted.
     """
-    block = start[_SUPERBLOCK_OFFSET_BYTES : _SUPERBLOCK_OFFSET_BYTES + _SUPERBLOCK_BYTES]
-    if len(block) < _SUPERBLOCK_BYTES or block[0x38:0x3A] != _MAGIC.to_bytes(2, "little"):
+    block = start[SUPERBLOCK_OFFSET_BYTES : SUPERBLOCK_OFFSET_BYTES + SUPERBLOCK_BYTES]
+    if len(block) < SUPERBLOCK_BYTES or block[0x38:0x3A] != _MAGIC.to_bytes(2, "little"):
         return None
     (low,) = struct.unpack_from("<I", block, 0x4)
     (log_block,) = struct.unpack_from("<I", block, 0x18)
@@ -115,6 +115,12 @@ def parse_superblock(start: bytes) -> Filesystem | None:
     )
 
 
+def superblock_uuid(superblock: bytes) -> bytes:
+    """The UUID in what begins with a superblock, empty if that is none."""
+    there = superblock[0x38:0x3A] == _MAGIC.to_bytes(2, "little")
+    return superblock[0x68:0x78] if there else b""
+
+
 def inode_table(start: bytes) -> int:
     """Where the first inode table lies, in bytes, of the ext4 that begins with ``start``: two
     blocks, the second one with the group descriptors.
@@ -128,8 +134,8 @@ def mounts(start: bytes) -> int:
     """How often the ext4 that begins with ``start`` was mounted for writing, or when last; 0 for
     one that mke2fs has just made, and for anything else.
     """
-    block = start[_SUPERBLOCK_OFFSET_BYTES : _SUPERBLOCK_OFFSET_BYTES + _SUPERBLOCK_BYTES]
-    if len(block) < _SUPERBLOCK_BYTES or block[0x38:0x3A] != _MAGIC.to_bytes(2, "little"):
+    block = start[SUPERBLOCK_OFFSET_BYTES : SUPERBLOCK_OFFSET_BYTES + SUPERBLOCK_BYTES]
+    if len(block) < SUPERBLOCK_BYTES or block[0x38:0x3A] != _MAGIC.to_bytes(2, "little"):
         return 0
     (mounted_at,) = struct.unpack_from("<I", block, 0x2C)
     (count,) = struct.unpack_from("<H", block, 0x34)

@@ -194,7 +194,8 @@ def test_a_swapped_disk_makes_the_plan_stale(session: Session) -> None:
 def test_a_disk_that_a_program_writes_to_is_not_planned_with(session: Session) -> None:
     """The plan's unit sees the processes of others, and the kernel lets both open the disk."""
     session.note("Root's program has a free disk open for writing.")
-    path = session.guest.root.sh(f"readlink -f /dev/disk/by-id/*{SWAPPED}*").split()[0]
+    seen = json.loads(session.operator.sh("stripewright inventory --json"))["disks"]
+    (path,) = [one["path"] for one in seen if one["serial"] == SWAPPED]
     unit = "writer-of-the-test"
     session.guest.root.run(
         ["systemd-run", "--quiet", "--unit", unit, "sh", "-c", f"exec 3<>{path}; exec sleep 900"]

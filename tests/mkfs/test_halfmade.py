@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model import Disk, Ext4Options, Layout, Mark, MarkState, Volume
+from appliance.model import Disk, Ext4Options, Layout, Mark, MarkState, Volume, XfsOptions
 from appliance.storage import filesystem, marks
 from appliance.storage.probe import blockdev, halfmade
 from appliance.storage.probe.kernel import Kernel
@@ -134,6 +134,27 @@ def test_what_mkfs_does_not_write_is_somebodys(
         here.mkfs()
     here.put(at, PATTERN * 4096)
     assert here.intact() is False
+
+
+@pytest.mark.parametrize("volume", KINDS[:2])
+@pytest.mark.parametrize("sector", [0, 1])
+def test_a_sector_in_a_block_of_the_filesystem_is_somebodys(
+    half: MakeHalf, volume: Volume, sector: int
+) -> None:
+    """A partition table takes the first one; the rest of the block still bears the UUID."""
+    made = half(volume, 512 * MIB)
+    made.mark()
+    made.mkfs()
+    made.put(sector * 512, b"table".ljust(510, b"x") + b"\x55\xaa")
+    assert made.intact() is False
+
+
+@pytest.mark.parametrize("size", [512, 1024, 2048])
+def test_larger_inodes(half: MakeHalf, size: int) -> None:
+    made = half(replace(PLAIN, xfs=XfsOptions(inode_size_bytes=size)), 512 * MIB)
+    made.mark()
+    made.mkfs()
+    assert made.intact() is True
 
 
 @pytest.mark.parametrize("volume", KINDS[:2])

@@ -234,7 +234,7 @@ def _intact(disk: Disk, made: _Made | None, written: _Written, scan_seconds: flo
         _flush(node)
     slot = made.slot(disk) if made is not None else None
     beginnings = made.beginnings(slot) if made is not None and slot is not None else []
-    accepts = _accepts(mark, slot, written)
+    accepts = _accepts(mark, slot, written, blank=note.blank)
     skip = (mark.offset_bytes,)
     if not note.blank:
         return _as_it_was(disk.path, note, mark.offset_bytes, accepts) and not any(
@@ -260,12 +260,13 @@ def _flush(node: str) -> None:
         os.close(descriptor)
 
 
-def _accepts(mark: Mark, slot: int | None, written: _Written) -> Accepts:
+def _accepts(mark: Mark, slot: int | None, written: _Written, *, blank: bool) -> Accepts:
     """What the making writes to a disk with this mark: md and LVM to its first MiB, but for the
     first sector, and mkfs to the rest.
     """
     front = _at_front(mark)
-    bears = debris.of_mkfs(mark.filesystem_uuid) if mark.filesystem_uuid else None
+    uuid = mark.filesystem_uuid
+    bears = debris.of_mkfs(uuid, blank=blank) if uuid else None
 
     @cache
     def of_ext4() -> Accepts:
