@@ -8,10 +8,11 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from appliance.model import Disk, Ext4Options, Layout, Mark, MarkState, Volume, XfsOptions
+from appliance.model import Disk, Ext4Options, Layout, Mark, MarkState, MdMember, Volume, XfsOptions
 from appliance.storage import filesystem, marks
 from appliance.storage.probe import blockdev, halfmade
 from appliance.storage.probe.kernel import Kernel
@@ -63,11 +64,11 @@ class Half:
         )
         subprocess.run(argv, check=True, capture_output=True)
 
-    def intact(self) -> bool | None:
+    def intact(self, **facts: Any) -> bool | None:
         mark = Mark(MarkState.MAKING, "data", "", self.at, "n", filesystem_uuid=UUID)
         kernel = Kernel(dev_root=self.folder / "dev")
         layout = Layout((self.volume,), scan_seconds=1)
-        disk = replace(self.disk(), mark=mark)
+        disk = replace(self.disk(), mark=mark, **facts)
         (found,) = halfmade.look([disk], (), (), layout, kernel)
         assert found.mark is not None
         return found.mark.intact
@@ -243,6 +244,14 @@ def test_a_disk_that_was_not_blank_is_compared(half: MakeHalf, volume: Volume, f
         assert made.intact() is True
     made.put(MIB if front else 0, PATTERN * 2048)
     assert made.intact() is False
+
+
+def test_a_superblock_that_claims_thousands_of_millions(half: MakeHalf) -> None:
+    made = half(replace(PLAIN, stripe="md-raid0"), 64 * MIB)
+    made.mark(front=True)
+    many = MdMember("stripewright:data", "1:2:3:4", "5:6:7:8", "raid0", 2**32 - 2, 4096, 0)
+    assert made.intact(md_member=many) is True
+    assert made.intact(md_member=replace(many, level="raid10", layout="near=7")) is True
 
 
 def test_a_mark_of_an_older_version_says_nothing(half: MakeHalf) -> None:

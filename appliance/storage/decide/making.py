@@ -172,10 +172,11 @@ def _ended(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> list[Whol
             return [Whole(None, ids)]
     members = [one.md_member for one in disks if one.md_member is not None]
     arrays = {(one.array_uuid, one.member_count) for one in members}
-    if len(arrays) != 1 or len(members) < len(disks):
-        return []
     slots = {one.slot for one in members}
-    return [Whole(None, ids)] if slots == set(range(arrays.pop()[1])) else []
+    if len(arrays) != 1 or len(members) < len(disks) or None in slots:
+        return []
+    # Counted and not listed: a superblock may claim four thousand million members.
+    return [Whole(None, ids)] if len(slots) == arrays.pop()[1] else []
 
 
 def _together(disk: Disk, disks: Sequence[Disk]) -> frozenset[str]:

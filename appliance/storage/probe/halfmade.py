@@ -20,7 +20,7 @@ from appliance import paths
 from appliance.model import Array, Disk, Layout, Mark, MarkState, Volume, VolumeGroup
 from appliance.storage import debris, ext4, filesystem, lvm, marks, md, scan, xfs
 from appliance.storage.debris import Accepts
-from appliance.storage.probe import blockdev, forms, obstacles, scanning
+from appliance.storage.probe import blockdev, forms, obstacles, probers, scanning
 from appliance.storage.probe.kernel import Kernel
 from appliance.storage.stripes import Area, Stripe
 from appliance.system import process
@@ -79,7 +79,8 @@ def look(
     found = {}
     for name, own in making.items():
         volume = next((one for one in layout.volumes if one.name == name), None)
-        made = _made(name, own, arrays, groups)
+        seen = probers.caught(partial(_made, name, own, arrays, groups))
+        made = None if isinstance(seen, Exception) else seen
         written = cache(partial(_written_by_mkfs, volume, made, own, kernel))
         readable = [
             one for one in own if obstacles.UNREADABLE not in one.signatures and not one.mountpoints
@@ -114,7 +115,9 @@ def _array_of(own: Sequence[Disk], arrays: Collection[Array]) -> _Made | None:
         return None
     first = min(members.items())[1][1]
     same = all(one.array_uuid == first.array_uuid for _, one in members.values())
-    if not same or set(members) != set(range(first.member_count)) or not first.chunk_bytes:
+    # Counted and not listed: a superblock may claim four thousand million members.
+    whole = len(members) == first.member_count == max(members) + 1
+    if not same or not whole or not first.chunk_bytes:
         return None
     in_order = [members[slot] for slot in sorted(members)]
     stripe = Stripe(
