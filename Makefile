@@ -57,6 +57,7 @@ lab: $(VENV)/ready ## The scenario catalogue, some kill points and drift, on rea
 
 soak: setup ## Kill every step everywhere, many random inventories, a whole day, the catalogue again (hours)
 	$(PYTHON) -m tests.lab.kills.host --json $(CACHE)/kills.json
+	$(PYTHON) -m tests.lab.adversary_host --count 1000 --json $(CACHE)/histories.json
 	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest -q -n auto tests/unit/test_planner_properties.py tests/unit/test_legacy_robust.py
 	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py
 	$(PYTHON) -m pytest -q -s tests/lab/test_lab.py

@@ -36,6 +36,7 @@ _BLOCK = 4096
 _FRONT = MIB
 _MOUNT = Path("/mnt/data")
 _FILE = _MOUNT / "mine"
+_HAND = Path("/mnt/hand")
 # A file was stored in the volume while it was mounted by hand.
 _STORED = Path("/run/stored")
 _NODES = {"md-raid0": "/dev/md/data", "md-raid10": "/dev/md/data",
@@ -119,8 +120,8 @@ def _some(chance: random.Random, form: str, fs: str, disks: Sequence[str], mib: 
         case "by hand":
             return [
                 _run(
-                    f"mkdir -p /mnt/hand; test -b {node} && mount {node} /mnt/hand 2>/dev/null"
-                    f" && echo mine > /mnt/hand/mine && umount /mnt/hand && touch {_STORED}"
+                    f"mkdir -p {_HAND}; test -b {node} && mount {node} {_HAND} 2>/dev/null"
+                    f" && echo mine > {_HAND}/mine && umount {_HAND} && touch {_STORED}"
                 )
             ]
         case "file":
@@ -155,12 +156,15 @@ class Adversary(Player):
             return
         before = self._blocks()
         super()._do(deed)
-        self._follow(before, self._blocks(), byte=deed.verb == "put")
+        # What a mounted filesystem writes is known by its file.
+        if not any(str(one) in str(deed.argument) for one in (_HAND, _FILE)):
+            self._follow(before, self._blocks(), byte=deed.verb == "put")
         if deed.verb in {"unplug", "machine_id", "blank"}:
             self.damaged = True
         if deed.verb == "blank":
             for name in deed.argument:
                 self.theirs.pop(name, None)
+                self.made.discard(name)
             self.stored = False
         if (_MOUNT.is_mount() and _FILE.is_file()) or _STORED.exists():
             self.stored = True
@@ -212,6 +216,8 @@ class Adversary(Player):
             assert not lost, f"{name}: somebody's block at {min(lost):#x} is gone"
 
     def _apply(self, argument: bool, expected: Expected) -> None:
+        if self._planned is None:
+            return
         self._given_up, self._plan_gives_up = self._plan_gives_up, set()
         super()._apply(argument, expected)
         for name in self._given_up:
