@@ -247,8 +247,9 @@ class Adversary(Player):
         if volumes and code == 0 and STATE.exists():
             state = json.loads(STATE.read_text())
             for volume in state["volumes"]:
-                paths = {path for path in volume["disks"] if _MOUNT.is_mount()}
-                self.made |= {name for name, disk in self._rack.disks.items() if disk.path in paths}
+                serials = {one["serial"] for one in volume["members"] if _MOUNT.is_mount()}
+                disks = self._rack.disks.items()
+                self.made |= {name for name, disk in disks if disk.serial in serials}
             for name in self.made:
                 self.theirs.pop(name, None)
         if self.stored and _MOUNT.is_mount():
