@@ -192,7 +192,8 @@ class Adversary(Player):
                 changed = {at: one for at, one in changed.items() if at not in old or at in theirs}
                 self.damaged = True
             # md and LVM write their first MiB in their own time, too.
-            front = bool(_held_by(self._rack.disks[name].path))
+            disk = self._rack.disks[name]
+            front = disk.plugged and _is_held(disk.path)
             theirs.update({at: one for at, one in changed.items() if at >= _FRONT or not front})
             for at in gone:
                 theirs.pop(at, None)
@@ -266,7 +267,7 @@ class Adversary(Player):
         }
 
 
-def _held_by(node: str) -> bool:
+def _is_held(node: str) -> bool:
     return any(Path(f"/sys/block/{node.rpartition('/')[2]}/holders").iterdir())
 
 
