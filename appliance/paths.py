@@ -14,6 +14,8 @@ RUN_DIR = Path("/run/stripewright")
 AUDIT_SPOOLS = (Path("/var/lib/stripewright-audit"), RUN_DIR / "audit")
 # Exists only while the boot unit brings volumes up: the boots in which that was cut off.
 ASSEMBLING_FILE = Path("/var/lib/stripewright-assemble/boots")
+# Root's own: the local disks that this machine has seen, see appliance/storage/probe/sightings.py.
+SIGHTINGS_FILE = Path("/var/lib/stripewright-assemble/disks.json")
 # Written by the boot unit (root), read by everybody: what it saw and what it decided.
 STATE_FILE = RUN_DIR / "state.json"
 # Written by root's own look, every few minutes: what of drift only root can see.

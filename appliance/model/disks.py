@@ -161,7 +161,9 @@ class Disk:
     ``holder_notes`` say what each of ``holders`` is (``LUKS 'secret'``), in the same order.
     ``hint`` is what can be done about ``reason`` where that says why it is not used.
     ``contents_digest`` is what a confirmed plan that overwrites the disk stands on (decision
-    0038); empty where no plan is to be confirmed, and for a disk in use.
+    0038); empty where no plan is to be confirmed, and for a disk in use. ``seen_before``: this
+    machine saw it at an earlier boot, or it was written to since. ``wwid`` is what the device says
+    it is besides its serial (NVMe: UUID, NGUID, EUI), ``slot`` where it is (udev's ``ID_PATH``).
     """
 
     path: str
@@ -197,6 +199,9 @@ class Disk:
     hint: str = ""
     contents_digest: str = ""
     scan: Scan | None = None
+    seen_before: bool = False
+    wwid: str = ""
+    slot: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class VolumePlan:
     """``settles``: it waits only until no new disk has come for a while, because nobody
-    knows how many there should be.
+    knows how many there should be. ``reading``: it waits until its disks are read in full.
     """
 
     name: str
@@ -187,6 +187,7 @@ class VolumePlan:
     disks: tuple[str, ...] = ()
     hint: str = ""
     settles: bool = False
+    reading: bool = False
 
 
 @dataclass(frozen=True, slots=True)

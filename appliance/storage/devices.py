@@ -16,7 +16,7 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.data import DiskRule, disk_rule
-from appliance.model import Array, Disk, Inventory, Layout, Machine, MdMember
+from appliance.model import Array, Disk, DiskKind, Inventory, Layout, Machine, MdMember
 from appliance.storage import identity, md, serials
 from appliance.storage.layout import DEFAULT_LAYOUT
 from appliance.storage.probe import (
@@ -29,6 +29,7 @@ from appliance.storage.probe import (
     probers,
     remembered,
     scanning,
+    sightings,
     users,
 )
 from appliance.storage.probe.kernel import Kernel, Mount
@@ -96,6 +97,19 @@ def probe(
     )
 
 
+def note_sightings(inventory: Inventory, kernel: Kernel) -> None:
+    """Remember the local disks that are here, so that a later boot knows them."""
+    path, machine = _sightings_file(kernel), inventory.machine
+    local = (disk for disk in inventory.disks if disk.kind is DiskKind.INSTANCE_STORE)
+    sightings.read(path, machine).note(
+        path, machine, [(disk, kernel.writes(Path(disk.path).name)) for disk in local]
+    )
+
+
+def _sightings_file(kernel: Kernel) -> Path:
+    return kernel.root / paths.SIGHTINGS_FILE.relative_to("/")
+
+
 def udev_properties() -> Properties:
     """The udev database of this machine, by kernel name."""
     import pyudev
@@ -152,23 +166,26 @@ class Probe:
     root_disks: frozenset[str]
     swap_disks: frozenset[str]
     claims: tuple[claims.Claim, ...]
+    sightings: sightings.Sightings
     users: Callable[[], Mapping[str, tuple[users.User, ...]]]
 
     @classmethod
     def of(cls, kernel: Kernel, properties: Properties, privileged: bool, layout: Layout) -> Probe:
         """What is the same for every disk, read once."""
+        machine = read_machine(
+            sys_root=kernel.sys_root, proc_root=kernel.proc_root, root=kernel.root
+        )
         return cls(
             kernel=kernel,
             properties=properties,
             privileged=privileged,
             layout=layout,
-            machine=read_machine(
-                sys_root=kernel.sys_root, proc_root=kernel.proc_root, root=kernel.root
-            ),
+            machine=machine,
             mounted=kernel.mounted(),
             root_disks=frozenset(kernel.root_disks()),
             swap_disks=frozenset(kernel.swap_disks()),
             claims=claims.read_claims(kernel.root),
+            sightings=sightings.read(_sightings_file(kernel), machine),
             # Asked only if a disk seems free: there may be thousands of processes.
             users=cache(lambda: users.users(kernel) if privileged else {}),
         )
@@ -196,7 +213,7 @@ class Probe:
             holders = tuple(user for user, _ in found)
             notes = tuple(note for _, note in found)
         signatures = probers.parse_blkid("\n".join(f"{key}={facts[key]}" for key in facts))
-        return Disk(
+        disk = Disk(
             path=str(kernel.dev_root / name),
             id=link.removeprefix(_BY_ID)
             or kernel.attribute(name, "wwid")
@@ -219,7 +236,10 @@ class Probe:
             stable_path=link if self._leads_to(link, name) else "",
             lvm_member=built.member_by_holders(signatures, notes),
             cloud_name=self._cloud_name(name, rule, facts),
+            wwid=kernel.wwid(name),
+            slot=facts.get("ID_PATH", ""),
         )
+        return replace(disk, seen_before=self.sightings.seen_before(disk, kernel.writes(name)))
 
     def _cloud_name(self, name: str, rule: DiskRule | None, facts: Mapping[str, str]) -> str:
         """What the provider calls the disk; see the rules in :mod:`appliance.data`."""

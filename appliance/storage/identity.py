@@ -109,8 +109,13 @@ def may_be_read(disk: Disk, layout: Layout, machine: Machine | None = None) -> b
 
 
 def persists(disk: Disk, layout: Layout, machine: Machine | None = None) -> bool:
-    """Whether what the disk holds outlives the machine: no samples show that it is blank."""
-    return classify(disk, layout.rules, machine) is not DiskKind.INSTANCE_STORE
+    """Whether the disk may hold what somebody stored: no samples show that it is blank."""
+    return disk.seen_before or classify(disk, layout.rules, machine) is not DiskKind.INSTANCE_STORE
+
+
+def being_read(disk: Disk) -> bool:
+    """Whether ``disk`` is read in full and that has not ended; all so far was zero."""
+    return disk.blank is None and disk.scan is not None
 
 
 # ------------------------------------------------------------------------------ whose it is

@@ -13,9 +13,10 @@ planned for the disks as they will be then. Each volume goes through the same qu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from appliance.model import Decision, Inventory, Layout, Orders, Plan, Step, Volume, VolumePlan
-from appliance.storage import md
+from appliance.storage import identity, md
 from appliance.storage.decide import allotment, existing, fresh, hardware, ownership, removal, steps
 from appliance.storage.decide.allotment import Pool
 from appliance.storage.decide.digest import digest
@@ -132,6 +133,7 @@ def _summary(name: str, outcome: Outcome) -> VolumePlan:
         disks=tuple(disk.path for disk in outcome.disks),
         hint=outcome.hint,
         settles=outcome.settles,
+        reading=outcome.reading,
     )
 
 
@@ -150,8 +152,24 @@ def _decide(
     if refusal:
         return refusal
     if pool.own:
-        return existing.decide(seen, volume, pool, waited=waited, settled=settled, grow=orders.grow)
-    return fresh.decide(seen, volume, pool, waited=waited, settled=settled)
+        outcome = existing.decide(
+            seen, volume, pool, waited=waited, settled=settled, grow=orders.grow
+        )
+    else:
+        outcome = fresh.decide(seen, volume, pool, waited=waited, settled=settled)
+    return outcome if waited else _while_reading(volume, pool, outcome)
+
+
+def _while_reading(volume: Volume, pool: Pool, outcome: Outcome) -> Outcome:
+    """``outcome``, or to wait for as long as nothing but reading has to end."""
+    against = [disk for disk, _ in pool.against]
+    if not against or not all(identity.being_read(disk) for disk in against):
+        return outcome
+    if outcome.decision is Decision.WAIT and (not pool.own or volume.on_loss == "recreate"):
+        return replace(outcome, settles=False, reading=True)
+    if outcome.decision is Decision.REFUSE and set(outcome.disks) == set(against):
+        return Outcome(Decision.WAIT, outcome.reason, outcome.disks, reading=True)
+    return outcome
 
 
 def _twins(seen: Evidence, pool: Pool) -> Outcome | None:

@@ -166,7 +166,7 @@ class Adversary(Player):
                 self.theirs.pop(name, None)
                 self.made.discard(name)
             self.stored = False
-        if (_MOUNT.is_mount() and _FILE.is_file()) or _STORED.exists():
+        if _is_stored(else_=False) or _STORED.exists():
             self.stored = True
             _STORED.unlink(missing_ok=True)
 
@@ -245,7 +245,7 @@ class Adversary(Player):
             assert one["decision"] != "refuse" or one["hint"], f"no way on: {one}"
         if not self.damaged and not faked and volumes:
             assert code == 0, f"exit {code} of a machine with nothing strange: {said} {reasons}"
-        if volumes and code == 0 and STATE.exists():
+        if code == 0 and STATE.exists():
             state = json.loads(STATE.read_text())
             for volume in state["volumes"]:
                 serials = {one["serial"] for one in volume["members"] if _MOUNT.is_mount()}
@@ -254,7 +254,8 @@ class Adversary(Player):
             for name in self.made:
                 self.theirs.pop(name, None)
         if self.stored and _MOUNT.is_mount():
-            assert _FILE.is_file(), "the volume is up, and the file that was stored in it is gone"
+            stored = _is_stored(else_=self.damaged)
+            assert stored, "the volume is up, and the file that was stored in it is gone"
 
     def _plan(self, orders: Mapping[str, Any], expected: Expected) -> None:
         self._planned = None
@@ -265,6 +266,14 @@ class Adversary(Player):
         self._plan_gives_up = {
             name for name, disk in self._rack.disks.items() if disk.serial in serials
         }
+
+
+def _is_stored(*, else_: bool) -> bool:
+    """``else_`` is for a directory that cannot be read: it was damaged while it was mounted."""
+    try:
+        return _MOUNT.is_mount() and _FILE.is_file()
+    except OSError:
+        return else_
 
 
 def _is_held(node: str) -> bool:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from appliance import paths
 from appliance.errors import OperatorError
 from appliance.model import Decision, Machine
 from appliance.storage import devices, executor
@@ -99,7 +100,8 @@ class Player:
         if len(Path("/proc/swaps").read_text().splitlines()) > 1:
             sh("swapoff", "-a", check=False)
         self._rack.clear()
-        for path in (LAYOUT, STATE, *HISTORY.glob("history.db*"), *map(Path, _REPLACEABLE)):
+        forgotten = (*HISTORY.glob("history.db*"), paths.SIGHTINGS_FILE)
+        for path in (LAYOUT, STATE, *forgotten, *map(Path, _REPLACEABLE)):
             path.unlink(missing_ok=True)
         shutil.rmtree(HISTORY / "live", ignore_errors=True)
         # Units that were written, and programs that stood before the real ones.

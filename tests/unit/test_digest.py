@@ -31,7 +31,9 @@ def test_the_digest_sees_what_matters() -> None:
         decide(*FOUR_BLANK[:3], disk(5)).digest,
         decide(*FOUR_BLANK[:3], replace(FOUR_BLANK[3], size_bytes=1)).digest,
         decide(*FOUR_BLANK[:3], replace(FOUR_BLANK[3], busy=True)).digest,
+        decide(*FOUR_BLANK[:3], replace(FOUR_BLANK[3], wwid="eui.1")).digest,
+        decide(*FOUR_BLANK[:3], replace(FOUR_BLANK[3], slot="pci-0000:00:1f.0")).digest,
         decide(*FOUR_BLANK, layout=ACCEPT).digest,
         decide(*OURS).digest,
     }
-    assert len(digests) == 6
+    assert len(digests) == 8

@@ -84,6 +84,12 @@ def test_the_last_look_at_a_blank_disk(sysfs: FakeSysfs, look: Look) -> None:
     assert "is now another disk" in look.again(before)
 
 
+@pytest.mark.parametrize("field", ["model", "wwid", "slot"])
+def test_another_disk_with_the_same_serial(look: Look, field: str) -> None:
+    before = look.seen()
+    assert "another disk" in look.again(replace(before, **{field: "another"}))
+
+
 def test_a_link_that_now_leads_elsewhere(sysfs: FakeSysfs, look: Look) -> None:
     link = "/dev/disk/by-id/nvme-x_AWS1"
     sysfs.udev["nvme1n1"] = {"DEVLINKS": link}

@@ -438,3 +438,37 @@ def test_without_root_a_preview_is_made_from_what_udev_knows() -> None:
     running = held(*members)
     mounted = array(*running, mountpoint="/mnt/scratch", filesystem=replace(XFS, sunit_bytes=None))
     assert decide(*running, arrays=(mounted,), privileged=False).decision is Decision.NOTHING
+
+
+# ------------------------------------------------------------------------------ read in full
+
+_HALF = Scan(10**9, 0, 10**9)
+
+
+def being_read(number: int) -> Disk:
+    return replace(disk(number), blank=None, scan=_HALF, claimable=False, reason="is being read")
+
+
+def test_what_has_to_be_read_in_full_is_waited_for_and_then_refused() -> None:
+    disks = [being_read(1), *FOUR_BLANK[1:]]
+    made = decide(*disks, waited=False)
+    assert made.volumes[0].decision is Decision.WAIT
+    assert made.volumes[0].reading
+    assert "so it is read in full" in made.volumes[0].reason
+    late = decide(*disks)
+    assert late.volumes[0].decision is Decision.REFUSE
+    assert not late.volumes[0].reading
+
+
+def test_reading_is_not_waited_for_where_another_disk_speaks_against_it() -> None:
+    foreign = replace(disk(2), blank=False, claimable=False, reason="holds an ext4 signature")
+    made = decide(being_read(1), foreign, *FOUR_BLANK[2:], waited=False)
+    assert made.volumes[0].decision is Decision.REFUSE
+
+
+def test_a_lost_volume_waits_for_reading_only_if_it_is_made_anew() -> None:
+    disks = [being_read(5), *OURS[:3]]
+    kept = decide(*disks, waited=False)
+    assert (kept.volumes[0].decision, kept.volumes[0].reading) == (Decision.WAIT, False)
+    anew = decide(*disks, layout=RECREATE, waited=False)
+    assert (anew.volumes[0].decision, anew.volumes[0].reading) == (Decision.WAIT, True)

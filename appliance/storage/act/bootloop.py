@@ -109,6 +109,7 @@ class BootLoop:
 
     def _look(self) -> _Look:
         inventory = devices.probe(layout=self._layout, kernel=self._kernel)
+        devices.note_sightings(inventory, self._kernel)
         plan = planner.plan(inventory, self._layout, waited=False, settled=False)
         quiet = planner.plan(inventory, self._layout, waited=False, settled=True)
         late = planner.plan(inventory, self._layout, waited=True)
@@ -143,9 +144,11 @@ class BootLoop:
     def _tell(self, look: _Look, one: VolumePlan) -> None:
         """Journal a decision once."""
         self._first[one.name] = one
-        if self._told.get(one.name) == (one.decision, one.reason):
+        # How far reading is changes all the time; the state says it.
+        told = (one.decision, "" if one.reading else one.reason)
+        if self._told.get(one.name) == told:
             return
-        self._told[one.name] = (one.decision, one.reason)
+        self._told[one.name] = told
         journal.event(
             journal.Event.BOOT_DECISION,
             f"volume {one.name}: {one.decision}: {one.reason}",
@@ -230,13 +233,16 @@ class BootLoop:
         events: hotplug.BlockEvents,
         started: float,
     ) -> None:
-        """Sleep until something happens or the first volume's time is over."""
+        """Sleep until something happens or the first volume's time is over; not at all where a
+        volume's disks are being read: the next look reads on.
+        """
         self._books.waiting(self._layout, look.inventory, look.plan, volumes.ended)
+        reading = {name for name in waiting if look.of(name, volumes).reading}
         passed = time.monotonic() - started
         left = {}
         quiet = set()
         for volume in self._layout.volumes:
-            if volume.name not in waiting:
+            if volume.name not in waiting or volume.name in reading:
                 continue
             seconds = max(0.0, volume.patience_seconds - passed)
             settles = volume.wait_seconds is None and look.of(volume.name, volumes).settles
@@ -244,7 +250,7 @@ class BootLoop:
                 seconds = _SETTLE_SECONDS
                 quiet.add(volume.name)
             left[volume.name] = seconds
-        first = min(left.values())
+        first = 0.0 if reading else min(left.values())
         if first > 0 and (events.wait(first) or stopping.asked()):
             return
         over = {name for name, seconds in left.items() if seconds <= first}

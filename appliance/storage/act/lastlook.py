@@ -124,11 +124,15 @@ def stripe_members(
 
 
 def _another(then: Disk, now: Disk) -> str:
-    if (now.id, now.serial, now.size_bytes) != (then.id, then.serial, then.size_bytes):
+    if _told_by_device(now) != _told_by_device(then):
         return f"is now another disk ({now.id})"
     if now.stable_path != then.stable_path:
         return f"is no longer what {then.stable_path or 'its link'} leads to"
     return ""
+
+
+def _told_by_device(disk: Disk) -> tuple[object, ...]:
+    return (disk.id, disk.serial, disk.size_bytes, disk.model, disk.wwid, disk.slot)
 
 
 def _changed_use(then: Disk, now: Disk) -> str:

@@ -115,6 +115,8 @@ def _disk(disk: Disk, *, lost: bool) -> dict[str, object]:
         "id": disk.id,
         "model": disk.model,
         "serial": disk.serial,
+        "wwid": disk.wwid,
+        "slot": disk.slot,
         "size": disk.size_bytes,
         "vendor": disk.vendor,
         "kind": disk.kind,

@@ -30,7 +30,7 @@ _CHORE = ("stripewright", "chore")
 class Outcome:
     """What was decided for one volume; ``disks`` are those the decision is about.
 
-    ``settles`` is as for :class:`appliance.model.VolumePlan`.
+    ``settles`` and ``reading`` are as for :class:`appliance.model.VolumePlan`.
     """
 
     decision: Decision
@@ -39,6 +39,7 @@ class Outcome:
     hint: str = ""
     steps: tuple[Step, ...] = ()
     settles: bool = False
+    reading: bool = False
 
 
 def refuse(reason: str, hint: str, disks: Sequence[Disk] = ()) -> Outcome:

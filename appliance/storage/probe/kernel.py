@@ -129,6 +129,18 @@ class Kernel:
         text = self.attribute(name, "size")
         return int(text) * _SECTOR_BYTES if text.isdecimal() else 0
 
+    def wwid(self, name: str) -> str:
+        """What the device says it is, besides its serial: each name once, empty if it has none.
+
+        NVMe's UUID, NGUID and EUI-64 (drivers/nvme/host/sysfs.c); ``wwid`` is the best of them, and
+        made up of vendor, serial and model where there is none. SCSI's page 0x83 has one.
+        """
+        names = [
+            self.attribute(name, attribute)
+            for attribute in ("wwid", "device/wwid", "uuid", "nguid", "eui")
+        ]
+        return " ".join(dict.fromkeys(one for one in names if one))
+
     def writes(self, name: str) -> str:
         """What changes whenever this kernel writes to the disk, or has not had it all the time.
 

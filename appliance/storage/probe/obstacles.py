@@ -77,11 +77,16 @@ def find(disk: Disk, *, ours: str, own_holders: Collection[str]) -> tuple[str, s
     if not ours and disk.blank is False:
         return _not_blank(disk)
     if not ours and disk.blank is None and disk.scan is not None:
+        why = (
+            "was here before, and may hold what was stored since"
+            if disk.seen_before
+            else "keeps what it holds when the machine stops"
+        )
         return (
-            "keeps what it holds when the machine stops, so it is read in full:"
-            f" {disk.scan.words(disk.size_bytes)}, all zero",
-            "each plan and each boot reads on, for as long as [scan] time says in the layout; or"
-            " name the disk: stripewright plan --erase SERIAL",
+            f"{why}, so it is read in full: {disk.scan.words(disk.size_bytes)}, all zero",
+            "each plan reads on for as long as [scan] time says in the layout, a boot to the end,"
+            " and so does, as root, 'systemctl reload-or-restart stripewright-assemble'; or name"
+            " the disk: stripewright plan --erase SERIAL",
         )
     return "", ""
 

@@ -1,0 +1,75 @@
+"""Which local disks this machine has seen before. Root's own file, on the root disk.
+
+A local disk that was here at an earlier boot, or that something was written to since it was first
+seen, may hold what somebody put there, however blank it looks in samples. On a machine of another
+identity, as after its image was copied, nothing of this counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance import files
+from appliance.model import Disk, Machine
+
+# A stop and start may bring other disks each time; the oldest are forgotten.
+_MOST = 4096
+_MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sightings:
+    """By disk, the boot that first saw it and what was written to it by then
+    (:meth:`Kernel.writes`). ``lost``: the file is damaged, so any disk may have been seen.
+    """
+
+    boot_id: str
+    first: Mapping[str, str]
+    lost: bool = False
+
+    def seen_before(self, disk: Disk, writes: str) -> bool:
+        """Whether ``disk`` was here at an earlier boot, or was written to since."""
+        first = self.first.get(_key(disk))
+        return self.lost if first is None else first != self._now(writes)
+
+    def note(self, path: Path, machine: Machine, disks: Iterable[tuple[Disk, str]]) -> None:
+        """Write down ``disks``, each with its writes, that are new. It is no error if that
+        cannot be written.
+        """
+        new = {_key(disk): self._now(writes) for disk, writes in disks}
+        if self.lost:
+            # Not known when it was first seen: of no boot.
+            new = dict.fromkeys(new, "")
+        if not machine.host_tag or new.keys() <= self.first.keys():
+            return
+        kept = list({**self.first, **new, **self.first}.items())[-_MOST:]
+        with contextlib.suppress(OSError):
+            text = json.dumps({"host": machine.host_tag, "disks": dict(kept)}, indent=1)
+            files.replace_text(path, text + "\n", durable=True)
+
+    def _now(self, writes: str) -> str:
+        return f"{self.boot_id} {writes}"
+
+
+def read(path: Path, machine: Machine) -> Sightings:
+    """Never raises: a file that is not there has nothing, one that cannot be read is ``lost``."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            facts = json.loads(file.read(_MAX_BYTES))
+        if facts["host"] != machine.host_tag:
+            return Sightings(machine.boot_id, {})
+        return Sightings(machine.boot_id, {str(k): str(v) for k, v in facts["disks"].items()})
+    except FileNotFoundError:
+        return Sightings(machine.boot_id, {})
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return Sightings(machine.boot_id, {}, lost=True)
+
+
+def _key(disk: Disk) -> str:
+    text = f"{disk.id}\0{disk.serial}\0{disk.size_bytes}"
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
