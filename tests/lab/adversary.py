@@ -43,6 +43,14 @@ _NODES = {"md-raid0": "/dev/md/data", "md-raid10": "/dev/md/data",
           "lvm-stripe": "/dev/stripewright-data/data"}  # fmt: skip
 _TOOLS = {"single": (), "md-raid0": ("mdadm",), "md-raid10": ("mdadm",),
           "lvm-stripe": ("vgcreate", "lvcreate")}  # fmt: skip
+# Who uses DISK, and ends.
+_USERS = (
+    ("modprobe -q loop; losetup -f -o 33554432 DISK",
+     "losetup -d $(losetup -n -O NAME -j DISK); sleep 0.2"),
+    ('modprobe -q dm_mod; dmsetup create user --table "0 2048 linear DISK 4096"',
+     "dmsetup remove --retry user"),
+    ("mkswap DISK && swapon DISK", "swapoff DISK"),
+)  # fmt: skip
 _PLACES = (0, 510, 512, 4096, 65600, 512 * 1024, _FRONT - 1, _FRONT, _FRONT + 4097, -1, -MIB)
 _TRIES = 60
 
@@ -77,9 +85,9 @@ def _some(chance: random.Random, form: str, fs: str, disks: Sequence[str], mib: 
     disk = chance.choice(disks)
     node = _NODES.get(form, f"{{{disks[0]}}}")
     match chance.choices(
-        ("boot", "reboot", "fails", "put", "shape", "archive", "inside", "copy", "zap", "blank",
-         "pull", "by hand", "file", "other machine", "erase"),
-        (4, 4, 5, 3, 2, 1, 4, 1, 1, 1, 1, 2, 2, 0.5, 1),
+        ("boot", "reboot", "fails", "killed", "look", "put", "shape", "archive", "inside", "copy",
+         "zap", "blank", "pull", "in use", "by hand", "file", "other machine", "erase"),
+        (4, 4, 5, 5, 1, 3, 2, 1, 4, 1, 1, 1, 1, 1, 2, 2, 0.5, 1),
     )[0]:  # fmt: skip
         case "boot":
             return [{"boot": True}]
@@ -94,6 +102,15 @@ def _some(chance: random.Random, form: str, fs: str, disks: Sequence[str], mib: 
             write = f"printf '#!/bin/sh\\n{code}\\n' > {fake}; chmod 755 {fake}"
             after = [{"release": True}] if chance.random() < 0.3 else []
             return [_run(write), {"boot": True}, _run(f"rm {fake}"), *after]
+        case "killed":
+            after = [{"release": True}] if chance.random() < 0.5 else []
+            return [{"boot_killed": round(chance.uniform(0.05, 4), 2)}, *after]
+        case "look":
+            return [{"plan": {}}]
+        case "in use":
+            user = chance.choice(_USERS)
+            return [_run(user[0].replace("DISK", f"{{{disk}}}")), {"boot": True},
+                    _run(user[1].replace("DISK", f"{{{disk}}}"))]  # fmt: skip
         case "put":
             at = chance.choice((*_PLACES, chance.randrange(mib * MIB)))
             return [{"put": {disk: at}}]
@@ -105,6 +122,8 @@ def _some(chance: random.Random, form: str, fs: str, disks: Sequence[str], mib: 
             at = chance.choice((*_PLACES[:-2], chance.randrange(mib * MIB // 2)))
             text = chance.choice(("x", "LUKS\\272\\276", "SWAPSPACE2", "somebody's"))
             into = f"dd of={node} bs=1 seek={at} conv=notrunc status=none"
+            if chance.random() < 0.2:
+                return [_run(f"test -b {node} && mkfs.ext4 -q -F {node}; sync")]
             return [_run(f'test -b {node} && printf "{text}" | {into}; sync')]
         case "copy":
             other = chance.choice(disks)
@@ -151,7 +170,7 @@ class Adversary(Player):
         self._plan_gives_up: set[str] = set()
 
     def _do(self, deed: catalogue.Deed) -> None:
-        if deed.verb in {"boot", "plan", "apply", "release"}:
+        if deed.verb in {"boot", "boot_killed", "plan", "apply", "release"}:
             super()._do(deed)
             return
         before = self._blocks()
@@ -159,7 +178,8 @@ class Adversary(Player):
         # What a mounted filesystem writes is known by its file.
         if not any(str(one) in str(deed.argument) for one in (_HAND, _FILE)):
             self._follow(before, self._blocks(), byte=deed.verb == "put")
-        if deed.verb in {"unplug", "machine_id", "blank"}:
+        used = any(word in str(deed.argument) for word in ("losetup", "dmsetup", "swapon"))
+        if used or deed.verb in {"unplug", "machine_id", "blank"}:
             self.damaged = True
         if deed.verb == "blank":
             for name in deed.argument:

@@ -85,7 +85,7 @@ class Scenario:
 
 
 # Verbs of the appliance, which have an outcome, and what their argument is.
-_OWN = {"boot": bool, "plan": dict, "apply": bool, "boot_late": dict}
+_OWN = {"boot": bool, "plan": dict, "apply": bool, "boot_late": dict, "boot_killed": float}
 # Verbs of life, the operator and other software.
 _OTHER: Mapping[str, type] = {
     "release": bool,

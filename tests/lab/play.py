@@ -12,8 +12,10 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -154,6 +156,24 @@ class Player:
             self._boot(True, expected)
         finally:
             timer.join()
+
+    def _boot_killed(self, after_seconds: float, expected: Expected) -> None:
+        """Boot, killed with all that it has started, if it is not over by then."""
+        with self._untouched(expected):
+            child = os.fork()
+            if not child:
+                os.setpgid(0, 0)
+                try:
+                    _called(lambda: executor.boot(LAYOUT))
+                finally:
+                    os._exit(0)
+            with contextlib.suppress(PermissionError):
+                os.setpgid(child, child)
+            time.sleep(after_seconds)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            sh("udevadm", "settle")
 
     def _plan(self, orders: Mapping[str, Any], expected: Expected) -> None:
         unknown = set(orders) - {"layout", "remove", "erase"}
