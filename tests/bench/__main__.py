@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.bench import history, overhead, planning
 from tests.bench.screens import __main__ as screens
 from tests.lab import guests
+from tests.lab.rack import MIB
 from tests.rig import uml
 from tests.rig.build import build
 
@@ -33,7 +34,7 @@ def main() -> int:
             build().disk, Path(folder), ["tests.bench.guest", str(arguments.pairs)]
         )
     paths = run.results
-    if set(paths) != {"create", "assemble"}:
+    if "assemble" not in paths:
         print(f"error: the guest did not end:\n{run.console[-2000:]}", file=sys.stderr)
         return 1
     planned = planning.measure()
@@ -41,12 +42,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="stripewright-bench-") as folder:
         kept = history.measure_history(Path(folder))
         shown = screens.measure(arguments.harlequin, db=Path(folder) / "history.db")
-    print("path       script s   ours s    ratio   pairs   (medians; User Mode Linux, 4 disks)")
+    print("path                script s   ours s    ratio   pairs   ours read   (medians; 4 disks)")
     for what, one in paths.items():
-        medians = one["median_seconds"]
+        medians, read = one["median_seconds"], one["median_read_bytes"]["ours"]
         print(
-            f"{what:10} {medians['script']:8.2f} {medians['ours']:8.2f}"
-            f" {one['ratio']:8.2f} {one['pairs']:7}"
+            f"{what:19} {medians['script']:8.2f} {medians['ours']:8.2f}"
+            f" {one['ratio']:8.2f} {one['pairs']:7} {read / MIB:7.0f} MiB"
         )
     print("disks      plan s   (median of 7, this machine)")
     for count, seconds in planned.items():

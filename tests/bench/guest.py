@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+from appliance import paths
 from tests.lab import rack
 from tests.lab.guest import DISKS, RESULTS, must_be_guest
 from tests.lab.play import LAYOUT, MACHINE_ID, release
@@ -36,6 +37,9 @@ set -e
 mdadm --assemble --quiet /dev/md/scratch {disks}
 mount -o nodev,nosuid,noatime /dev/md/scratch /mnt/scratch
 """
+# What is timed, and how large each of the four disks is; sparse, so nothing of what a real disk
+# takes to read is in it.
+_PATHS = {"create": 160, "create 4 x 1 GiB": 1024, "create 4 x 64 GiB": 65536, "assemble": 160}
 # As the installed command starts: `-m` would compile cli.py anew each time.
 _START = "import sys; from appliance.cli import main; sys.exit(main(['assemble']))"
 _OURS = (sys.executable, "-c", _START)
@@ -52,10 +56,10 @@ def _timed(argv: tuple[str, ...]) -> float:
 
 
 class Bench:
-    def __init__(self) -> None:
+    def __init__(self, mib: int) -> None:
         self.rack = rack.Rack(DISKS)
         for number in range(1, 5):
-            self.rack.add(f"d{number}", 160 * MIB).plug()
+            self.rack.add(f"d{number}", mib * MIB).plug()
         self.rack.settle()
         MACHINE_ID.write_text("0123456789abcdef0123456789abcdef\n")
         LAYOUT.parent.mkdir(parents=True, exist_ok=True)
@@ -69,8 +73,22 @@ class Bench:
         release()
         for disk in self.rack.disks.values():
             disk.blank()
+        # A fresh machine, which has never seen them.
+        paths.SIGHTINGS_FILE.unlink(missing_ok=True)
         self.rack.settle()
         return _timed(argv)
+
+    def read_bytes(self) -> int:
+        """What was read of all disks since they were plugged in."""
+        nodes = (disk.path.rpartition("/")[2] for disk in self.rack.disks.values())
+        # Sectors of 512 bytes (Documentation/block/stat.rst).
+        return 512 * sum(
+            int(Path(f"/sys/block/{one}/stat").read_text().split()[2]) for one in nodes
+        )
+
+    def close(self) -> None:
+        release()
+        self.rack.clear()
 
     def assemble(self, argv: tuple[str, ...]) -> float:
         release()
@@ -80,29 +98,31 @@ class Bench:
 def main(pairs: int) -> None:
     must_be_guest()
     rack.load()
-    bench = Bench()
     found: dict[str, dict[str, object]] = {}
-    bench.create(_OURS)  # once to fill the caches of both
-    for what, ours, script in (
-        ("create", bench.create, _CREATE),
-        ("assemble", bench.assemble, _ASSEMBLE),
-    ):
+    for what, mib in _PATHS.items():
+        bench = Bench(mib)
         times: dict[str, list[float]] = {"ours": [], "script": []}
+        read: dict[str, list[int]] = {"ours": [], "script": []}
+        bench.create(_OURS)  # once to fill the caches of both
+        ways = (("script", bench.script(_CREATE)), ("ours", _OURS))
         if what == "assemble":
-            bench.create(_OURS)
+            ways = (("script", bench.script(_ASSEMBLE)), ("ours", _OURS))
         for _ in range(pairs):
-            times["script"].append(ours(bench.script(script)))
-            times["ours"].append(ours(_OURS))
+            for name, argv in ways:
+                before = bench.read_bytes()
+                deed = bench.assemble if what == "assemble" else bench.create
+                times[name].append(deed(argv))
+                read[name].append(bench.read_bytes() - before)
         medians = {name: statistics.median(each) for name, each in times.items()}
         found[what] = {
             "pairs": pairs,
             "seconds": times,
             "median_seconds": medians,
+            "median_read_bytes": {name: statistics.median(each) for name, each in read.items()},
             "ratio": medians["ours"] / medians["script"],
         }
         RESULTS.write_text(json.dumps(found))
-    release()
-    bench.rack.clear()
+        bench.close()
 
 
 if __name__ == "__main__":
