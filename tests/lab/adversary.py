@@ -20,6 +20,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +69,12 @@ def draw(seed: int) -> dict[str, Any]:
         *(['mount = "/mnt/data"'] if fs != "none" else []),
         *(['on_loss = "recreate"'] if chance.random() < 0.2 else []),
         *(['on_short = "accept"'] if chance.random() < 0.2 else []),
-        "", "[scan]", 'time = "300ms"',
+        # All of it is read, so that what is missed is a fault and not chance.
+        "", "[scan]", 'time = "10s"',
     ]  # fmt: skip
     deeds: list[Deed] = []
     for _ in range(chance.randint(2, 6)):
-        deeds += _some(chance, form, fs, disks, mib)
+        deeds += _some(chance, _Setup(form, fs, disks, mib))
     return {
         "seed": seed,
         "layout": "\n".join(layout) + "\n",
@@ -81,14 +83,35 @@ def draw(seed: int) -> dict[str, Any]:
     }
 
 
-def _some(chance: random.Random, form: str, fs: str, disks: Sequence[str], mib: int) -> list[Deed]:
+# What is done, and how often.
+_DEEDS = {
+    "boot": 4, "reboot": 4, "fails": 7, "killed": 5, "look": 1, "put": 3, "shape": 2, "archive": 1,
+    "inside": 4, "copy": 1, "zap": 1, "blank": 1, "pull": 1, "in use": 1, "by hand": 2, "file": 2,
+    "other machine": 0.5, "erase": 2,
+}  # fmt: skip
+# What somebody does to disks that are half made, or that a plan was just made for.
+_MEDDLING = {"put": 2, "shape": 2, "archive": 1, "inside": 6, "copy": 1, "zap": 1, "by hand": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    """What a history is about: a ``form`` of stripe with filesystem ``fs`` on ``disks``."""
+
+    form: str
+    fs: str
+    disks: Sequence[str]
+    mib: int
+
+
+def _some(chance: random.Random, setup: _Setup, among: Mapping[str, float] = _DEEDS) -> list[Deed]:
+    form, fs, disks, mib = setup.form, setup.fs, setup.disks, setup.mib
     disk = chance.choice(disks)
     node = _NODES.get(form, f"{{{disks[0]}}}")
-    match chance.choices(
-        ("boot", "reboot", "fails", "killed", "look", "put", "shape", "archive", "inside", "copy",
-         "zap", "blank", "pull", "in use", "by hand", "file", "other machine", "erase"),
-        (4, 4, 5, 5, 1, 3, 2, 1, 4, 1, 1, 1, 1, 1, 2, 2, 0.5, 1),
-    )[0]:  # fmt: skip
+
+    def meddling() -> list[Deed]:
+        return _some(chance, setup, _MEDDLING) if chance.random() < 0.5 else []
+
+    match chance.choices(list(among), list(among.values()))[0]:
         case "boot":
             return [{"boot": True}]
         case "reboot":
@@ -101,10 +124,11 @@ def _some(chance: random.Random, form: str, fs: str, disks: Sequence[str], mib: 
             fake = f"/usr/local/sbin/{tool}"
             write = f"printf '#!/bin/sh\\n{code}\\n' > {fake}; chmod 755 {fake}"
             after = [{"release": True}] if chance.random() < 0.3 else []
-            return [_run(write), {"boot": True}, _run(f"rm {fake}"), *after]
+            return [_run(write), {"boot": True}, _run(f"rm {fake}"), *meddling(), *after]
         case "killed":
             after = [{"release": True}] if chance.random() < 0.5 else []
-            return [{"boot_killed": round(chance.uniform(0.05, 4), 2)}, *after]
+            killed = {"boot_killed": round(chance.uniform(0.05, 3), 2)}
+            return [killed, *meddling(), *after]
         case "look":
             return [{"plan": {}}]
         case "in use":
@@ -120,7 +144,7 @@ def _some(chance: random.Random, form: str, fs: str, disks: Sequence[str], mib: 
             return [_run(f"tar cf {{{disk}}} -C /etc passwd group fstab 2>/dev/null; sync")]
         case "inside":
             at = chance.choice((*_PLACES[:-2], chance.randrange(mib * MIB // 2)))
-            text = chance.choice(("x", "LUKS\\272\\276", "SWAPSPACE2", "somebody's"))
+            text = chance.choice(("x", "LUKS\\272\\276", "SWAPSPACE2", "%65536s"))
             into = f"dd of={node} bs=1 seek={at} conv=notrunc status=none"
             if chance.random() < 0.2:
                 return [_run(f"test -b {node} && mkfs.ext4 -q -F {node}; sync")]
@@ -148,7 +172,8 @@ def _some(chance: random.Random, form: str, fs: str, disks: Sequence[str], mib: 
         case "other machine":
             return [{"machine_id": f"{chance.getrandbits(128):032x}"}]
         case _:
-            return [{"plan": {"erase": [f"{{{disk}.serial}}"]}}, {"apply": True}]
+            plan = {"plan": {"erase": [f"{{{disk}.serial}}"]}}
+            return [plan, *meddling(), {"apply": True}]
 
 
 def _run(script: str) -> Deed:
@@ -166,12 +191,20 @@ class Adversary(Player):
         self.made: set[str] = set()
         self.damaged = False
         self.stored = False
-        self._given_up: set[str] = set()
-        self._plan_gives_up: set[str] = set()
+        # Disks that a plan names, each with what was on it then.
+        self._given_up: dict[str, dict[int, bytes]] = {}
+        self._plan_gives_up: dict[str, dict[int, bytes]] = {}
+        self._booting = False
+        self._exit = 0
 
     def _do(self, deed: catalogue.Deed) -> None:
+        self._booting = deed.verb == "boot"
         if deed.verb in {"boot", "boot_killed", "plan", "apply", "release"}:
             super()._do(deed)
+            if deed.verb == "boot_killed" and _MOUNT.is_mount():
+                # Nothing was written of which disks it is; it came up, and may be written to.
+                self.made |= self._rack.disks.keys()
+                self.theirs.clear()
             return
         before = self._blocks()
         super()._do(deed)
@@ -231,22 +264,26 @@ class Adversary(Player):
         yield
         now = self._blocks()
         for name, theirs in self.theirs.items():
-            if name in self._given_up:
-                continue
-            lost = [at for at, one in theirs.items() if now[name].get(at) != one]
+            named = self._given_up.get(name, {})
+            lost = [
+                at
+                for at, one in theirs.items()
+                if now[name].get(at) != one and named.get(at) != one
+            ]
             assert not lost, f"{name}: somebody's block at {min(lost):#x} is gone"
 
     def _apply(self, argument: bool, expected: Expected) -> None:
         if self._planned is None:
             return
-        self._given_up, self._plan_gives_up = self._plan_gives_up, set()
+        self._given_up, self._plan_gives_up = self._plan_gives_up, {}
         super()._apply(argument, expected)
-        for name in self._given_up:
-            self.theirs.pop(name, None)
-            self.made.discard(name)
-        if self._given_up:
-            self.stored = False
-        self._given_up = set()
+        # Refused, it has given nothing up.
+        if self._exit in {0, 1}:
+            for name in self._given_up:
+                self.theirs.pop(name, None)
+                self.made.discard(name)
+            self.stored = self.stored and not self._given_up
+        self._given_up = {}
 
     def _judge(
         self,
@@ -256,6 +293,7 @@ class Adversary(Player):
         expected: Expected,
         commands: str = "",
     ) -> None:
+        self._exit = code
         assert code in {0, 1, 3, 4}, f"exit {code}: {said}"
         assert "Traceback" not in said, said
         faked = any(Path("/usr/local/sbin").iterdir())
@@ -266,16 +304,22 @@ class Adversary(Player):
         if not self.damaged and not faked and volumes:
             assert code == 0, f"exit {code} of a machine with nothing strange: {said} {reasons}"
         if code == 0 and STATE.exists():
-            state = json.loads(STATE.read_text())
-            for volume in state["volumes"]:
-                serials = {one["serial"] for one in volume["members"] if _MOUNT.is_mount()}
-                disks = self._rack.disks.items()
-                self.made |= {name for name, disk in disks if disk.serial in serials}
-            for name in self.made:
-                self.theirs.pop(name, None)
+            self._came_up({one["name"]: one["decision"] for one in volumes})
         if self.stored and _MOUNT.is_mount():
             stored = _is_stored(else_=self.damaged)
             assert stored, "the volume is up, and the file that was stored in it is gone"
+
+    def _came_up(self, decisions: Mapping[str, str]) -> None:
+        for volume in json.loads(STATE.read_text())["volumes"]:
+            serials = {one["serial"] for one in volume["members"] if _MOUNT.is_mount()}
+            members = {name for name, disk in self._rack.disks.items() if disk.serial in serials}
+            for name in members - self._given_up.keys():
+                theirs = self.theirs.get(name) if self._booting else None
+                anew = decisions.get(volume["name"]) in {"create", "recreate"}
+                assert not (anew and theirs), f"{name}: made anew over what somebody stored"
+            self.made |= members
+        for name in self.made:
+            self.theirs.pop(name, None)
 
     def _plan(self, orders: Mapping[str, Any], expected: Expected) -> None:
         self._planned = None
@@ -284,7 +328,9 @@ class Adversary(Player):
             return
         serials = set(map(self._named, orders.get("erase", ())))
         self._plan_gives_up = {
-            name for name, disk in self._rack.disks.items() if disk.serial in serials
+            name: dict(self.theirs.get(name, {}))
+            for name, disk in self._rack.disks.items()
+            if disk.serial in serials
         }
 
 
