@@ -180,6 +180,10 @@ def _run(script: str) -> Deed:
     return {"run": ["sh", "-c", f"{script}; true"]}
 
 
+# A block that was written whole by what is written "inside".
+_WHOLE = hashlib.blake2b(b" " * _BLOCK, digest_size=8).digest()
+
+
 class Adversary(Player):
     """A player that knows what is somebody's, and judges by that alone."""
 
@@ -201,8 +205,8 @@ class Adversary(Player):
         self._booting = deed.verb == "boot"
         if deed.verb in {"boot", "boot_killed", "plan", "apply", "release"}:
             super()._do(deed)
-            if deed.verb == "boot_killed" and _MOUNT.is_mount():
-                # Nothing was written of which disks it is; it came up, and may be written to.
+            if (self._exit or deed.verb == "boot_killed") and _MOUNT.is_mount():
+                # It came up, whatever was said, and the filesystem writes to it.
                 self.made |= self._rack.disks.keys()
                 self.theirs.clear()
             return
@@ -210,7 +214,8 @@ class Adversary(Player):
         super()._do(deed)
         # What a mounted filesystem writes is known by its file.
         if not any(str(one) in str(deed.argument) for one in (_HAND, _FILE)):
-            self._follow(before, self._blocks(), byte=deed.verb == "put")
+            byte = deed.verb == "put" or " bs=1 " in str(deed.argument)
+            self._follow(before, self._blocks(), byte=byte)
         used = any(word in str(deed.argument) for word in ("losetup", "dmsetup", "swapon"))
         if used or deed.verb in {"unplug", "machine_id", "blank"}:
             self.damaged = True
@@ -230,8 +235,8 @@ class Adversary(Player):
         *,
         byte: bool,
     ) -> None:
-        """Note what changed: it is somebody's, unless a volume of ours was up there. A ``byte`` in
-        a block of ours is damage to that.
+        """Note what changed: it is somebody's, unless a volume of ours was up there. A ``byte``, or
+        some, in a block of ours is damage to that.
         """
         for name, blocks in after.items():
             old = before.get(name, {})
@@ -242,7 +247,11 @@ class Adversary(Player):
                 continue
             theirs = self.theirs.setdefault(name, {})
             if byte:
-                changed = {at: one for at, one in changed.items() if at not in old or at in theirs}
+                changed = {
+                    at: one
+                    for at, one in changed.items()
+                    if at not in old or at in theirs or one == _WHOLE
+                }
                 self.damaged = True
             # md and LVM write their first MiB in their own time, too.
             disk = self._rack.disks[name]
