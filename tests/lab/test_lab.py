@@ -41,7 +41,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
 
 
 def test_catalogue_is_large_enough() -> None:
-    assert len(SCENARIOS) >= 100
+    assert len(SCENARIOS) >= 300
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -74,6 +74,7 @@ class BootLoop:
         self._places = places
         self._kernel = Kernel()
         self._books = settlement.Books(places, record, self._kernel)
+        self._quiet_since = 0.0
         self._told: dict[str, tuple[Decision, str]] = {}
         # What was done, for the story: the last look finds "nothing" for all that succeeded.
         self._first: dict[str, VolumePlan] = {}
@@ -82,7 +83,7 @@ class BootLoop:
         self._books.looking(self._layout)
         events = hotplug.BlockEvents()
         hotplug.settle(self._kernel, devices.udev_properties())
-        started = time.monotonic()
+        started = self._quiet_since = time.monotonic()
         volumes = _Volumes(set(self._layout.volume_names))
         while True:
             look = self._look()
@@ -238,20 +239,22 @@ class BootLoop:
         """
         self._books.waiting(self._layout, look.inventory, look.plan, volumes.ended)
         reading = {name for name in waiting if look.of(name, volumes).reading}
-        passed = time.monotonic() - started
+        now = time.monotonic()
+        settled_in = max(0.0, self._quiet_since + _SETTLE_SECONDS - now)
         left = {}
         quiet = set()
         for volume in self._layout.volumes:
             if volume.name not in waiting or volume.name in reading:
                 continue
-            seconds = max(0.0, volume.patience_seconds - passed)
+            seconds = max(0.0, started + volume.patience_seconds - now)
             settles = volume.wait_seconds is None and look.of(volume.name, volumes).settles
-            if settles and seconds > _SETTLE_SECONDS:
-                seconds = _SETTLE_SECONDS
+            if settles and seconds > settled_in:
+                seconds = settled_in
                 quiet.add(volume.name)
             left[volume.name] = seconds
         first = 0.0 if reading else min(left.values())
-        if first > 0 and (events.wait(first) or stopping.asked()):
+        if (first > 0 or reading) and (events.wait(first) or stopping.asked()):
+            self._quiet_since = time.monotonic()
             return
         over = {name for name, seconds in left.items() if seconds <= first}
         volumes.settled |= over & quiet

@@ -32,7 +32,7 @@ _PARTS = {True: (), False: (0.3, 0.7)}
 _QUICK_KILLS = ("create-md-raid0", "create-lvm-stripe", "remove-lvm-stripe", "recreate-md-raid0")
 _QUICK_CUTS = ("create-md-raid0-xfs",)
 # How often mkfs is torn, for each work that makes a volume.
-_TORN = {True: 3, False: 100}
+_TORN = {True: 1, False: 100}
 
 
 @dataclass(frozen=True, slots=True)
