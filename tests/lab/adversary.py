@@ -139,7 +139,9 @@ def _some(chance: random.Random, setup: _Setup, among: Mapping[str, float] = _DE
             at = chance.choice((*_PLACES, chance.randrange(mib * MIB)))
             return [{"put": {disk: at}}]
         case "shape":
-            return [{"shape": {disk: chance.choice(sorted(SHAPES))}}]
+            # An empty physical volume is what a vgcreate that was killed leaves, too.
+            ours = {"lvm-pv"} if form == "lvm-stripe" else set()
+            return [{"shape": {disk: chance.choice(sorted(SHAPES.keys() - ours))}}]
         case "archive":
             return [_run(f"tar cf {{{disk}}} -C /etc passwd group fstab 2>/dev/null; sync")]
         case "inside":
