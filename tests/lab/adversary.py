@@ -214,10 +214,15 @@ class Adversary(Player):
             return
         before = self._blocks()
         super()._do(deed)
-        # What a mounted filesystem writes is known by its file.
-        if not any(str(one) in str(deed.argument) for one in (_HAND, _FILE)):
+        after = self._blocks()
+        if any(str(one) in str(deed.argument) for one in (_HAND, _FILE)):
+            # What a mounted filesystem writes is known by its file; in somebody's own it is his.
+            for name, theirs in self.theirs.items():
+                now = after.get(name, {})
+                self.theirs[name] = {at: now[at] for at in theirs if at in now}
+        else:
             byte = deed.verb == "put" or " bs=1 " in str(deed.argument)
-            self._follow(before, self._blocks(), byte=byte)
+            self._follow(before, after, byte=byte)
         used = any(word in str(deed.argument) for word in ("losetup", "dmsetup", "swapon"))
         if used or deed.verb in {"unplug", "machine_id", "blank"}:
             self.damaged = True
