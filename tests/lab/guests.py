@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,6 @@ from tests.rig import uml
 CHECKOUT = Path(__file__).parents[2]
 # A guest has one processor, and any machine has two.
 GUESTS = 2
-_POLL_SECONDS = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +75,8 @@ class Guest:
         except subprocess.TimeoutExpired:
             return False
         finally:
-            self.cut_power()
+            self._process.kill()
         return True
-
-    def wait_for(self, happened: Callable[[], bool], timeout_seconds: float) -> bool:
-        """Wait until ``happened``, or the guest has ended, or the time is over."""
-        deadline = time.monotonic() + timeout_seconds
-        while time.monotonic() < deadline and self._process.popen.poll() is None:
-            if happened():
-                return True
-            time.sleep(_POLL_SECONDS)
-        return happened()
-
-    def cut_power(self) -> None:
-        """End the guest between two instructions; nothing that it held in memory is written."""
-        self._process.kill()
 
     @property
     def console(self) -> str:

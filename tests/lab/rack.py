@@ -20,7 +20,7 @@ from typing import TypeVar
 from tests.lab.shell import sh
 
 MIB = 1024 * 1024
-_TARGET = Path("/sys/kernel/config/target")
+TARGET = Path("/sys/kernel/config/target")
 _MODULES = ("configfs", "sd_mod", "target_core_file", "tcm_loop")
 _DISCARD = {
     # As many blocks at once as sd asks for where it was not told (see _have_it_discard).
@@ -56,7 +56,7 @@ KINDS = {
 
 def load() -> None:
     sh("modprobe", "-a", *_MODULES)
-    if not (_TARGET / "core").is_dir():
+    if not (TARGET / "core").is_dir():
         sh("mount", "-t", "configfs", "none", "/sys/kernel/config")
 
 
@@ -67,9 +67,9 @@ class DiskOfLab:
         self.name, self.serial, self.size_bytes = name, serial, size_bytes
         self._discard = rack.discard
         self.file = rack.folder / f"{name}.disk"
-        self._core = _TARGET / "core/fileio_0" / name
+        self._core = TARGET / "core/fileio_0" / name
         # The loopback fabric makes a SCSI host of each address.
-        self._port = _TARGET / f"loopback/naa.60014050000000{number:02x}/tpgt_1"
+        self._port = TARGET / f"loopback/naa.60014050000000{number:02x}/tpgt_1"
         self._plugged = False
 
     @property
@@ -225,7 +225,7 @@ class SlowDisk(DiskOfLab):
 
     def __init__(self, rack: Rack, name: str, number: int, serial: str, size_bytes: int) -> None:
         super().__init__(rack, name, number, serial, size_bytes)
-        self._core = _TARGET / "core/iblock_0" / name
+        self._core = TARGET / "core/iblock_0" / name
         self._below = ""
 
     def _backing(self) -> str:
@@ -253,9 +253,11 @@ class SlowDisk(DiskOfLab):
 class Rack:
     """The disks of one guest, by name."""
 
+    of = DiskOfLab
+
     def __init__(self, folder: Path, *, discard: bool = True) -> None:
         self.folder = folder
-        # Not where the files are the host's: a hole cannot be made through hostfs.
+        # Not where the files are the host's (hostfs makes no holes), or where writes are recorded.
         self.discard = discard
         self.disks: dict[str, DiskOfLab] = {}
 
@@ -263,7 +265,7 @@ class Rack:
         self, name: str, size_bytes: int, *, kind: str = "local-ssd", serial: str = ""
     ) -> DiskOfLab:
         """A disk that is there and not plugged; what its file held before is on it."""
-        return self._made(DiskOfLab, name, size_bytes, kind, serial)
+        return self._made(self.of, name, size_bytes, kind, serial)
 
     def add_slow(self, name: str, size_bytes: int) -> SlowDisk:
         """A local SSD that can be made slow."""

@@ -29,7 +29,7 @@ from tests.lab.play import release
 from tests.lab.shell import sh
 
 Result = TypeVar("Result")
-_SAVED = Path("/tmp/saved")
+SAVED = Path("/tmp/saved")
 
 
 class Range:
@@ -42,19 +42,28 @@ class Range:
     def open(self) -> None:
         self.stage.prepare()
         self.bystander = self.stage.rack.disks[BYSTANDER].contents()
-        shutil.rmtree(_SAVED, ignore_errors=True)
-        _SAVED.mkdir()
+        shutil.rmtree(SAVED, ignore_errors=True)
+        SAVED.mkdir()
         for disk in self.stage.rack.disks.values():
             disk.flush()
-            sh("cp", "--sparse=always", str(disk.file), str(_SAVED / disk.file.name))
+            sh("cp", "--sparse=always", str(disk.file), str(SAVED / disk.file.name))
 
     def reset(self) -> None:
+        self.put_back(SAVED)
+        if self.stage.work.request is not None:
+            assert quiet(self.stage.boot) == 0, "boot before the work"
+
+    def put_back(self, folder: Path, change: Callable[[], None] = lambda: None) -> None:
+        """Have the disks hold what ``folder`` holds, then ``change`` their files."""
         release()
-        for disk in self.stage.rack.disks.values():
+        disks = self.stage.rack.disks.values()
+        for disk in disks:
             disk.flush()
             # Not another file: the target has this one open.
-            sh("cp", "--sparse=always", "--no-preserve=all", str(_SAVED / disk.file.name),
+            sh("cp", "--sparse=always", "--no-preserve=all", str(folder / disk.file.name),
                str(disk.file))  # fmt: skip
+        change()
+        for disk in disks:
             disk.forget_cache()
         self.stage.rack.settle()
         for line in Path("/mnt").iterdir():
@@ -64,8 +73,6 @@ class Range:
             history.unlink()
         shutil.rmtree("/var/lib/stripewright/live", ignore_errors=True)
         self.stage.declare()
-        if self.stage.work.request is not None:
-            assert quiet(self.stage.boot) == 0, "boot before the work"
 
     def learn(self) -> list[Seen]:
         """The steps of the work when nobody disturbs it."""
@@ -95,6 +102,7 @@ class Range:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
+        _gone(child)
         return os.WIFSIGNALED(status)
 
     def prove(self, *, reboot: bool) -> None:
@@ -106,6 +114,18 @@ class Range:
     def close(self) -> None:
         release()
         self.stage.rack.clear()
+
+
+def _gone(group: int) -> None:
+    """Wait, as systemd does, until nothing of it is left: a fork holds the lock until it dies."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"process group {group} does not end")
 
 
 def _be_shot(stage: Stage, point: Point, tell: int) -> None:
