@@ -261,13 +261,14 @@ def _try(name: str, parts: int, limit: int) -> dict[str, object]:
             for epoch in recorded.epochs[durable:at]:
                 play(epoch, _DURABLE)
             durable = at
+            sh("dmesg", "--clear")
             try:
                 tried += 1
                 place.lose(cached, declared=0 <= recorded.declared_at <= at)
                 place.prove(reboot=True)
             except Exception as error:  # the others must still be tried
-                failures.append(f"after {at} of {flushes} flushes, {what}: {error!r:.2000}")
-                print(f"{name}: {failures[-1]}", flush=True)
+                failures.append(f"after {at} of {flushes} flushes, {what}: {str(error)[:1000]}")
+                print(f"{name}: {failures[-1]}\n{sh('dmesg')}", flush=True)
     except Exception:
         failures.append(traceback.format_exc())
     finally:
