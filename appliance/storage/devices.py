@@ -16,7 +16,7 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.data import DiskRule, disk_rule
-from appliance.model import Array, Disk, DiskKind, Inventory, Layout, Machine, MdMember
+from appliance.model import Array, Disk, Inventory, Layout, Machine, MdMember
 from appliance.storage import identity, md, serials
 from appliance.storage.layout import DEFAULT_LAYOUT
 from appliance.storage.probe import (
@@ -54,12 +54,14 @@ def probe(
     properties: Properties | None = None,
     privileged: bool | None = None,
     to_confirm: bool = False,
+    note: bool = False,
 ) -> Inventory:
     """Look at every disk. Never raises for a disk: one that cannot be read says so.
 
     ``layout`` gives the volumes whose label makes a whole-disk filesystem ours, the rules, and
     the network volumes that may be looked at; without one, the built-in default. ``to_confirm``:
-    for a plan that is confirmed later, so that contents have to be told apart.
+    for a plan that is confirmed later, so that contents have to be told apart. ``note``: remember
+    the disks, so that a later boot knows them.
     """
     seen = Probe.of(
         kernel or Kernel(),
@@ -69,7 +71,11 @@ def probe(
     )
     hardware = built.controllers() if seen.privileged else built.Controllers()
     names = list(seen.kernel.disks())
-    disks = dict(zip(names, seen.read([seen.disk(name) for name in names], hardware), strict=True))
+    plugged = [seen.disk(name) for name in names]
+    if note:
+        # Before they are read: what is written from now on is noticed.
+        _note_sightings(plugged, seen)
+    disks = dict(zip(names, seen.read(plugged, hardware), strict=True))
     arrays = tuple(seen.array(name, disks) for name in seen.kernel.arrays())
     groups: built.Groups = built.NO_GROUPS
     if seen.privileged:
@@ -97,12 +103,13 @@ def probe(
     )
 
 
-def note_sightings(inventory: Inventory, kernel: Kernel) -> None:
-    """Remember the local disks that are here, so that a later boot knows them."""
-    path, machine = _sightings_file(kernel), inventory.machine
-    local = (disk for disk in inventory.disks if disk.kind is DiskKind.INSTANCE_STORE)
-    sightings.read(path, machine).note(
-        path, machine, [(disk, kernel.writes(Path(disk.path).name)) for disk in local]
+def _note_sightings(disks: Sequence[Disk], seen: Probe) -> None:
+    """Of whatever kind: another layout may call a disk a local one."""
+    writes = [(disk, seen.kernel.writes(Path(disk.path).name)) for disk in disks]
+    seen.sightings.note(
+        _sightings_file(seen.kernel),
+        seen.machine,
+        [(disk, written) for disk, written in writes if not disk.holds_root],
     )
 
 
@@ -301,7 +308,7 @@ class Probe:
         try:
             member = _member(disk)
             found = blockdev.read_marks(disk.path, disk.size_bytes, disk.serial)
-        except OSError:
+        except (OSError, ArithmeticError):
             return None
         if member is None or not md.volume_of(member.array_name):
             return None
@@ -328,6 +335,9 @@ class Probe:
         writes = self.kernel.writes(Path(disk.path).name)
         known = remembered.recall(folder, disk, writes)
         in_full = identity.persists(disk, self.layout, self.machine)
+        if known is not None and known.nonzero is None and known.scan.unseen_bytes:
+            # Samples are no beginning of reading in full, nor is a beginning a set of samples.
+            known = None if in_full is bool(known.scan.samples) else known
         ended = known is not None and (
             known.nonzero is not None or not in_full or not known.scan.unseen_bytes
         )

@@ -22,6 +22,7 @@ SUPERBLOCK_OFFSET_BYTES = 1024
 SUPERBLOCK_BYTES = 1024
 _MAGIC = 0xEF53
 _HAS_JOURNAL = 0x4
+_RECOVER = 0x4
 _JOURNAL_DEVICE = 0x8
 _EXTENTS = 0x40
 _64BIT = 0x80
@@ -140,6 +141,21 @@ def mounts(start: bytes) -> int:
     (mounted_at,) = struct.unpack_from("<I", block, 0x2C)
     (count,) = struct.unpack_from("<H", block, 0x34)
     return int(mounted_at or count)
+
+
+def needs_recovery(start: bytes) -> bool:
+    """Whether the ext4 that begins with ``start`` has a journal to be replayed: it was mounted
+    when the machine ended.
+    """
+    if parse_superblock(start) is None:
+        return False
+    (incompat,) = struct.unpack_from("<I", start, SUPERBLOCK_OFFSET_BYTES + 0x60)
+    return bool(incompat & _RECOVER)
+
+
+def replay_argv(device: str) -> tuple[str, ...]:
+    """Replay the journal and change nothing else. Not mounted."""
+    return ("e2fsck", "-p", "-E", "journal_only", device)
 
 
 def parse_info(text: str) -> tuple[int, int, int]:

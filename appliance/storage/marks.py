@@ -34,6 +34,7 @@ from typing import Any
 from appliance.model import Mark, MarkState
 
 BLOCK_BYTES = 4096
+SECTOR_BYTES = 512
 EDGE_BYTES = 1024 * 1024
 # Below this the two places and the samples would run into each other.
 MIN_DISK_BYTES = 16 * 1024 * 1024
@@ -159,30 +160,36 @@ def _from_facts(facts: Mapping[str, Any]) -> Note:
 
 
 def fingerprint_places(note: Note, starts: Collection[int]) -> list[int]:
-    """The offsets of the blocks that are sampled of a disk which was not blank: the first ones
-    at each of ``starts``, where what is made of it may begin, the rest by ``note.nonce``.
+    """The offsets of the sectors that are sampled of a disk which was not blank: one of each of
+    the first blocks at each of ``starts``, where what is made of it may begin, the rest anywhere.
+    ``note.nonce`` says which. Sectors, because a disk that loses its power may have written some
+    of a block and not the others.
     """
     size = note.size_bytes
-    first = [
+    blocks = [
         at
         for start in starts
         for at in range(start, min(start + _DENSE * BLOCK_BYTES, size), BLOCK_BYTES)
     ]
-    drawn = (
+    drawn = [
         int.from_bytes(hashlib.sha256(f"{note.nonce} {number}".encode()).digest()[:8], "big")
-        for number in range(_SAMPLES_OF_ONE - len(first))
-    )
-    blocks = (size - EDGE_BYTES) // BLOCK_BYTES
-    return [*first, *(EDGE_BYTES + number % blocks * BLOCK_BYTES for number in drawn)]
+        for number in range(_SAMPLES_OF_ONE)
+    ]
+    every = (size - EDGE_BYTES) // SECTOR_BYTES
+    of_block = BLOCK_BYTES // SECTOR_BYTES
+    first = [
+        at + number % of_block * SECTOR_BYTES for at, number in zip(blocks, drawn, strict=False)
+    ]
+    return [*first, *(EDGE_BYTES + number % every * SECTOR_BYTES for number in drawn[len(first) :])]
 
 
-def block_digest(block: bytes) -> bytes:
-    """What a fingerprint has of one block."""
-    return hashlib.sha256(block).digest()[:_DIGEST_BYTES]
+def sector_digest(sector: bytes) -> bytes:
+    """What a fingerprint has of one sector."""
+    return hashlib.sha256(sector).digest()[:_DIGEST_BYTES]
 
 
 def fingerprint(digests: Iterable[bytes | None]) -> str:
-    """The fingerprint of :func:`fingerprint_places`: what :func:`block_digest` gives of each,
+    """The fingerprint of :func:`fingerprint_places`: what :func:`sector_digest` gives of each,
     ``None`` for one that the making changes by itself.
     """
     return base64.b64encode(b"".join(one or _ANY for one in digests)).decode("ascii")

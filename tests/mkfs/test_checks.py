@@ -11,7 +11,7 @@ import pytest
 
 from appliance.errors import OperatorError
 from appliance.model import Disk, Step, Volume
-from appliance.storage import filesystem
+from appliance.storage import ext4, filesystem
 from appliance.storage.act import verify
 from appliance.storage.act.chores import Bench, by_path
 from appliance.storage.probe.kernel import Kernel
@@ -39,3 +39,33 @@ def test_a_new_filesystem_with_a_fault_is_not_mounted(volume: Volume, tmp_path: 
     with pytest.raises(OperatorError, match=r"xfs_repair|e2fsck") as failed:
         verify.check_geometry(step, scene)
     assert "makes it again" in failed.value.hint
+
+
+def test_a_journal_that_is_replayed_before_the_mount(tmp_path: Path) -> None:
+    node, block = tmp_path / "disk", tmp_path / "block"
+    volume = replace(XFS, filesystem="ext4")
+    with node.open("wb") as file:
+        file.truncate(64 * MIB)
+    argv = filesystem.mkfs_argv(volume, str(node), members=1, size_bytes=64 * MIB, uuid="12" * 16)
+    subprocess.run(argv, check=True, capture_output=True)
+    assert not ext4.needs_recovery(_start(node))
+    # What a machine leaves that loses its power: a transaction in the journal, and only there.
+    block.write_bytes(b"in the journal".ljust(4096, b"\0"))
+    said = f"jo\njw -b 16000 {block}\njc\n"
+    subprocess.run(["debugfs", "-w", node], input=said, text=True, check=True, capture_output=True)
+    assert ext4.needs_recovery(_start(node))
+    done = subprocess.run(ext4.replay_argv(str(node)), check=False, capture_output=True)
+    assert done.returncode in {0, 1}, done
+    assert not ext4.needs_recovery(_start(node))
+    with node.open("rb") as file:
+        assert os.pread(file.fileno(), 4096, 16000 * 4096) == block.read_bytes()
+
+
+def _start(node: Path) -> bytes:
+    with node.open("rb") as file:
+        return file.read(filesystem.SUPERBLOCK_SIZE_BYTES)
+
+
+def test_what_is_no_ext4_has_no_journal() -> None:
+    assert not ext4.needs_recovery(b"")
+    assert not ext4.needs_recovery(bytes(filesystem.SUPERBLOCK_SIZE_BYTES))

@@ -246,6 +246,18 @@ def test_a_disk_that_was_not_blank_is_compared(half: MakeHalf, volume: Volume, f
     assert made.intact() is False
 
 
+def test_a_disk_that_was_not_blank_may_be_torn_within_blocks(half: MakeHalf) -> None:
+    one = half(PLAIN, 512 * MIB)
+    one.put(0, os.urandom(64 * MIB))
+    one.mark(blank=False)
+    # As a kernel zeroes that cannot have the disk do it: each sector for itself.
+    for at in range(0, 64 * MIB, 1024):
+        one.put(at, bytes(512))
+    assert one.intact()
+    one.put(0, os.urandom(64 * MIB))
+    assert not one.intact()
+
+
 def test_a_superblock_that_claims_thousands_of_millions(half: MakeHalf) -> None:
     made = half(replace(PLAIN, stripe="md-raid0"), 64 * MIB)
     made.mark(front=True)

@@ -90,6 +90,19 @@ def test_another_disk_with_the_same_serial(look: Look, field: str) -> None:
     assert "another disk" in look.again(replace(before, **{field: "another"}))
 
 
+def test_a_disk_that_is_written_to_while_it_is_looked_at(
+    sysfs: FakeSysfs, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = look.seen()
+
+    def written(found: list[Disk], *_: object) -> list[Disk]:
+        sysfs.put("block/nvme1n1/stat", " ".join(["0"] * 6 + ["8"] + ["0"] * 10))
+        return found
+
+    monkeypatch.setattr(halfmade, "look", written)
+    assert look.again(before) == "was written to while it was looked at"
+
+
 def test_a_link_that_now_leads_elsewhere(sysfs: FakeSysfs, look: Look) -> None:
     link = "/dev/disk/by-id/nvme-x_AWS1"
     sysfs.udev["nvme1n1"] = {"DEVLINKS": link}

@@ -69,7 +69,10 @@ def test_of_a_damaged_file_any_disk_may_have_been_seen(file: Path, text: str) ->
     assert sightings.read(file, FIRST).seen_before(ONE, "7 0")
     note(file, FIRST, d1="7 0")
     assert sightings.read(file, FIRST).seen_before(ONE, "7 0")
-    assert not sightings.read(file, FIRST).seen_before(TWO, "7 0")
+    # Nor is one new that comes later.
+    assert sightings.read(file, FIRST).seen_before(TWO, "7 0")
+    note(file, LATER, d2="8 0")
+    assert sightings.read(file, LATER).seen_before(TWO, "8 0")
 
 
 def test_what_is_not_text_and_what_cannot_be_written(file: Path, tmp_path: Path) -> None:

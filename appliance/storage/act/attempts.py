@@ -40,6 +40,7 @@ def counted(path: Path, boot_id: str) -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
+            files.sync_folder(path.parent)
 
 
 def _read(path: Path) -> list[str]:

@@ -109,8 +109,7 @@ class BootLoop:
     # ---- deciding
 
     def _look(self) -> _Look:
-        inventory = devices.probe(layout=self._layout, kernel=self._kernel)
-        devices.note_sightings(inventory, self._kernel)
+        inventory = devices.probe(layout=self._layout, kernel=self._kernel, note=True)
         plan = planner.plan(inventory, self._layout, waited=False, settled=False)
         quiet = planner.plan(inventory, self._layout, waited=False, settled=True)
         late = planner.plan(inventory, self._layout, waited=True)

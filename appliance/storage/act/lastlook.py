@@ -6,6 +6,7 @@ nothing else has to be looked at a second time. A mount is a write, too: it repl
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,11 +37,12 @@ def look_again(
     exactly that.
     """
     seen = devices.Probe.of(kernel, properties or devices.udev_properties(), True, layout)
+    before = [_writes(disk, kernel) for disk in disks]
     now = devices.try_read([seen.disk(Path(disk.path).name) for disk in disks], seen.scan_anew)
     groups = built.read_groups(kernel, now, seen.mounted)
     now = [replace(one, lvm_member=groups.members.get(one.path)) for one in now]
     now = halfmade.look(now, (), groups.groups, layout, kernel)
-    for then, here in zip(disks, now, strict=True):
+    for then, here, writes in zip(disks, now, before, strict=True):
         if (
             problem := _another(then, here)
             or _changed_use(then, here)
@@ -48,6 +50,8 @@ def look_again(
             or _written(then, here, kernel)
         ):
             return then, problem
+        if _writes(then, kernel) != writes:
+            return then, "was written to while it was looked at"
     return None
 
 
@@ -121,6 +125,13 @@ def stripe_members(
         if logical.name == volume.name and logical.segments
     ]
     return counts[0] if counts else len(disks)
+
+
+def _writes(disk: Disk, kernel: Kernel) -> str:
+    """:meth:`Kernel.writes` when all that was written has reached the disk."""
+    with contextlib.suppress(OSError):
+        blockdev.flush(disk.path)
+    return kernel.writes(Path(disk.path).name)
 
 
 def _another(then: Disk, now: Disk) -> str:

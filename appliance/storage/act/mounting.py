@@ -16,8 +16,9 @@ from pathlib import Path
 from appliance import paths
 from appliance.errors import OperatorError, Refused
 from appliance.model import Volume
-from appliance.storage import filesystem
+from appliance.storage import ext4, filesystem
 from appliance.storage.act import mountunits
+from appliance.storage.probe import blockdev
 from appliance.storage.probe.kernel import Kernel
 from appliance.system import process, services
 
@@ -31,6 +32,8 @@ def mount(
     argv: Sequence[str], volume: Volume, kernel: Kernel, units: Path, *, timeout_seconds: float
 ) -> None:
     """Carry out the mount step ``argv``; ``units`` is where mount units go."""
+    if volume.filesystem == "ext4":
+        _replay(argv[-2], timeout_seconds)
     if not services.systemd_is_running():
         process.run(argv, timeout_seconds=timeout_seconds)
         return
@@ -53,6 +56,18 @@ def mount(
             f"{name} cannot be written: {error.strerror}",
             "see 'df -h /'; the root filesystem may be full or read-only",
         ) from error
+
+
+def _replay(device: str, timeout_seconds: float) -> None:
+    """Replay ext4's journal, which mount would do, too.
+
+    Too late: the kernel checks the group descriptors first (ext4_check_descriptors), and those of
+    a filesystem that grew when the power went may be in the journal only. Where this fails, mount
+    says why.
+    """
+    with contextlib.suppress(OSError):
+        if ext4.needs_recovery(blockdev.read_at(device, 0, filesystem.SUPERBLOCK_SIZE_BYTES)):
+            process.run(ext4.replay_argv(device), timeout_seconds=timeout_seconds, check=False)
 
 
 def unmount(argv: Sequence[str], *, timeout_seconds: float) -> None:

@@ -210,6 +210,15 @@ def samples_digest(node: str, size_bytes: int, *, seed: str, cleared: Collection
     return digest.hexdigest()
 
 
+def flush(node: str) -> None:
+    """Have all that was written to ``node`` reach the device, or its members."""
+    descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def contents_digest(node: str, size_bytes: int, writes: Callable[[], str]) -> str:
     """SHA-256 over samples, marks among them, and what ``writes`` says of the device before
     they are read, when all that was written to it has reached it.

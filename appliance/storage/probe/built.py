@@ -208,7 +208,7 @@ def _half_made(volume: LogicalVolume, disks: Mapping[str, Disk]) -> Filesystem |
     try:
         (start,) = forms.data_starts(blockdev.read_durable(first.path, 0, forms.HEAD_BYTES))
         return blockdev.read_filesystem(first.path, start + (volume.start_bytes or 0))
-    except (OSError, ValueError):
+    except (OSError, ValueError, ArithmeticError):
         # Nobody knows, so it must not be taken for nothing.
         return Filesystem(kind="unreadable", label="", uuid="")
 

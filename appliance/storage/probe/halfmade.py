@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -81,7 +82,7 @@ def look(
         volume = next((one for one in layout.volumes if one.name == name), None)
         seen = probers.caught(partial(_made, name, own, arrays, groups))
         made = None if isinstance(seen, Exception) else seen
-        written = cache(partial(_written_by_mkfs, volume, made, own, kernel))
+        written = _once(partial(_written_by_mkfs, volume, made, own, kernel))
         readable = [
             one for one in own if obstacles.UNREADABLE not in one.signatures and not one.mountpoints
         ]
@@ -93,6 +94,17 @@ def look(
             if mark is not None and isinstance(intact, bool):
                 found[disk.path] = replace(disk, mark=replace(mark, intact=intact))
     return [found.get(disk.path, disk) for disk in disks]
+
+
+def _once(find: _Written) -> _Written:
+    """``find`` for the threads of several disks: by the first that asks, and by no other."""
+    lock, found = threading.Lock(), cache(find)
+
+    def written() -> Mapping[int, Mapping[int, bytes]]:
+        with lock:
+            return found()
+
+    return written
 
 
 # ---------------------------------------------------------------------- what was built
@@ -234,7 +246,7 @@ def _intact(disk: Disk, made: _Made | None, written: _Written, scan_seconds: flo
     if note is None or not (note.blank or note.fingerprint):
         return None
     for node in made.nodes if made is not None else ():
-        _flush(node)
+        blockdev.flush(node)
     slot = made.slot(disk) if made is not None else None
     beginnings = made.beginnings(slot) if made is not None and slot is not None else []
     accepts = _accepts(mark, slot, written, blank=note.blank)
@@ -252,15 +264,6 @@ def _intact(disk: Disk, made: _Made | None, written: _Written, scan_seconds: flo
         disk.path, disk.size_bytes, seconds=scan_seconds, skip=skip, accepts=accepts
     )
     return done.nonzero is None
-
-
-def _flush(node: str) -> None:
-    """Have what was written to ``node`` reach its members."""
-    descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _accepts(mark: Mark, slot: int | None, written: _Written, *, blank: bool) -> Accepts:
@@ -293,9 +296,9 @@ def fingerprint(disk: Disk, note: marks.Note, mark_offset: int) -> str:
         (one.offset_bytes or 0) // marks.BLOCK_BYTES * marks.BLOCK_BYTES for one in disk.signatures
     }
     where = marks.fingerprint_places(note, _starts(note.size_bytes, mark_offset))
-    blocks = scanning.blocks(disk.path, ((at, marks.BLOCK_BYTES) for at in where))
     return marks.fingerprint(
-        None if at in changes else marks.block_digest(block) for at, block in blocks
+        None if at in changes else marks.sector_digest(sector)
+        for at, _, sector in _sectors(disk.path, where)
     )
 
 
@@ -311,8 +314,15 @@ def _as_it_was(node: str, note: marks.Note, mark_offset: int, accepts: Accepts) 
     digests = marks.digests_of(note)
     if len(digests) != len(where):
         return False
-    blocks = scanning.blocks(node, ((at, marks.BLOCK_BYTES) for at in where))
     return all(
-        was is None or not any(block) or marks.block_digest(block) == was or accepts(at, block)
-        for (at, block), was in zip(blocks, digests, strict=True)
+        was is None or not any(sector) or marks.sector_digest(sector) == was or accepts(at, block)
+        for (at, block, sector), was in zip(_sectors(node, where), digests, strict=True)
     )
+
+
+def _sectors(node: str, where: Sequence[int]) -> Iterator[tuple[int, bytes, bytes]]:
+    """The block around each offset of ``where``: its own offset, the block, and the sector."""
+    starts = [at // marks.BLOCK_BYTES * marks.BLOCK_BYTES for at in where]
+    blocks = scanning.blocks(node, ((start, marks.BLOCK_BYTES) for start in starts))
+    for at, (start, block) in zip(where, blocks, strict=True):
+        yield start, block, block[at - start : at - start + marks.SECTOR_BYTES]

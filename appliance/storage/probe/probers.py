@@ -7,6 +7,7 @@ somebody's text: no label or name in it can become a row of another device.
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -17,6 +18,11 @@ from appliance.system import process
 
 _Read = TypeVar("_Read")
 
+_OF_HOSTILE_DISKS = (
+    *(OSError, OperatorError, ValueError, LookupError, TypeError),
+    # An offset that is too large for the kernel, and a structure that is cut off.
+    *(ArithmeticError, struct.error),
+)
 _TIMEOUT_SECONDS = 60
 # blkid's exit status: nothing found; and more than one contradicting signature.
 _BLKID_NOTHING = 2
@@ -29,7 +35,7 @@ def caught(read: Callable[[], _Read]) -> _Read | Exception:
     """
     try:
         return read()
-    except (OSError, OperatorError, ValueError, LookupError, TypeError) as error:
+    except _OF_HOSTILE_DISKS as error:
         return error
 
 

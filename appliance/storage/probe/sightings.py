@@ -25,7 +25,7 @@ _MAX_BYTES = 1 << 20
 @dataclass(frozen=True, slots=True)
 class Sightings:
     """By disk, the boot that first saw it and what was written to it by then
-    (:meth:`Kernel.writes`). ``lost``: the file is damaged, so any disk may have been seen.
+    (:meth:`Kernel.writes`). ``lost``: the file is or was damaged, so any other may have been seen.
     """
 
     boot_id: str
@@ -43,13 +43,14 @@ class Sightings:
         """
         new = {_key(disk): self._now(writes) for disk, writes in disks}
         if self.lost:
-            # Not known when it was first seen: of no boot.
+            # Not known when they were first seen: of no boot, as is every disk that comes later.
             new = dict.fromkeys(new, "")
         if not machine.host_tag or new.keys() <= self.first.keys():
             return
         kept = list({**self.first, **new, **self.first}.items())[-_MOST:]
         with contextlib.suppress(OSError):
-            text = json.dumps({"host": machine.host_tag, "disks": dict(kept)}, indent=1)
+            facts = {"host": machine.host_tag, "lost": self.lost, "disks": dict(kept)}
+            text = json.dumps(facts, indent=1)
             files.replace_text(path, text + "\n", durable=True)
 
     def _now(self, writes: str) -> str:
@@ -63,7 +64,8 @@ def read(path: Path, machine: Machine) -> Sightings:
             facts = json.loads(file.read(_MAX_BYTES))
         if facts["host"] != machine.host_tag:
             return Sightings(machine.boot_id, {})
-        return Sightings(machine.boot_id, {str(k): str(v) for k, v in facts["disks"].items()})
+        first = {str(key): str(value) for key, value in facts["disks"].items()}
+        return Sightings(machine.boot_id, first, lost=facts.get("lost") is True)
     except FileNotFoundError:
         return Sightings(machine.boot_id, {})
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
