@@ -64,6 +64,7 @@ class MdMember:
     ``recovering``: it was being rebuilt, so not all it holds is good; ``reshaping``: the array
     was on its way to another shape (``member_count`` is then the new one). ``active_slots``
     are those that took part when this superblock was last written (``None``: not read).
+    ``used_bytes`` is how much of each member a RAID10 uses.
     """
 
     array_name: str
@@ -81,6 +82,7 @@ class MdMember:
     recovering: bool = False
     reshaping: bool = False
     active_slots: tuple[int, ...] | None = None
+    used_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,7 @@ def parse_superblock(block: bytes) -> MdMember | None:
     used = _HEADER_BYTES + 2 * max_dev
     if used > len(block) or _checksum(block[:used]) != stored_sum:
         return None
-    level, layout, _size, chunk_sectors, raid_disks = struct.unpack_from("<iIQII", block, 72)
+    level, layout, used_sectors, chunk_sectors, raid_disks = struct.unpack_from("<iIQII", block, 72)
     (dev_number,) = struct.unpack_from("<I", block, 160)
     role = _ROLE_SPARE
     if dev_number < max_dev:
@@ -245,7 +245,18 @@ def parse_superblock(block: bytes) -> MdMember | None:
         active_slots=_active_slots(block[_HEADER_BYTES:used], raid_disks),
         recovering=bool(features & _FEATURE_RECOVERY_OFFSET),
         reshaping=bool(features & _FEATURE_RESHAPE_ACTIVE),
+        used_bytes=used_sectors * _SECTOR_BYTES if name == "raid10" else None,
     )
+
+
+def with_used_bytes(block: bytes, used_bytes: int) -> bytes:
+    """The superblock in ``block``, which :func:`parse_superblock` takes, with that size."""
+    changed = bytearray(block)
+    struct.pack_into("<Q", changed, 80, used_bytes // _SECTOR_BYTES)
+    (max_dev,) = struct.unpack_from("<I", block, 220)
+    used = bytes(changed[: _HEADER_BYTES + 2 * max_dev])
+    struct.pack_into("<I", changed, 216, _checksum(used))
+    return bytes(changed)
 
 
 def signature(member: MdMember) -> Signature:

@@ -47,7 +47,7 @@ def released(node: str) -> Note:
 def test_a_mark_is_read_where_it_was_written_and_leaves_the_disk_blank(
     node: str, offset: int
 ) -> None:
-    blockdev.write_mark(node, offset, marks.encode(NOTE))
+    blockdev.write_block(node, offset, marks.encode(NOTE))
     found = blockdev.read_disk(node, SIZE, SERIAL)
     assert found.mark is not None
     assert (found.mark.state, found.mark.offset_bytes) == (MarkState.MAKING, offset)
@@ -59,7 +59,7 @@ def test_a_mark_is_read_where_it_was_written_and_leaves_the_disk_blank(
 
 
 def test_bytes_beside_a_mark_still_count(node: str) -> None:
-    blockdev.write_mark(node, FRONT, marks.encode(NOTE))
+    blockdev.write_block(node, FRONT, marks.encode(NOTE))
     for at in (FRONT - 1, FRONT + 4096):
         put(node, at, b"\1")
         assert blockdev.read_disk(node, SIZE, SERIAL).nonzero_offset_bytes == at
@@ -74,7 +74,7 @@ def test_what_lies_where_a_mark_could_be_is_data(node: str) -> None:
 
 def test_a_released_disk_is_intact_until_somebody_writes(node: str) -> None:
     put(node, 9 * MIB + 9, b"old contents")
-    blockdev.write_mark(node, FRONT, marks.encode(released(node)))
+    blockdev.write_block(node, FRONT, marks.encode(released(node)))
 
     def intact() -> bool | None:
         found = blockdev.read_disk(node, SIZE, SERIAL)
@@ -99,8 +99,8 @@ def test_what_a_release_clears_is_foreseen_in_its_digest(node: str) -> None:
 
 
 def test_of_two_marks_that_of_the_creation_counts(node: str) -> None:
-    blockdev.write_mark(node, FRONT, marks.encode(released(node)))
-    blockdev.write_mark(node, END, marks.encode(NOTE))
+    blockdev.write_block(node, FRONT, marks.encode(released(node)))
+    blockdev.write_block(node, END, marks.encode(NOTE))
     found = blockdev.read_marks(node, SIZE, SERIAL)
     assert [mark.state for mark in found] == [MarkState.MAKING, MarkState.RELEASED]
     assert blockdev.read_disk(node, SIZE, SERIAL).mark == found[0]
@@ -109,9 +109,9 @@ def test_of_two_marks_that_of_the_creation_counts(node: str) -> None:
 
 def test_only_whole_aligned_blocks_are_written(node: str) -> None:
     with pytest.raises(ValueError, match="one aligned block"):
-        blockdev.write_mark(node, FRONT + 512, marks.encode(NOTE))
+        blockdev.write_block(node, FRONT + 512, marks.encode(NOTE))
     with pytest.raises(ValueError, match="one aligned block"):
-        blockdev.write_mark(node, FRONT, b"short")
+        blockdev.write_block(node, FRONT, b"short")
     with pytest.raises(ValueError, match="whole aligned"):
         blockdev.clear(node, 0, 100)
     assert Path(node).read_bytes() == bytes(SIZE)
@@ -122,7 +122,7 @@ def test_a_write_that_does_not_read_back_is_an_error(
 ) -> None:
     monkeypatch.setattr(os, "pwrite", lambda _, data, __: len(data))
     with pytest.raises(OSError, match="something else"):
-        blockdev.write_mark(node, FRONT, marks.encode(NOTE))
+        blockdev.write_block(node, FRONT, marks.encode(NOTE))
 
 
 def test_remains_of_a_table_are_named_beside_the_data(node: str) -> None:
@@ -130,7 +130,7 @@ def test_remains_of_a_table_are_named_beside_the_data(node: str) -> None:
     found = blockdev.read_disk(node, SIZE, SERIAL)
     assert found.signatures == (Signature("damaged-gpt", 4096),)
     # A disk that an operator had erased and released is judged by its samples.
-    blockdev.write_mark(node, FRONT, marks.encode(released(node)))
+    blockdev.write_block(node, FRONT, marks.encode(released(node)))
     assert blockdev.read_disk(node, SIZE, SERIAL).signatures == ()
 
 
@@ -218,7 +218,7 @@ def test_where_a_form_is_not_understood_no_mark_counts(
 ) -> None:
     monkeypatch.setattr(probers, "ask", lambda nodes: [(Signature(kind, 3),)] * len(nodes))
     put(node, 2 * MIB, b"x")
-    blockdev.write_mark(node, FRONT, marks.encode(NOTE))
+    blockdev.write_block(node, FRONT, marks.encode(NOTE))
     found = blockdev.read_disk(node, SIZE, SERIAL)
     assert (found.mark, found.nonzero_offset_bytes) == (None, FRONT)
 
@@ -238,8 +238,8 @@ def test_probers_are_asked_about_a_byte_where_they_look(
 
     monkeypatch.setattr(probers, "ask", ask)
     assert blockdev.read_disk(node, SIZE, SERIAL).blank
-    blockdev.write_mark(node, FRONT, marks.encode(NOTE))
-    blockdev.write_mark(node, END, marks.encode(NOTE))
+    blockdev.write_block(node, FRONT, marks.encode(NOTE))
+    blockdev.write_block(node, END, marks.encode(NOTE))
     assert blockdev.read_disk(node, SIZE, SERIAL).blank
     assert asked == []
     put(node, at, b"\1")
@@ -288,15 +288,15 @@ def test_writers_stay_open_for_as_long_as_a_plan_is_run(node: str) -> None:
         return sum(os.path.realpath(link) == os.path.realpath(node) for link in links)
 
     with blockdev.writers_kept():
-        blockdev.write_mark(node, FRONT, marks.encode(NOTE))
+        blockdev.write_block(node, FRONT, marks.encode(NOTE))
         blockdev.clear(node, FRONT, 4096)
         blockdev.clear(node, 0, 4096, exclusive=False)
         assert writers() == 1
     assert writers() == 0
-    blockdev.write_mark(node, FRONT, marks.encode(NOTE))
+    blockdev.write_block(node, FRONT, marks.encode(NOTE))
     assert writers() == 0
     with blockdev.writers_kept():
-        blockdev.write_mark(node, FRONT, marks.encode(NOTE))
+        blockdev.write_block(node, FRONT, marks.encode(NOTE))
         with pytest.raises(FileNotFoundError):
             blockdev.clear("/nowhere", 0, 4096)
     assert writers() == 0

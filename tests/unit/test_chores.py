@@ -19,7 +19,8 @@ from appliance.storage.probe.kernel import Kernel
 from appliance.system import journal, process
 from tests.unit.formats import physical_volume
 
-SIZE = 64 * 2**20
+MIB = 2**20
+SIZE = 64 * MIB
 _DATA = Path(__file__).parent / "data/storage"
 _CHORE = ("stripewright", "chore")
 
@@ -372,3 +373,32 @@ def test_marks_are_different_each_time(desk: Desk) -> None:
         nonces.add(found.nonce)
         assert found.state is MarkState.MAKING
     assert len(nonces) == 2
+
+
+def test_a_member_that_uses_less_after_a_growth_that_was_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(tmp_path, monkeypatch)
+    block = (_DATA / "md-superblock-near2.bin").read_bytes()[: md.SUPERBLOCK_SIZE_BYTES]
+    member = md.parse_superblock(block)
+    assert member is not None
+    assert member.used_bytes is not None
+    volume = md.volume_of(member.array_name)
+    disk = desk.disk("one")
+    blockdev.write_block(disk.path, md.SUPERBLOCK_OFFSET_BYTES, block.ljust(4096, b"\0"))
+    before = Path(disk.path).read_bytes()
+    for words in (
+        ("another", str(MIB), disk.path),
+        (volume, str(member.used_bytes), disk.path),
+        (volume, "0", disk.path),
+    ):
+        with pytest.raises(OperatorError, match="no member of"):
+            chores.run((*_CHORE, "shrink", *words), desk.bench(disk))
+    with pytest.raises(UsageError, match="give a volume, bytes and disks"):
+        chores.run((*_CHORE, "shrink", volume, "much", disk.path), desk.bench(disk))
+    assert Path(disk.path).read_bytes() == before
+    chores.run((*_CHORE, "shrink", volume, str(MIB), disk.path), desk.bench(disk))
+    assert md.parse_superblock(blockdev.read_md_superblock(disk.path)) == replace(
+        member, used_bytes=MIB
+    )
+    assert Path(disk.path).read_bytes()[8192:] == before[8192:]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,7 +146,16 @@ def test_a_recorded_raid10(which: str, layout: str, events: int) -> None:
     assert found.array_uuid == "01234567:89abcdef:00112233:44556677"
     assert (found.level, found.layout, found.slot) == ("raid10", layout, 1)
     assert (found.events, found.device_bytes) == (events, 407552 * 512)
+    assert found.used_bytes is not None
     assert _member("offset2").layout == "offset=2"
+
+
+def test_a_superblock_with_another_size() -> None:
+    block = _superblock("near2")
+    changed = md.with_used_bytes(block, 64 << 20)
+    assert md.parse_superblock(changed) == replace(_member("near2"), used_bytes=64 << 20)
+    # The field and the sum, and nothing else.
+    assert {at // 8 * 8 for at in range(len(block)) if block[at] != changed[at]} == {80, 216}
 
 
 def test_a_member_that_was_away_and_one_that_is_rebuilt() -> None:

@@ -27,6 +27,7 @@ from tests.unit.disks import (
     KIB,
     LAYOUT,
     SCRATCH,
+    XFS,
     disk,
     group,
     inventory,
@@ -197,3 +198,25 @@ def test_words_about_half_a_filesystem() -> None:
     half = Filesystem("xfs", "scratch", "u", 256 * KIB, 1024 * KIB, unfinished=True)
     begun = making(*[member(slot, filesystem=half) for slot in range(4)])
     assert "nothing was stored since" in decide(inventory(*begun), LAYOUT).volumes[0].reason
+
+
+def test_a_growth_of_an_array_that_reached_some_of_its_members() -> None:
+    xfs = replace(XFS, swidth_bytes=512 * KIB)
+
+    def grown(*used: int) -> Plan:
+        disks = []
+        for slot, mib in enumerate(used):
+            one = member(slot, level="raid10", events=8, active=(0, 1, 2, 3), filesystem=xfs)
+            assert one.md_member is not None
+            disks.append(replace(one, md_member=replace(one.md_member, used_bytes=mib << 20)))
+        return decide(inventory(*disks), RAID10)
+
+    shrink, assemble, *_ = grown(200, 200, 100, 100).steps
+    assert shrink.argv[2:5] == ("shrink", "scratch", str(100 << 20))
+    assert [one.rpartition("_")[2] for one in shrink.argv[5:]] == ["AWS00001", "AWS00002"]
+    assert assemble.argv[:2] == ("mdadm", "--assemble")
+    assert grown(200, 200, 200, 200).steps[0].argv[:2] == ("mdadm", "--assemble")
+    # One of them is away, so nothing is known of what it says.
+    made = grown(200, 100, 100)
+    assert (made.decision, made.steps) == (Decision.REFUSE, ())
+    assert "cut off before it reached every member" in made.volumes[0].reason

@@ -67,6 +67,7 @@ def run(argv: Sequence[str], bench: Bench) -> None:
         "release": _release,
         "release-foreign": _release_foreign,
         "declare": _declare,
+        "shrink": _shrink,
     }
     name, words = argv[2], argv[3:]
     if name not in chores:
@@ -227,6 +228,21 @@ def _release_foreign(bench: Bench, words: Sequence[str]) -> None:
         _released(disk, _ERASED)
 
 
+def _shrink(bench: Bench, words: Sequence[str]) -> None:
+    """``shrink VOLUME BYTES DISK…``: the array uses no more of these members than that."""
+    if len(words) < 3 or not words[1].isdecimal():
+        raise UsageError("shrink: give a volume, bytes and disks", _HINT)
+    volume, used_bytes = words[0], int(words[1])
+    for disk in [bench.disk(name) for name in words[2:]]:
+        block = blockdev.read_md_superblock(disk.path)
+        member = md.parse_superblock(block)
+        ours = member is not None and md.volume_of(member.array_name) == volume
+        if member is None or not ours or not 0 < used_bytes < (member.used_bytes or 0):
+            raise OperatorError(f"{disk.path} is no member of '{volume}' that uses more", _HINT)
+        changed = md.with_used_bytes(block, used_bytes)
+        blockdev.write_block(disk.path, md.SUPERBLOCK_OFFSET_BYTES, changed)
+
+
 def _declare(bench: Bench, words: Sequence[str]) -> None:
     """``declare SHA256``: install the layout with that hash; the one before is kept."""
     text = bench.layout_text
@@ -286,7 +302,7 @@ def _write(disk: Disk, offset: int, block: bytes, *, given_up: bool = False) -> 
     """
     if offset not in marks.offsets(disk.size_bytes):
         raise OperatorError(f"{disk.path} is too small for a mark", _HINT)
-    blockdev.write_mark(disk.path, offset, block)
+    blockdev.write_block(disk.path, offset, block)
     found = blockdev.read_marks(disk.path, disk.size_bytes, disk.serial)
     if given_up and offset not in {mark.offset_bytes for mark in found}:
         blockdev.clear(disk.path, 0, forms.HEAD_BYTES)

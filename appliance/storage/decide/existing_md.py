@@ -227,6 +227,15 @@ def _whole(
     if added:
         reason += f"; the place is taken by {list_disks(added)}"
     stop = (steps.stop_step(name, array.path),) if array is not None and running is None else ()
+    small, grown = _grown(state.members) if running is None else (0, [])
+    if grown and state.missing:
+        return refuse(
+            f"the growth of volume '{name}' was cut off before it reached every member, and"
+            f" {state.words}",
+            "attach all of its members",
+            disks,
+        )
+    shrink = (steps.shrink_step(name, grown, small),) if grown else ()
     assemble = steps.assemble_step(
         volume,
         first.array_uuid,
@@ -247,7 +256,7 @@ def _whole(
             reason=reason,
             up=running is not None,
             mountpoints=(running.mountpoint,) if running and running.mountpoint else (),
-            before=(*stop, assemble),
+            before=(*stop, *shrink, assemble),
             rebuild=rebuild,
             marked=tuple(
                 one.disk
@@ -267,6 +276,18 @@ def _whole(
         if not state.missing
         else growth.NONE,
     )
+
+
+def _grown(members: Sequence[Member]) -> tuple[int, list[Disk]]:
+    """How much of each member the array uses, and the members that say it is more.
+
+    md writes one superblock after the other, so a power cut while an array grows leaves both, and
+    mdadm takes such members for those of two arrays. What lies behind the smaller size is not in
+    use yet: the filesystem grows when every superblock has been written.
+    """
+    used = {disk.id: member.used_bytes or 0 for disk, member in members}
+    small = min(used.values())
+    return small, [disk for disk, _ in members if small < used[disk.id]] if small else []
 
 
 def _running(volume: Volume, array: Array, disks: Sequence[Disk]) -> Outcome | None:

@@ -188,6 +188,14 @@ def assemble_step(
     )
 
 
+def shrink_step(volume: str, disks: Sequence[Disk], used_bytes: int) -> Step:
+    return Step(
+        argv=(*_CHORE, "shrink", volume, str(used_bytes), *paths(disks)),
+        why="undo the growth of the array, which had not reached every member's superblock",
+        volume=volume,
+    )
+
+
 def stop_step(volume: str, path: str) -> Step:
     return Step(
         argv=md.stop_argv(path),

@@ -7,7 +7,7 @@ raw devices without any signature, blank also means that all else that was read 
 (:mod:`appliance.storage.scan`); and what both miss of a damaged partition table is looked for,
 so that the reason can be named.
 
-:func:`write_mark` and :func:`clear` are the only writes; only the executor's chores call them.
+:func:`write_block` and :func:`clear` are the only writes; only the executor's chores call them.
 """
 
 from __future__ import annotations
@@ -283,13 +283,13 @@ def read_md_superblock(node: str) -> bytes:
 # ---------------------------------------------------------------------------- writing
 
 
-def write_mark(node: str, offset_bytes: int, block: bytes) -> None:
-    """Write a block of :func:`marks.encode`; when this returns it survives a power cut.
+def write_block(node: str, offset_bytes: int, block: bytes) -> None:
+    """Write a mark or a superblock of md's; when this returns it survives a power cut.
 
     Raises :class:`OSError`, also if anybody else has the device open exclusively.
     """
     if len(block) != marks.BLOCK_BYTES or offset_bytes % marks.BLOCK_BYTES:
-        raise ValueError("a mark is one aligned block")
+        raise ValueError("one aligned block is written")
     _write(node, offset_bytes, block, os.O_EXCL)
 
 
