@@ -23,7 +23,7 @@ MIB = 1024 * 1024
 TARGET = Path("/sys/kernel/config/target")
 _MODULES = ("configfs", "sd_mod", "target_core_file", "tcm_loop")
 _DISCARD = {
-    # As many blocks at once as sd asks for where it was not told (see _have_it_discard).
+    # As many blocks at once as sd asks for where it was not told (see have_it_discard).
     True: (
         ("attrib/emulate_tpu", "1"),
         ("attrib/unmap_zeroes_data", "1"),
@@ -124,11 +124,12 @@ class DiskOfLab:
             nexus.write_text(self._port.parent.name)
         (self._port / "lun/lun_0/disk").symlink_to(self._core)
         self._plugged = True
-        if self._discard:
-            self._have_it_discard()
+        self.have_it_discard()
 
-    def _have_it_discard(self) -> None:
+    def have_it_discard(self) -> None:
         """Linux 7.2's target answers with a page of 44 bytes of which 64 are wanted by its sd."""
+        if not (self._discard and self._plugged):
+            return
         assert self.path  # there by then
         (mode,) = (self._scsi_device() / "scsi_disk").glob("*/provisioning_mode")
         if mode.read_text().strip() == "disabled":
@@ -285,6 +286,9 @@ class Rack:
             if disk.plugged:
                 _ = disk.path
         sh("udevadm", "settle")
+        for disk in self.disks.values():
+            # Again: the kernel may have asked the disk once more since it was plugged in.
+            disk.have_it_discard()
 
     def contents(self) -> dict[str, str]:
         return {name: disk.contents() for name, disk in self.disks.items()}
