@@ -1,9 +1,9 @@
 """Where a device is read to find that it holds nothing, and what that shows. Pure.
 
 A device is first read at the *places* where any known format keeps something: its edges, and
-where second copies of superblocks are. Then it is read in full, or, where there is no time
-for that, at random offsets, one in each of many equal strata. What may have been missed by
-chance is a number (:attr:`Scan.unseen_bytes`) and is shown wherever a disk is called blank.
+where second copies of superblocks are. Then it is read in full, or, where it is large and there
+is no time for that, at random offsets, one in each of many equal strata. What may have been missed
+by chance is a number (:attr:`Scan.unseen_bytes`) and is shown wherever a disk is called blank.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 BLOCK_BYTES = 4096
 READ_BYTES = MIB
 SAMPLE_BYTES = 64 * KIB
+# What is no larger is read in full, however long that takes.
+SMALL_BYTES = 512 * MIB
 # One stratified round; as many as there is time for are read.
 STRATA = 4096
 

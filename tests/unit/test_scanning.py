@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,18 +58,38 @@ def test_a_large_device_is_sampled_and_says_so(tmp_path: Path) -> None:
     assert 0 < found.scan.unseen_bytes < size // 400
 
 
+def test_a_start_that_takes_long_does_not_make_a_device_large(node: str) -> None:
+    """What a making left at the front of a disk is looked at block by block."""
+    size = GIB
+    os.truncate(node, size)
+    put(node, 0, b"x" * MIB)
+
+    def accepts(_: int, __: bytes) -> bool:
+        time.sleep(0.001)
+        return True
+
+    found = scanning.scan_device(node, size, seconds=2, accepts=accepts)
+    assert found == Scanned(Scan(size, 0, 0))
+
+
+def test_a_small_device_is_read_in_full_however_long_it_takes(node: str) -> None:
+    put(node, 0, b"x" * MIB)
+    found = scanning.scan_device(node, SIZE, seconds=0, accepts=lambda _, __: True)
+    assert found == Scanned(Scan(SIZE, 0, 0))
+
+
 def test_samples_are_drawn_anew_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size = 4096 * GIB
     node = sparse(tmp_path / "large", size)
     seen: list[set[int]] = []
-    read = scanning.Reader.read
+    read = scanning.Reader.read_nonzero
 
     def noted(self: scanning.Reader, offset: int, length: int) -> bytes:
         if length == scan.SAMPLE_BYTES:
             seen[-1].add(offset)
         return read(self, offset, length)
 
-    monkeypatch.setattr(scanning.Reader, "read", noted)
+    monkeypatch.setattr(scanning.Reader, "read_nonzero", noted)
     for _ in range(2):
         seen.append(set())
         scanning.scan_device(node, size, seconds=0.1)

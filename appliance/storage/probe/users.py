@@ -12,7 +12,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 
 from appliance import text
 from appliance.storage.probe.kernel import Kernel, read_text
@@ -53,23 +52,26 @@ def _exports(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
 
 def _writers(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
     own = str(os.getpid())
-    for process in kernel.proc_root.iterdir():
-        if not process.name.isdecimal() or process.name == own:
+    # Of thousands of processes each has many files: names alone, and no Path for each.
+    for pid in os.listdir(kernel.proc_root):  # noqa: PTH208
+        if not pid.isdecimal() or pid == own:
             continue
+        process = f"{kernel.proc_root}/{pid}"
         # A process that has ended meanwhile.
         with suppress(OSError):
-            for fd in (process / "fd").iterdir():
+            for fd in os.listdir(f"{process}/fd"):  # noqa: PTH208
+                file = f"{process}/fd/{fd}"
                 with suppress(OSError, ValueError):
                     # Only nodes are looked at: a file of a server that is away would not answer.
-                    if str(fd.readlink()).startswith("/dev/") and _writes(process, fd.name):
-                        name = text.printable(read_text(process / "comm"))
-                        device = kernel.device_number(str(fd))
-                        yield device, f"process {process.name}", name
+                    leads_to = os.readlink(file)  # noqa: PTH115
+                    if leads_to.startswith("/dev/") and _writes(process, fd):
+                        name = text.printable(read_text(f"{process}/comm"))
+                        yield kernel.device_number(file), f"process {pid}", name
 
 
-def _writes(process: Path, fd: str) -> bool:
+def _writes(process: str, fd: str) -> bool:
     """Whether it is open for writing, see proc(5) on fdinfo: the flags are octal."""
-    for line in read_text(process / "fdinfo" / fd).splitlines():
+    for line in read_text(f"{process}/fdinfo/{fd}").splitlines():
         key, _, value = line.partition(":")
         if key == "flags":
             return int(value, 8) & os.O_ACCMODE != os.O_RDONLY
