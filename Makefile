@@ -6,17 +6,19 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/stripewright
 PYTHON3 := PATH=/usr/bin:$$PATH python3
 VENV := $(CACHE)/python-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 PYTHON := $(VENV)/bin/python
+# What builds and boots the image needs the standard library and pip, and is there in seconds.
+RIG := $(CACHE)/python-rig
 PEERS := $(CACHE)/python-peers-$(shell sha256sum requirements/peers.txt | cut -c1-12)
 SCREENS_PEER := $(CACHE)/python-screens-peer-$(shell sha256sum requirements/screens-peer.txt | cut -c1-12)
 SOURCES := appliance tui tests
 
-.PHONY: help run test test-fast check lint format unit drift peers fio browser lab soak bench image-tests image screens lock setup clean
+.PHONY: help run test test-fast check lint format unit drift peers fio browser lab soak bench image-tests image screens lock rig setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: setup ## Build the image, boot it with four emulated drives, open the TUI (or print status)
-	$(PYTHON) -m tests.rig.run
+run: rig ## Build the image, boot it with four emulated drives, open the TUI (or print status)
+	$(RIG)/bin/python -m tests.rig.run
 
 test: setup ## All tests but those of soak, set-up included; at the end the seconds of each stage
 	$(PYTHON) -m tests.rig.stages check+image drift fio+browser lab image-tests
@@ -72,8 +74,8 @@ bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: s
 image-tests: $(VENV)/ready ## Boot the built image, again and again; two machines at a time
 	$(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" tests/image
 
-image: setup ## Build the image
-	$(PYTHON) -m tests.rig.build
+image: rig ## Build the image
+	$(RIG)/bin/python -m tests.rig.build
 
 screens: $(VENV)/ready ## Draw the pictures of the TUI in docs/
 	$(PYTHON) -m tests.tui.capture
@@ -92,6 +94,15 @@ lock: ## Pin the newest versions that pyproject.toml allows, with hashes
 	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
 	  -o requirements/screens-peer.txt requirements/screens-peer.in
+
+rig:
+	sh tests/rig/setup.sh
+	@$(MAKE) --no-print-directory $(RIG)/ready
+
+$(RIG)/ready:
+	rm -rf $(RIG)
+	$(PYTHON3) -m venv $(RIG)
+	touch $@
 
 setup: ## Install what building and testing need
 	sh tests/rig/setup.sh

@@ -73,17 +73,18 @@ def places(size_bytes: int) -> list[tuple[int, int]]:
             merged[-1] = (last[0], max(last[1], min(end, size_bytes)))
         else:
             merged.append((start, min(end, size_bytes)))
-    return [
-        (at, min(READ_BYTES, end - at))
-        for start, end in merged
-        for at in range(start, end, READ_BYTES)
-    ]
+    return [place for start, end in merged for place in reads(start, end)]
 
 
 def tail(size_bytes: int) -> list[tuple[int, int]]:
     """The (offset, length) of ``places`` at the end of the device."""
-    start = max(0, size_bytes - TAIL_BYTES)
-    return [(at, min(READ_BYTES, size_bytes - at)) for at in range(start, size_bytes, READ_BYTES)]
+    return list(reads(max(0, size_bytes - TAIL_BYTES), size_bytes))
+
+
+def reads(start: int, end: int) -> Iterator[tuple[int, int]]:
+    """(offset, length) of what is between, in parts that are read at once."""
+    for at in range(start, end, READ_BYTES):
+        yield at, min(READ_BYTES, end - at)
 
 
 def _second_copies(size_bytes: int) -> Iterator[int]:
@@ -132,7 +133,7 @@ def pinned(size_bytes: int, seed: str) -> list[tuple[int, int]]:
     """
     slots = -(-size_bytes // SAMPLE_BYTES)
     if slots <= STRATA:
-        return [(at, min(READ_BYTES, size_bytes - at)) for at in range(0, size_bytes, READ_BYTES)]
+        return list(reads(0, size_bytes))
     return sorted([*places(size_bytes), *_pinned(size_bytes, slots, seed)])
 
 

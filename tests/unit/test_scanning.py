@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,17 +57,29 @@ def test_a_large_device_is_sampled_and_says_so(tmp_path: Path) -> None:
     assert 0 < found.scan.unseen_bytes < size // 400
 
 
-def test_a_start_that_takes_long_does_not_make_a_device_large(node: str) -> None:
+def test_a_start_that_takes_long_does_not_make_a_device_large(
+    node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a making left at the front of a disk is looked at block by block."""
     size = GIB
     os.truncate(node, size)
     put(node, 0, b"x" * MIB)
+    now = 0.0
+    read = scanning.Reader.read_nonzero
+
+    def timed_read(self: scanning.Reader, offset: int, length: int) -> bytes:
+        nonlocal now
+        now += length / GIB
+        return read(self, offset, length)
 
     def accepts(_: int, __: bytes) -> bool:
-        time.sleep(0.001)
+        nonlocal now
+        now += 0.01
         return True
 
-    found = scanning.scan_device(node, size, seconds=2, accepts=accepts)
+    monkeypatch.setattr(scanning.Reader, "read_nonzero", timed_read)
+    monkeypatch.setattr(scanning.time, "monotonic", lambda: now)
+    found = scanning.scan_device(node, size, seconds=4, accepts=accepts)
     assert found == Scanned(Scan(size, 0, 0))
 
 

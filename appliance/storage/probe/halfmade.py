@@ -58,10 +58,11 @@ class _Made:
         if (log := xfs.log_offset(start)) is not None:
             where.append((log, _LOG_BYTES))
         return [
-            (at, length)
+            read
             for offset, size in where
             for on, at, length in self.stripe.pieces(offset, size)
             if on == slot
+            for read in scan.reads(at, at + length)
         ]
 
 
