@@ -21,10 +21,10 @@ run: rig ## Build the image, boot it with four emulated drives, open the TUI (or
 	$(RIG)/bin/python -m tests.rig.run
 
 test: setup ## All tests but those of soak, set-up included; at the end the seconds of each stage
-	$(PYTHON) -m tests.rig.stages check+image drift fio+browser lab image-tests
+	$(PYTHON) -m tests.rig.stages fio/check+image+drift+browser lab image-tests
 
 test-fast: $(VENV)/ready ## Before each commit: make check, the drift detector and the report
-	$(PYTHON) -m tests.rig.stages check drift+browser
+	$(PYTHON) -m tests.rig.stages check+drift+browser
 
 check: $(VENV)/ready lint unit ## Lint, types, unit tests, cases and screens
 

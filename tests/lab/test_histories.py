@@ -10,7 +10,7 @@ from tests.lab import adversary_host
 from tests.rig import uml
 from tests.rig.build import build
 
-_HISTORIES = 16
+_HISTORIES = 8
 
 
 def test_histories(tmp_path: Path) -> None:

@@ -222,16 +222,17 @@ def flush(node: str) -> None:
 def contents_digest(node: str, size_bytes: int, writes: Callable[[], str]) -> str:
     """SHA-256 over samples, marks among them, and what ``writes`` says of the device before
     they are read, when all that was written to it has reached it.
+
+    Over what is not zero, each part with its place: where the samples are follows from ``writes``.
     """
-    descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    flush(node)
     written = writes()
     digest = hashlib.sha256(written.encode())
-    for _, block in scanning.blocks(node, scan.pinned(size_bytes, written)):
-        digest.update(block)
+    with scanning.Reader(node) as reader:
+        for offset, length in scan.pinned(size_bytes, written):
+            if block := reader.read_nonzero(offset, length):
+                digest.update(f"{offset} {length} ".encode())
+                digest.update(block)
     return digest.hexdigest()
 
 
