@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.rig.build import TREE, Image, build, cache_root
+from tests.rig.build import TREE, Image, build, cache_root, locked
 from tests.rig.drives import Drive, blank_drives
 from tests.rig.machine import Guest, Machine
 from tests.rig.ssh import Shell
@@ -46,16 +46,18 @@ def new_machine(image: Image, request: pytest.FixtureRequest) -> Iterator[NewMac
     and logs are kept when a test of the module failed.
     """
     folder = cache_root() / "tests" / request.path.stem
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     failed_before = request.session.testsfailed
 
     def make(of: Callable[..., Machine], drives: tuple[Drive, ...], **options: Any) -> Machine:
         return of(image, folder, drives, **options)
 
-    yield make
-    if request.session.testsfailed == failed_before:
+    # Of another checkout the same tests have the same folder.
+    with locked(folder.with_suffix(".lock")):
         shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        yield make
+        if request.session.testsfailed == failed_before:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
