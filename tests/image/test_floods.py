@@ -95,31 +95,73 @@ while time.time() < until:
         if gone:
             held.remove(one)
 """
-# One connection, and 3,000 calls that the policy of the bus refuses (the D-Bus specification).
-REFUSED = """
-import os, socket, struct
-def message(serial, *fields):
+# The D-Bus specification in as few lines as there can be.
+BUS = """
+import os, re, socket, struct
+def message(kind, serial, *fields, body=b""):
     block = b""
-    for code, kind, text in fields:
-        block += bytes(-len(block) % 8) + bytes((code, 1)) + kind + bytes(1)
-        block += struct.pack("<I", len(text)) + text + bytes(1)
-    whole = struct.pack("<4BIII", ord("l"), 1, 1, 1, 0, serial, len(block)) + block
-    return whole + bytes(-len(whole) % 8)
-bus = socket.socket(socket.AF_UNIX)
-bus.connect("/run/dbus/system_bus_socket")
-bus.send(bytes(1) + b"AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\\r\\n")
-assert bus.recv(64).startswith(b"OK")
-bus.send(b"BEGIN\\r\\n")
+    for code, type, text in fields:
+        block += bytes(-len(block) % 8) + bytes((code, 1)) + type + bytes(1)
+        if type == b"g":
+            block += bytes((len(text),)) + text + bytes(1)
+        else:
+            block += struct.pack("<I", len(text)) + text + bytes(1)
+    whole = struct.pack("<4BIII", ord("l"), kind, 1, 1, len(body), serial, len(block)) + block
+    return whole + bytes(-len(whole) % 8) + body
 name = b"org.freedesktop.DBus"
-bus.send(message(1, (1, b"o", b"/"), (2, b"s", name), (3, b"s", b"Hello"), (6, b"s", name)))
-bus.recv(4096)
+def connected():
+    bus = socket.socket(socket.AF_UNIX)
+    bus.settimeout(2)
+    bus.connect("/run/dbus/system_bus_socket")
+    bus.send(bytes(1) + b"AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\\r\\n")
+    assert bus.recv(64).startswith(b"OK")
+    bus.send(b"BEGIN\\r\\n")
+    hello = (1, b"o", b"/"), (2, b"s", name), (3, b"s", b"Hello"), (6, b"s", name)
+    bus.send(message(1, 1, *hello))
+    # The reply has the name of this connection; where there are too many it is an error.
+    own = re.search(rb":1[.][0-9]+", bus.recv(4096))
+    assert own
+    return bus, own[0]
+"""
+# One connection, and 3,000 calls that the policy of the bus refuses.
+REFUSED = f"""{BUS}
+bus, own = connected()
 systemd = (6, b"s", b"org.freedesktop.systemd1")
 refused = (1, b"o", b"/"), (2, b"s", b"x.x"), (3, b"s", b"X"), systemd
 for serial in range(2, 3002):
-    bus.send(message(serial, *refused))
+    bus.send(message(1, serial, *refused))
 # Answered after all that came before.
-bus.send(message(3002, (1, b"o", b"/"), (2, b"s", name), (3, b"s", b"GetId"), (6, b"s", name)))
+bus.send(message(1, 3002, (1, b"o", b"/"), (2, b"s", name), (3, b"s", b"GetId"), (6, b"s", name)))
 """
+# More than systemd takes of a notification; each such datagram was a warning of its own.
+NOTIFY = """
+import os, socket
+notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+for number in range(3000):
+    try:
+        notify.sendto(bytes(8000), "/run/systemd/notify")
+    except OSError:
+        break
+"""
+# Each connection is a process of root's.
+CONNECT = """
+import socket
+for number in range(300):
+    try:
+        socket.socket(socket.AF_UNIX).connect("/run/systemd/io.systemd.Credentials")
+    except OSError:
+        break
+"""
+# D-Bus, the sessions' journal, who is who, names and networks; those of systemd that log nothing.
+SOCKETS = {
+    "/run/dbus/system_bus_socket",
+    *(f"/run/systemd/journal{of}/{name}" for of in ("", ".operators")
+      for name in ("dev-log", "socket", "stdout")),
+    *(f"/run/systemd/{name}" for name in (
+        "io.systemd.Hostname", "io.systemd.ManagedOOM", "netif/io.systemd.Network",
+        "resolve/io.systemd.Resolve", "resolve/io.systemd.Resolve.Monitor",
+        "userdb/io.systemd.DynamicUser")),
+}  # fmt: skip
 DAEMONS = (
     "dbus", "polkit", "systemd-logind", "systemd-journald", "systemd-udevd", "systemd-resolved",
     "systemd-networkd", "systemd-timesyncd", "ssh", "stripewright-watch",
@@ -225,6 +267,18 @@ def test_what_d_bus_refuses_does_not_fill_the_journal(guest: Guest, operator: Sh
     # journald multiplies a unit's limit by up to six where there is room.
     wait_until("something is logged", lambda: int(guest.root.sh(f"{entries}; true")) > 0)
     assert int(guest.root.sh(entries)) < 1300
+
+
+def test_no_other_socket_has_a_daemon_write_to_the_journal(guest: Guest, operator: Shell) -> None:
+    entries = "journalctl --sync; journalctl -q --no-pager -b -o cat | grep -cE '{}'; true"
+    python(operator, NOTIFY)
+    # systemd starts a process for each connection, and says so, or that there are too many.
+    python(operator, CONNECT)
+    said = guest.root.sh(entries.format("truncated payload|systemd-creds"))
+    assert int(said) < 10
+    # What sessions can write to is known: another socket is looked at by a person first.
+    found = operator.sh("find /run -type s -writable 2>/dev/null; true")
+    assert set(found.split()) == SOCKETS
 
 
 def test_sessions_have_a_journal_of_their_own(guest: Guest, operator: Shell) -> None:
