@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from appliance import paths
 from appliance.errors import UsageError
 from appliance.storage.declared import Document, Table, parse_document
 
@@ -212,7 +213,12 @@ def drop_ins(schedule: Schedule, source: str) -> dict[str, str]:
         made[f"{DRIFT_TIMER}.d/{DROP_IN}"] = head + _drift_lines(schedule.drift_minutes)
     if schedule.acceptance_required:
         unit = ACCEPTANCE_UNIT
-        made[f"{TARGET}.d/{DROP_IN}"] = f"{head}[Unit]\nRequires={unit}\nAfter={unit}\n"
+        # Not Requires=: an operator who stops the acceptance would stop the target with it, and
+        # all workloads. Its directory is there as long as it is passed.
+        made[f"{TARGET}.d/{DROP_IN}"] = (
+            f"{head}[Unit]\nWants={unit}\nAfter={unit}\n"
+            f"AssertPathIsDirectory={paths.LIVE_DIR / ACCEPTANCE_UNIT.removesuffix('.service')}\n"
+        )
     return made
 
 

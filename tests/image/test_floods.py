@@ -162,6 +162,14 @@ SOCKETS = {
         "resolve/io.systemd.Resolve", "resolve/io.systemd.Resolve.Monitor",
         "userdb/io.systemd.DynamicUser")),
 }  # fmt: skip
+ACCEPTANCE = "stripewright-acceptance.service"
+WORKLOAD = """[Unit]
+Requires=stripewright.target
+After=stripewright.target
+
+[Service]
+ExecStart=/usr/bin/sleep infinity
+"""
 DAEMONS = (
     "dbus", "polkit", "systemd-logind", "systemd-journald", "systemd-udevd", "systemd-resolved",
     "systemd-networkd", "systemd-timesyncd", "ssh", "stripewright-watch",
@@ -223,6 +231,36 @@ def test_memory_and_processes_of_sessions_are_bounded_together(
     assert int(guest.root.sh(f"cat {group}/user-1000.slice/pids.max")) == 512
     for name in ("assemble", "watch"):
         assert guest.root.sh(f"systemctl is-active stripewright-{name}").strip() == "active"
+
+
+def test_an_operator_who_stops_the_acceptance_stops_no_workload(
+    guest: Guest, operator: Shell
+) -> None:
+    root, target = guest.root, "stripewright.target"
+    root.sh(f"cd /run/systemd/system && cat > workload.service <<'END'\n{WORKLOAD}END")
+    root.sh(
+        f"cd /run/systemd/system && mkdir {ACCEPTANCE}.d && cat > {ACCEPTANCE}.d/rig.conf <<'END'\n"
+        "[Service]\nExecStart=\nExecStart=/usr/bin/test ! -e /run/rig-slow\nEND"
+    )
+    root.sh("systemctl daemon-reload && systemctl start workload")
+    operator.sh("printf '[acceptance]\nrequired = true\n' >wanted.toml")
+    operator.sh("stripewright schedule set --file wanted.toml")
+    wait_until(
+        "it passed", lambda: root.sh(f"systemctl is-active {ACCEPTANCE}; true") == "active\n"
+    )
+    operator.sh(f"systemctl stop {ACCEPTANCE}")
+    assert root.sh(f"systemctl is-active {target} workload; true").split() == ["active"] * 2
+    # It is what the workload waits for all the same.
+    root.sh("touch /run/rig-slow && systemctl stop workload stripewright.target")
+    assert root.run(["systemctl", "start", "workload"], check=False).returncode != 0
+    assert "inactive" in root.sh(f"systemctl is-active {target}; true")
+    root.sh("rm /run/rig-slow && systemctl start workload")
+    assert root.sh(f"systemctl is-active {target} {ACCEPTANCE}").split() == ["active"] * 2
+    root.sh(
+        f"systemctl stop workload {ACCEPTANCE} && rm -r /etc/stripewright/schedule.toml"
+        f" /run/systemd/system/workload.service /run/systemd/system/{ACCEPTANCE}.d"
+        " && systemctl daemon-reload && systemctl restart stripewright-schedule"
+    )
 
 
 def test_starts_are_counted_and_so_are_stops(guest: Guest, operator: Shell) -> None:

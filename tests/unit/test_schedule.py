@@ -149,8 +149,9 @@ def test_the_files_beside_the_units() -> None:
             "RandomizedDelaySec=120s",
         ],
         "stripewright.target.d/50-schedule.conf": [
-            "[Unit]", "Requires=stripewright-acceptance.service",
+            "[Unit]", "Wants=stripewright-acceptance.service",
             "After=stripewright-acceptance.service",
+            "AssertPathIsDirectory=/run/stripewright-bench/stripewright-acceptance",
         ],
     }  # fmt: skip
     assert schedule.timers(parsed(text)) == {SMOKE: True, FULL: False, OTHER: True, DRIFT: True}
