@@ -162,6 +162,34 @@ SOCKETS = {
         "resolve/io.systemd.Resolve", "resolve/io.systemd.Resolve.Monitor",
         "userdb/io.systemd.DynamicUser")),
 }  # fmt: skip
+# What has no other bound than one for the whole kernel, or for all that share a namespace.
+TAKE = """
+import ctypes, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+while libc.semget(0, 1, 0o600) >= 0: pass
+while libc.msgget(0, 0o600) >= 0: pass
+while libc.shmget(0, 4096, 0o600) >= 0: pass
+queues = 0
+while libc.mq_open(b"/%d" % queues, os.O_CREAT | os.O_RDWR, 0o600, None) >= 0: queues += 1
+for number in range(64):
+    libc.syscall(206, 4096, ctypes.byref(ctypes.c_ulong(0)))  # io_setup
+print("all", flush=True)
+time.sleep(30)
+"""
+STILL_THERE = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+made = (
+    libc.semget(0, 1, 0o600), libc.msgget(0, 0o600), libc.shmget(0, 4096, 0o600),
+    libc.mq_open(b"/root", os.O_CREAT | os.O_RDWR, 0o600, None),
+    libc.syscall(206, 1024, ctypes.byref(ctypes.c_ulong(0))),
+)
+libc.semctl(made[0], 0, 0)
+libc.msgctl(made[1], 0, None)
+libc.shmctl(made[2], 0, None)
+libc.mq_unlink(b"/root")
+print(*(one >= 0 for one in made))
+"""
 ACCEPTANCE = "stripewright-acceptance.service"
 WORKLOAD = """[Unit]
 Requires=stripewright.target
@@ -317,6 +345,20 @@ def test_no_other_socket_has_a_daemon_write_to_the_journal(guest: Guest, operato
     # What sessions can write to is known: another socket is looked at by a person first.
     found = operator.sh("find /run -type s -writable 2>/dev/null; true")
     assert set(found.split()) == SOCKETS
+
+
+def test_what_the_kernel_has_once_is_not_an_operators_to_take(
+    guest: Guest, operator: Shell
+) -> None:
+    script = shlex.quote(TAKE)
+    operator.sh(f"python3 -c {script} >taken 2>&1 & exit 0")
+    wait_until("all is taken", lambda: operator.sh("cat taken") == "all\n")
+    assert python(guest.root, STILL_THERE).split() == ["True"] * 5
+    guest.root.sh("pkill -u operator python3")
+    # What a session leaves in memory ends with it, or is small.
+    left = operator.sh("cat /proc/sysvipc/shm; tail -n +2 /proc/sysvipc/msg | wc -l")
+    assert "4096" not in left
+    assert int(left.split()[-1]) < 100
 
 
 def test_sessions_have_a_journal_of_their_own(guest: Guest, operator: Shell) -> None:
