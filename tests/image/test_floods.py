@@ -123,6 +123,28 @@ def connected():
     assert own
     return bus, own[0]
 """
+UNREAD = f"""{BUS}
+held = []
+for number in range(4):
+    bus, own = connected()
+    held.append(bus)
+    to = (1, b"o", b"/"), (2, b"s", b"x.x"), (3, b"s", b"X"), (6, b"s", own), (8, b"g", b"ay")
+    try:
+        for serial in range(2, 130):
+            body = struct.pack("<I", 500000) + bytes(500000)
+            bus.sendall(message(4, serial, *to, body=body))
+    except OSError:
+        pass
+"""
+CONNECTED = f"""{BUS}
+held = []
+try:
+    while True:
+        held.append(connected())
+except (AssertionError, OSError):
+    pass
+print(len(held))
+"""
 # One connection, and 3,000 calls that the policy of the bus refuses.
 REFUSED = f"""{BUS}
 bus, own = connected()
@@ -325,6 +347,16 @@ def test_silent_connections_to_d_bus_delay_neither_root_nor_logins(
     assert "/session-" in guest.operator.sh("cat /proc/self/cgroup")
     assert time.monotonic() - began < WANTED_SECONDS / 4
     guest.root.sh("pkill -u operator python3")
+
+
+def test_what_d_bus_keeps_for_others_is_bounded(guest: Guest, operator: Shell) -> None:
+    """Signals to oneself that nothing reads: D-Bus kept 127 MiB for each connection."""
+    python(operator, UNREAD)
+    peak = int(guest.root.sh("systemctl show dbus --property=MemoryPeak --value"))
+    assert peak < 64 << 20
+    # Connections of one user are few, so that this is the most there can be.
+    held = python(operator, CONNECTED)
+    assert int(held) <= 64
 
 
 def test_what_d_bus_refuses_does_not_fill_the_journal(guest: Guest, operator: Shell) -> None:
