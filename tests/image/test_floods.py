@@ -359,6 +359,15 @@ def test_what_d_bus_keeps_for_others_is_bounded(guest: Guest, operator: Shell) -
     assert int(held) <= 64
 
 
+def test_logins_are_sessions_again_when_d_bus_alone_was_killed(guest: Guest) -> None:
+    """logind ran on, and was on no bus: each login took 25 s and was none of its sessions."""
+    guest.root.sh("systemctl kill --signal=KILL dbus.service")
+    time.sleep(3)
+    began = time.monotonic()
+    assert "/session-" in guest.operator.sh("cat /proc/self/cgroup")
+    assert time.monotonic() - began < WANTED_SECONDS / 4
+
+
 def test_what_d_bus_refuses_does_not_fill_the_journal(guest: Guest, operator: Shell) -> None:
     entries = "journalctl --sync; journalctl -q --no-pager -b -u dbus -o cat | grep -c Rejected"
     python(operator, REFUSED)
