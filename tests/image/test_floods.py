@@ -279,6 +279,10 @@ def test_memory_and_processes_of_sessions_are_bounded_together(
     assert int(guest.root.sh(f"cat {group}/pids.max")) == 1024
     # Root's logins are in it, too.
     assert int(guest.root.sh(f"cat {group}/user-1000.slice/pids.max")) == 512
+    # What is in no account ends with sessions, before anything else.
+    score = "/proc/self/oom_score_adj"
+    assert operator.sh(f"(echo 0 >{score}) 2>/dev/null; cat {score}").split() == ["1000"]
+    assert guest.root.sh("cat /proc/$(systemctl show ssh -P MainPID)/oom_score_adj") == "-1000\n"
     for name in ("assemble", "watch"):
         assert guest.root.sh(f"systemctl is-active stripewright-{name}").strip() == "active"
 
@@ -400,6 +404,15 @@ def test_what_the_kernel_has_once_is_not_an_operators_to_take(
     left = operator.sh("cat /proc/sysvipc/shm; tail -n +2 /proc/sysvipc/msg | wc -l")
     assert "4096" not in left
     assert int(left.split()[-1]) < 100
+
+
+@pytest.mark.parametrize("socket", ["AF_NETLINK, SOCK_RAW, 2", "AF_INET, SOCK_DGRAM, 1"])
+def test_no_session_has_sockets_whose_memory_is_counted_nowhere(
+    operator: Shell, socket: str
+) -> None:
+    script = f"from socket import *; socket({socket})"
+    refused = operator.run(["python3", "-c", script], check=False)
+    assert refused.returncode != 0
 
 
 def test_sessions_have_a_journal_of_their_own(guest: Guest, operator: Shell) -> None:
