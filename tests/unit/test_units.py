@@ -232,6 +232,16 @@ def test_what_sessions_write_to_is_their_own_and_bounded() -> None:
     )
 
 
+def test_what_d_bus_and_systemd_keep_for_a_user_is_bounded() -> None:
+    text = (UNITS.parent / "mkosi.extra/usr/share/dbus-1/system.d/50-stripewright.conf").read_text()
+    limits = {name: int(value) for name, value in re.findall(r'name="(\w+)">(\d+)<', text)}
+    connections = limits["max_connections_per_user"]
+    kept = limits["max_outgoing_bytes"] + limits["max_message_size"]
+    assert connections * kept <= 128 << 20
+    # Answers wait in systemd's own memory: its list of 900 units is the largest.
+    assert connections * limits["max_replies_per_connection"] * 200_000 < 256 << 20
+
+
 def test_a_late_disk_brings_up_what_waits_for_the_volumes() -> None:
     lines = unit("stripewright-assemble.service")
     assert "Wants=stripewright.target" in lines
