@@ -13,7 +13,9 @@ import pytest
 from tests.rig.build import TREE
 from tests.rig.machine import Guest
 
-HIGHEST = 2.3
+HIGHEST = 2.0
+# Who makes volumes needs one more capability (docs/decisions/0045).
+ABOVE = {"stripewright-assemble.service": 2.2, "stripewright-apply@.service": 2.3}
 UNITS = sorted(path.name for path in (TREE / "units/systemd").glob("stripewright-*.service"))
 SCRATCH = "mnt-scratch.mount"
 TUNED = """[[volume]]
@@ -45,7 +47,7 @@ def test_no_unit_of_ours_is_exposed_by_more_than_it_needs(guest: Guest) -> None:
             unit, _, rest = line.partition(" for ")[2].partition(": ")
             levels[unit.replace("@x.", "@.")] = float(rest.split()[0])
     assert set(levels) == set(UNITS)
-    above = {unit: level for unit, level in levels.items() if level > HIGHEST}
+    above = {unit: level for unit, level in levels.items() if level > ABOVE.get(unit, HIGHEST)}
     assert not above, levels
 
 
