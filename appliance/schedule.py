@@ -41,6 +41,9 @@ _AT_HINT = (
     'days and a time, as "Sun 02:00", "Mon..Fri 01,13:30", "*-*-01 04:00" or "03:15 UTC"'
     " (the day of a month is 01 to 28)"
 )
+# Each hour and each day of the week once, with all else: what is longer says something twice, and
+# is said again in the journal.
+_MAX_AT_CHARS = 120
 _MAX_JITTER_MINUTES = 12 * 60
 _DRIFT_MINUTES = (1, 24 * 60)
 # The machine's own part of the interval by which it looks later than others.
@@ -143,6 +146,8 @@ def _suite(values: Table, name: str, document: Document) -> SuiteTimes:
         calendar = _calendar(minutes)
     elif "at" in table.values:
         calendar = table.text("at", hint=_AT_HINT)
+        if len(calendar) > _MAX_AT_CHARS:
+            table.fail("at", f"longer than {_MAX_AT_CHARS} characters", _AT_HINT)
         if not _AT.fullmatch(calendar):
             table.fail("at", f"{calendar!r} is not allowed", _AT_HINT)
     elif default is not None:

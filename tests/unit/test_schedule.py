@@ -70,6 +70,7 @@ def test_a_whole_schedule() -> None:
         ('[suite.smoke]\nat = "*-*-31 04:00"', "suite.smoke.at", 2, "not allowed"),
         ('[suite.smoke]\nat = "02:00\\nOnCalendar=*:*:*"', "suite.smoke.at", 2, "not allowed"),
         ('[suite.smoke]\nat = "02:00\\n"', "suite.smoke.at", 2, "not allowed"),
+        (f'[suite.smoke]\nat = "02{",02" * 40}:00"', "suite.smoke.at", 2, "longer than"),
         ('[suite.smoke]\nat = "%i 02:00"', "suite.smoke.at", 2, "not allowed"),
         ('[suite.smoke]\nat = "02:00"\nevery = "6h"', "suite.smoke.at", 2, "every, too"),
         ('[suite.smoke]\nevery = "1h"\njitter = "31min"', "suite.smoke.jitter", 3, "not allowed"),
