@@ -7,12 +7,12 @@ PYTHON3 := PATH=/usr/bin:$$PATH python3
 VENV := $(CACHE)/python-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 PYTHON := $(VENV)/bin/python
 # What builds and boots the image needs the standard library and pip, and is there in seconds.
-RIG := $(CACHE)/python-rig
+RIG := $(CACHE)/python-rig-$(shell $(PYTHON3) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 PEERS := $(CACHE)/python-peers-$(shell sha256sum requirements/peers.txt | cut -c1-12)
 SCREENS_PEER := $(CACHE)/python-screens-peer-$(shell sha256sum requirements/screens-peer.txt | cut -c1-12)
 SOURCES := appliance tui tests
 
-.PHONY: help run test test-fast check lint format unit drift peers fio browser lab soak bench image-tests image screens lock rig setup clean
+.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens lock rig setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ run: rig ## Build the image, boot it with four emulated drives, open the TUI (or
 	$(RIG)/bin/python -m tests.rig.run
 
 test: setup ## All tests but those of soak, set-up included; at the end the seconds of each stage
-	$(PYTHON) -m tests.rig.stages fio/check+image+drift+browser lab image-tests
+	$(PYTHON) -m tests.rig.stages fio/check+image+drift+browser fio-alone lab image-tests
 
 test-fast: $(VENV)/ready ## Before each commit: make check, the drift detector and the report
 	$(PYTHON) -m tests.rig.stages check+drift+browser
@@ -49,6 +49,8 @@ peers: $(PEERS)/ready ## The drift detector beside other people's, on the same s
 
 fio: $(VENV)/ready ## Real fio on temporary files
 	$(PYTHON) -m pytest -q -n 3 --dist worksteal -m "not alone" tests/fio
+
+fio-alone: $(VENV)/ready
 	$(PYTHON) -m pytest -q -m alone tests/fio
 
 browser: $(VENV)/ready ## The report in Chromium (skipped without it)

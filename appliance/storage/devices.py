@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from appliance import paths
 from appliance.data import DiskRule, disk_rule
@@ -36,9 +35,6 @@ from appliance.storage.probe import (
 from appliance.storage.probe.kernel import Kernel, Mount
 from appliance.storage.probe.mounted import brought_up_to_date
 from appliance.system.machine import read_machine
-
-if TYPE_CHECKING:
-    import pyudev
 
 Properties = Callable[[str], Mapping[str, str]]
 _Scan = Callable[[Collection[int]], scanning.Scanned]
@@ -122,20 +118,16 @@ def _sightings_file(kernel: Kernel) -> Path:
 
 
 @cache
-def _udev() -> pyudev.Context:
-    """libudev, which is looked for and loaded for each context."""
-    import pyudev
-
-    return pyudev.Context()
-
-
 def udev_properties() -> Properties:
     """The udev database of this machine, by kernel name."""
     import pyudev
 
+    # pyudev looks for libudev and loads it for each context.
+    context = pyudev.Context()
+
     def lookup(name: str) -> Mapping[str, str]:
         try:
-            return dict(pyudev.Devices.from_name(_udev(), "block", name).properties)
+            return dict(pyudev.Devices.from_name(context, "block", name).properties)
         except pyudev.DeviceNotFoundError:
             return {}
 

@@ -526,6 +526,20 @@ def wait_until(what: str, is_so: Callable[[], bool]) -> None:
         time.sleep(1)
 
 
+def test_no_operator_has_systemd_send_what_d_bus_disconnects_it_for(operator: Shell) -> None:
+    """Answers without a bound: a command line alone may have 4 MiB."""
+    unit = 's "stripewright-drift.service"'
+    for call in (f"GetUnitProcesses {unit}", "Dump", "DumpUnitsMatchingPatterns as 1 '*'"):
+        done = operator.run(
+            ["sh", "-c", "busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1"
+             f" org.freedesktop.systemd1.Manager {call}"],
+            check=False,
+        )  # fmt: skip
+        assert done.returncode != 0, call
+        assert "denied" in done.stderr.lower() or "rejected" in done.stderr.lower(), done.stderr
+    assert operator.sh("systemctl show -P ActiveState stripewright-drift.service")
+
+
 def test_no_job_of_an_operators_refuses_a_power_off(guest: Guest, operator: Shell) -> None:
     """Last: the machine is off then."""
     operator.run(

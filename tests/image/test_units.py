@@ -14,7 +14,7 @@ from tests.rig.build import TREE
 from tests.rig.machine import Guest
 
 HIGHEST = 2.0
-# Who makes volumes needs one more capability (docs/decisions/0045).
+# What these two need beyond that, and what each costs: docs/decisions/0045.
 ABOVE = {"stripewright-assemble.service": 2.2, "stripewright-apply@.service": 2.3}
 UNITS = sorted(path.name for path in (TREE / "units/systemd").glob("stripewright-*.service"))
 SCRATCH = "mnt-scratch.mount"

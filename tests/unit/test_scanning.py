@@ -41,6 +41,21 @@ def test_a_small_device_is_read_in_full(node: str, at: int) -> None:
     assert scanning.scan_device(node, SIZE, seconds=5).nonzero == at
 
 
+@pytest.mark.parametrize("byte", [b"\1", b"\xff"])
+def test_one_byte_repeated_is_not_blank(node: str, byte: bytes) -> None:
+    put(node, 0, byte * SIZE)
+    assert scanning.scan_device(node, SIZE, seconds=5).nonzero == 0
+    with scanning.Reader(node) as reader:
+        for length in (4096, scan.SAMPLE_BYTES, 2 * MIB):
+            assert reader.read_nonzero(0, length) == byte * length
+
+
+@pytest.mark.parametrize("length", [0, 2 * MIB + 1])
+def test_what_the_buffer_does_not_hold_is_not_read(node: str, length: int) -> None:
+    with scanning.Reader(node) as reader, pytest.raises(ValueError, match="at once"):
+        reader.read_nonzero(0, length)
+
+
 def test_our_marks_count_as_zero(node: str) -> None:
     put(node, 512 * 1024, b"x" * 4096)
     assert scanning.scan_device(node, SIZE, seconds=5).nonzero == 512 * 1024

@@ -20,8 +20,8 @@ from appliance.model import Scan
 from appliance.storage import scan
 from appliance.storage.debris import Accepts
 
-# The kernel has a drive do it in parallel, in parts of some hundred KiB.
-_FULL_READ_BYTES = 2 * scan.MIB
+# The kernel has a drive read it in parallel, in parts of some hundred KiB.
+_BUFFER_BYTES = 2 * scan.MIB
 _ZERO_BLOCK = bytes(scan.BLOCK_BYTES)
 _memcmp = ctypes.CDLL(None).memcmp
 _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -37,7 +37,7 @@ class Reader:
         self._node = node
         self._descriptor = open_direct(node, os.O_RDONLY | os.O_CLOEXEC)
         # Direct reads need memory that is aligned as the device's blocks are: whole pages.
-        self._page = mmap.mmap(-1, _FULL_READ_BYTES)
+        self._page = mmap.mmap(-1, _BUFFER_BYTES)
         first = ctypes.c_char.from_buffer(self._page)
         self._address = ctypes.addressof(first)
         del first  # the page could not be closed while it is there
@@ -66,6 +66,8 @@ class Reader:
         return b""
 
     def _fill(self, offset_bytes: int, length: int) -> None:
+        if not 0 < length <= _BUFFER_BYTES:
+            raise ValueError(f"{length} bytes at once")
         with memoryview(self._page)[:length] as part:
             if os.preadv(self._descriptor, [part], offset_bytes) < length:
                 raise OSError(errno.EIO, "short read", self._node)
@@ -163,7 +165,7 @@ def scan_device(
         # Of the device alone: what is not zero takes longer, and most of that is at its start.
         reading = 0.0
         while position < size_bytes:
-            length = min(_FULL_READ_BYTES, size_bytes - position)
+            length = min(_BUFFER_BYTES, size_bytes - position)
             asked = time.monotonic()
             block = reader.read_nonzero(position, length)
             reading += time.monotonic() - asked
