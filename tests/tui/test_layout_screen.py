@@ -232,6 +232,8 @@ async def test_the_picker_shows_every_disk_and_why_it_cannot_be_used(size):
         await shows(acted, pilot, "Disks by serial: 2 taken")
         await keys(pilot, "ctrl+s")
         await shows(acted, pilot, "2: AWS00004EXAMPLE, AWS00005EXAMPLE")
+        # Textual ignores a button that was pressed less than 0.2 s ago.
+        await pilot.pause(0.25)
         await keys(pilot, "enter")
         await shows(acted, pilot, "Disks by serial: 2 taken")
         await keys(pilot, "space", "escape")

@@ -45,7 +45,7 @@ class Kind(Enum):
 # The names before these two have to be found from here backwards: a search that begins with
 # "anything" takes the square of a long line's length.
 _SECTION = re.compile(
-    r"\s?: \(groupid=(\d{1,9}), jobs=(\d{1,9})\): err=\s*(\d{1,9})(?:.{0,400}?pid=(\d{1,10}))?",
+    r"\s?: \(groupid=(\d{1,9}), jobs=(\d{1,9})\): err=\s*(-?\d{1,9})(?:.{0,400}?pid=(\d{1,10}))?",
     re.ASCII,
 )
 _DEFINITION = re.compile(r"\s?: \(g=\d{1,9}\): rw=(\w{1,20})", re.ASCII)
@@ -56,7 +56,11 @@ _OLD_IO = re.compile(rf"\bio=\s*({_N}\s*\w{{0,6}})", re.ASCII)
 _OLD_BW = re.compile(rf"\bbw=\s*({_N}\s*\w{{0,6}})/s", re.ASCII)
 _OLD_RUN = re.compile(rf"\brunt=\s*({_N})\s*msec", re.ASCII)
 _NEW_IOPS = re.compile(rf"\bIOPS=\s*({_N}\s?[kKMG]?)", re.ASCII)
-_NEW_BW = re.compile(rf"\bBW=\s*({_N}\s*\w{{0,6}})/s", re.ASCII)
+# fio's client leaves "B/s" out (``BW=7375Mi (7733M)``), and so does ``--units``-less output.
+_NEW_BW = re.compile(
+    rf"\bBW=\s*({_N}\s*[kKMGTP]?i?)(?:(B|b|bit)/s|(?=\s*\())\s*(?:\(({_N}\s*\w{{0,6}}?)(?:/s)?\))?",
+    re.ASCII,
+)
 _NEW_RUN = re.compile(rf"\(\s*({_N}\s*\w{{0,6}})/\s*({_N})msec\)", re.ASCII)
 _LATENCY = re.compile(
     rf"\b(slat|clat|lat|sync) \((nsec|usec|msec)\)\s*:\s*min=.{{0,60}}?avg=\s*({_N})", re.ASCII
