@@ -13,7 +13,7 @@ from pathlib import Path
 from appliance import text
 from appliance.bench import capability
 from appliance.bench.legacy import import_reports
-from appliance.bench.legacy.document import to_json
+from appliance.bench.legacy.document import missing, to_json
 from appliance.commands.measure import verdict
 from appliance.errors import EXIT_OK, OperatorError, UsageError
 from appliance.model import Judged
@@ -124,6 +124,9 @@ def _file_text(file: _File) -> str:
     rows += [_row(one) for one in file.judged]
     lines = [text.printable(heading), text.table(rows, fold=True)]
     for one in file.judged:
+        if lacking := missing(one.evidence):
+            words = ", ".join(name.removesuffix("_bytes").replace("_", " ") for name in lacking)
+            lines.append(f"  line {one.line}: cut off, without {words}")
         for finding in one.findings:
             lines += text.wrapped(
                 f"  line {one.line} {finding.code} ({finding.severity}): {finding.message}",

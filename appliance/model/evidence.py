@@ -74,7 +74,9 @@ class Evidence:
     ``io_bytes`` and ``total_ios`` are fio's; ``latency_mean_ns`` is from submission to
     completion (fio's ``lat``, else ``clat``). ``percentiles_ns`` maps percent texts
     (``"99.000000"``) to ns. ``iodepth`` is what one of ``jobs`` workers was asked for.
-    ``printed_*`` are figures of the same report that say a thing twice, for UNITS.
+    ``printed_*`` are figures of the same report that say a thing twice, for UNITS, and how far
+    from the true ones they may be as they were printed (``26.0k``). ``latency_min_ns`` is the
+    quickest I/O, submission and all.
 
     ``device`` is what the file or directory was on (``md0``), ``members`` the disks below
     it, ``device_io`` what each of them did, the device first. ``target`` is the directory or
@@ -82,9 +84,11 @@ class Evidence:
     (empty: unknown), ``expected_why`` where that is known from.
 
     ``other_direction_*`` is the other direction of a mixed job. ``sync_ios`` is how often fio
-    called fsync or fdatasync, ``ramp_ms`` how long the job ran before fio began to count
-    (the devices' counts include it), ``think_time_ms`` how long a worker was to wait after
-    each I/O. ``slices`` are equal intervals in order of time.
+    called fsync or fdatasync, ``synced`` whether writes were made durable by any means,
+    ``ramp_ms`` how long the job ran before fio began to count (the devices' counts include
+    it), ``think_time_ms`` how long a worker was to wait after each I/O, ``paced_by`` the option
+    by which fio held itself below ``iodepth`` (empty: none). Each is ``None`` where the job's
+    options were not all seen. ``slices`` are equal intervals in order of time.
     ``runtime_asked_ms`` is ``None`` where the job is bounded by size. ``ended`` says in words
     how fio ended, if not by itself and in order. ``truncated`` is true where the report is
     not whole; ``full_suite`` where STEADY applies.
@@ -108,8 +112,11 @@ class Evidence:
     runtime_asked_ms: int | None = None
     latency_mean_ns: float | None = None
     percentiles_ns: dict[str, int] | None = None
+    latency_min_ns: int | None = None
     printed_iops: float | None = None
+    printed_iops_error: float = 0.0
     printed_bandwidth_bytes: float | None = None
+    printed_bandwidth_error_bytes: float = 0.0
     errors: int = 0
     ended: str = ""
     truncated: bool = False
@@ -124,8 +131,10 @@ class Evidence:
     other_direction_iops: float | None = None
     other_direction_latency_mean_ns: float | None = None
     sync_ios: int = 0
-    ramp_ms: int = 0
+    synced: bool | None = False
+    ramp_ms: int | None = 0
     think_time_ms: int = 0
+    paced_by: str | None = ""
     slices: tuple[Slice, ...] = ()
     full_suite: bool = False
     machine_type: str = ""

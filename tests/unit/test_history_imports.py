@@ -114,6 +114,11 @@ def test_every_field_of_a_report_is_tried_above():
         "sync_ios",
         "ramp_ms",
         "think_time_ms",
+        "latency_min_ns",
+        "synced",
+        "paced_by",
+        "printed_iops_error",
+        "printed_bandwidth_error_bytes",
     }
 
 

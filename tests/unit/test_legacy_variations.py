@@ -82,8 +82,14 @@ def test_a_command_of_another_report_is_not_this_ones() -> None:
     assert (other.target, other.runtime_asked_ms) == ("", None)
     named = only(f"$ {command().replace('name=job', 'name=else')}\n{report_3()}").evidence
     assert named.target == ""
+
+
+def test_a_second_run_of_the_same_job_is_of_the_same_command() -> None:
     first, second = diary("$ " + command(), report_3(), "again", report_3(pid=7))
-    assert (first.evidence.target, second.evidence.target) == ("/mnt/data", "")
+    assert (first.evidence.target, second.evidence.target) == ("/mnt/data", "/mnt/data")
+    assert second.evidence.direct is True
+    other = diary("$ " + command(), report_3(), "again", report_3(pid=7, name="other"))[1]
+    assert (other.evidence.target, other.evidence.direct) == ("", None)
 
 
 # --------------------------------------------------------------------------- wrong targets

@@ -251,10 +251,18 @@ def flat(low_us: int, high_us: int, **changes: object) -> Evidence:
 
 
 def test_how_flat_is_flat():
-    assert cap.judge(flat(7500, 8100)) is not None
-    assert cap.judge(flat(7450, 8100)) is None
-    assert cap.judge(flat(7500, 8100, jobs=4)) is not None
-    assert cap.judge(flat(7500, 8100, jobs=3)) is None
+    somewhere = diary.EBS_SIX_64K.capability
+    assert cap.judge(flat(7500, 8100, capability=somewhere)) is not None
+    assert cap.judge(flat(7450, 8100, capability=somewhere)) is None
+    # Where nothing is known of the machine, less than that is no limiter.
+    assert cap.judge(flat(7600, 7980)) is not None
+    assert cap.judge(flat(7500, 8100)) is None
+    assert cap.judge(flat(7600, 7980, block_size_bytes=1 << 20)) is None
+    assert cap.judge(flat(7600, 7980, cpu_percent=85.0)) is None
+    # The queue that was there, whatever was asked for.
+    assert cap.judge(flat(7600, 7980, jobs=3)) is not None
+    one = diary.EBS_ROOT_64K.latency_mean_ns
+    assert cap.judge(flat(7600, 7980, latency_mean_ns=one / 16)) is None
     quick = {"10.000000": 990_000, "50.000000": 999_000, "90.000000": 1_000_000}
     assert cap.judge(flat(1, 1, percentiles_ns=quick)) is None
     for percent in quick:
@@ -263,5 +271,6 @@ def test_how_flat_is_flat():
 
 
 def test_flat_latencies_of_one_worker_or_of_sequential_io_are_the_disks_own():
-    assert cap.judge(changed(diary.EBS_ROOT_64K, jobs=1)) is None
+    alone = diary.EBS_ROOT_64K.latency_mean_ns / 16
+    assert cap.judge(changed(diary.EBS_ROOT_64K, latency_mean_ns=alone)) is None
     assert cap.judge(changed(diary.EBS_ROOT_64K, rw="write")) is None

@@ -12,6 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 _LONGEST_COMMAND = 8192
+_NARROWEST_TERMINAL = 40
+_USUAL_TERMINAL = 72
+# How a POSIX shell, cmd.exe and PowerShell are told that a line goes on.
+_CONTINUED = re.compile(r"(?:\\|\s[\^`])$")
 _MOST_OPTIONS = 256
 _MOST_JOBS = 256
 # fio's option table has these for the same thing (options.c, ``alias`` and ``.name``).
@@ -23,11 +27,13 @@ _ALIASES = {
     "io_engine": "ioengine",
 }
 _FLAGS = frozenset({"time_based", "group_reporting", "thread", "stonewall", "norandommap"})
+# The value of an option that a shell or a reader was to fill in.
+_NOT_SEEN = "$"
 _PLACEHOLDER = re.compile(r"[$`{}<>]")
 _JOB_FILE = re.compile(r"[\w./~-]+\.(?:fio|ini|job|jobfile|cfg|conf|txt)", re.ASCII)
 # ``fio`` where a command can stand: first, after an operator, or after words of other
 # programs that start it (sudo, time, numactl ...), which have no blank option of their own.
-_COMMAND = re.compile(r"(?:^|[\s;&|(/'\"`])fio(?:\.exe)?\s+(?P<rest>\S.*)$")
+_COMMAND = re.compile(r"(?:^|[\s;&|(/\\>'\"`])fio(?:\.exe)?[\"']?\s+(?P<rest>\S.*)$")
 _OPTION = re.compile(r"(?:--?|[–—])[A-Za-z]")
 _INQUIRY = re.compile(r"-v|--?version|--?h(?:elp)?|--(?:enghelp|cmdhelp).*")
 _LOOPED = re.compile(
@@ -39,22 +45,55 @@ _SETTING = re.compile(r"\s*([a-z][a-z0-9_]{0,40})\s*(?:=\s*(.{0,400}?))?\s*", re
 
 
 @dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked of one job. ``whole``: all of it was seen, so that an option that is not
+    in ``said`` is at fio's default. ``unknown`` were given with a value that was not seen.
+    """
+
+    said: Mapping[str, str] = field(default_factory=dict)
+    whole: bool = False
+    unknown: frozenset[str] = frozenset()
+
+    def get(self, name: str, default: str = "") -> str:
+        """The value as far as it was seen."""
+        return self.said.get(name, default)
+
+    def knows(self, *names: str) -> bool:
+        """Whether each of these options was seen, or is certain not to have been given."""
+        return all(name in self.said or (self.whole and name not in self.unknown) for name in names)
+
+    def over(self, other: Options) -> Options:
+        """These options, and what only ``other`` has."""
+        return Options(
+            {**other.said, **self.said},
+            self.whole,
+            (other.unknown | self.unknown) - self.said.keys(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """Options for every job, and each job's own (which win), in their order.
 
-    ``job_file`` is the name of the file with the jobs, if the command line has one.
+    ``job_file`` is the name of the file with the jobs, if the command line has one. ``cut``:
+    there was more of it than was seen.
     """
 
     common: Mapping[str, str] = field(default_factory=dict)
     jobs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     job_file: str = ""
+    cut: bool = False
 
-    def of(self, job: str) -> dict[str, str]:
+    def of(self, job: str) -> Options:
         """What was asked of the job with this name; the only job's if the name is not known."""
         own = self.jobs.get(job, self.jobs.get(""))
         if own is None and not job and len(self.jobs) == 1:
             own = next(iter(self.jobs.values()))
-        return {**self.common, **(own or {})}
+        given = {**self.common, **(own or {})}
+        unknown = frozenset(name for name, value in given.items() if value == _NOT_SEEN)
+        said = {name: value for name, value in given.items() if value != _NOT_SEEN}
+        # A name that was not seen may hide a second job.
+        return Options(said, bool(given) and not self.cut and not self.job_file, unknown)
 
     def knows(self, job: str) -> bool:
         """Whether a report of ``job`` can be of this: a name that it does not have cannot."""
@@ -80,23 +119,31 @@ def goes_on(command: str, line: str) -> bool:
     """Whether ``line`` is the rest of a command that a terminal or a backslash broke."""
     if len(command) >= _LONGEST_COMMAND:
         return False
-    if command.endswith("\\"):
+    if _CONTINUED.search(command):
         return True
     words = line.split()
-    if len(command) < 40 or not words:
+    if not words:
+        return False
+    if words[-1] in ("-", "--") and len(words) > 1:
+        words.pop()  # an option that the next line goes on with
+    options = [word for word in words if _OPTION.match(word)]
+    if _OPTION.match(words[0]):
+        # Options, each with no more than one value of its own.
+        return len(words) <= 2 * len(options)
+    if len(command) < _NARROWEST_TERMINAL or not re.fullmatch(r"[\w=./:,%-]{1,40}", words[0]):
         return False
     # The rest of a broken word, and then options only.
-    rest = words[1:] if not words[0].startswith("-") else words
-    options = all(word.startswith("-") for word in rest)
-    if words[0].startswith("-"):
-        return options
-    return bool(rest) and options and re.fullmatch(r"[\w=./:,%-]{1,40}", words[0]) is not None
+    full = len(command) >= _USUAL_TERMINAL or command[-1] in "=-"
+    return len(options) == len(words) - 1 and (bool(options) or full)
 
 
 def joined(command: str, line: str) -> str:
-    """A broken command and its rest as one."""
-    rest = f" {line.strip()}" if command.endswith("\\") else line
-    return (command.removesuffix("\\") + rest)[:_LONGEST_COMMAND].rstrip(" \t")
+    """A broken command and its rest as one. A terminal breaks a word, a mail program does not:
+    an option begins with its own hyphen.
+    """
+    option = _OPTION.match(line.lstrip()) is not None and command[-1:] != "-"
+    rest = f" {line.strip()}" if option or _CONTINUED.search(command) else line
+    return (_CONTINUED.sub("", command) + rest)[:_LONGEST_COMMAND].rstrip(" \t")
 
 
 def in_loop(command: str) -> bool:
@@ -104,7 +151,7 @@ def in_loop(command: str) -> bool:
     return _LOOPED.search(command) is not None
 
 
-def from_command(arguments: str) -> Asked:
+def from_command(arguments: str, *, cut: bool = False) -> Asked:
     """The options in ``arguments``; those ahead of the first ``--name`` are for every job."""
     common: dict[str, str] = {}
     jobs: dict[str, dict[str, str]] = {}
@@ -133,7 +180,7 @@ def from_command(arguments: str) -> Asked:
                 break
         else:
             _set(current, name, value)
-    return Asked(common, jobs, job_file)
+    return Asked(common, jobs, job_file, cut or len(words) > _MOST_OPTIONS)
 
 
 def _is_value(word: str) -> bool:
@@ -156,7 +203,7 @@ def _name(option: str) -> str:
 
 def _set(options: dict[str, str], name: str, value: str | None) -> None:
     if value is not None and _PLACEHOLDER.search(value):
-        options.pop(name, None)
+        options[name] = _NOT_SEEN
     elif len(options) < _MOST_OPTIONS:
         options[name] = "1" if value is None else value.strip()
 

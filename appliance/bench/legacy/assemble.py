@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from appliance.bench import capability
 from appliance.bench.legacy import devices as places
 from appliance.bench.legacy import figures as exact
 from appliance.bench.legacy import units
-from appliance.bench.legacy.asked import Asked
+from appliance.bench.legacy.asked import Asked, Options
 from appliance.bench.legacy.context import Surroundings
 from appliance.bench.legacy.devices import Devices, Expected, Places
 from appliance.bench.legacy.drafts import Definition, Figures, Report, Section
+from appliance.bench.legacy.units import Printed
 from appliance.model import DeviceIo, Evidence, Source
 
 _MIXED = frozenset({"rw", "readwrite", "randrw"})
 # What a pattern's directions are: a report of another direction is not of that command.
 _OPPOSITE = {"read": ("write", "randwrite"), "write": ("read", "randread")}
 _MERGED_TOLERANCE = 1.05
+_MORE_THAN_ONE = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,11 @@ def evidence_of(item: Item, known: Places, machine_type: str) -> Iterator[tuple[
         line = report.line if len(sections) == 1 else section.line
         expected = known.expected(devices, item.surroundings, target, line)
         io = places.share(devices.io, section, sections, totals)
+        if _is_part(report, sections):
+            io = ()
         alone = groups[section.group] == 1
         job = _Job(item, section, options, target, devices, io, expected, machine, alone)
-        for figures in section.directions.values() or (_nothing_done(job),):
+        for figures in section.directions.values() or _nothing_done(job):
             yield line, _evidence(job, figures)
 
 
@@ -59,7 +63,7 @@ def evidence_of(item: Item, known: Places, machine_type: str) -> Iterator[tuple[
 class _Job:
     item: Item
     section: Section
-    options: Mapping[str, str]
+    options: Options
     target: str
     devices: Devices
     io: tuple[DeviceIo, ...]
@@ -77,17 +81,19 @@ class _Job:
     @property
     def rw(self) -> str:
         definition = self.definition
-        return definition.rw if definition else self.options.get("rw", "").split(":")[0]
+        return definition.rw if definition else self.options.get("rw").split(":")[0]
 
 
 def _evidence(job: _Job, figures: Figures) -> Evidence:
     report, section, direction = job.item.report, job.section, figures.direction
     total_ios = section.total_ios.get(direction)
     block = exact.block_size(figures, total_ios, job.definition, job.options)
-    rates = exact.rates(figures, total_ios)
-    if rates.iops is None and figures.bandwidth_bytes and block and not report.sections:
-        rates = exact.Rates(figures.bandwidth_bytes / block, None)
-    other = _other(section, direction)
+    iops = exact.iops(figures, total_ios)
+    bandwidth = exact.bandwidth(figures, total_ios, block)
+    printed_bandwidth = _summary_bandwidth(job, direction) or bandwidth.printed
+    amount = exact.io_bytes(figures, total_ios, block).value
+    other = _other(job, direction)
+    least_ns = exact.least_latency_ns(figures)
     iodepth = exact.iodepth(section, job.definition, job.options)
     workers = _workers(job, iodepth)
     surroundings = job.item.surroundings
@@ -96,38 +102,41 @@ def _evidence(job: _Job, figures: Figures) -> Evidence:
         job=section.name,
         direction=direction,
         rw=job.rw,
-        engine=(job.definition.engine if job.definition else "") or job.options.get("ioengine", ""),
+        engine=(job.definition.engine if job.definition else "") or job.options.get("ioengine"),
         fio_version=report.version or surroundings.version,
         direct=exact.direct(job.options),
         block_size_bytes=block,
         jobs=workers,
         iodepth=iodepth,
-        iops=rates.iops,
-        printed_iops=rates.printed_iops,
-        bandwidth_bytes=figures.bandwidth_bytes,
-        printed_bandwidth_bytes=_summary_bandwidth(job, direction),
-        io_bytes=exact.io_bytes(figures, total_ios, block),
+        iops=iops.value,
+        printed_iops=iops.printed.value if iops.printed else None,
+        printed_iops_error=iops.printed.error if iops.printed else 0.0,
+        bandwidth_bytes=bandwidth.value,
+        printed_bandwidth_bytes=printed_bandwidth.value if printed_bandwidth else None,
+        printed_bandwidth_error_bytes=printed_bandwidth.error if printed_bandwidth else 0.0,
+        io_bytes=None if amount is None else round(amount),
         total_ios=total_ios,
         runtime_ms=figures.runtime_ms,
         runtime_asked_ms=exact.runtime_asked_ms(job.options, section, workers),
-        ramp_ms=units.duration_ms(job.options.get("ramp_time", "")) or 0,
+        ramp_ms=exact.ramp_ms(job.options),
         think_time_ms=exact.think_time_ms(job.options),
+        paced_by=exact.paced_by(job.options),
         latency_mean_ns=exact.mean_latency_ns(figures),
+        latency_min_ns=None if least_ns is None else round(least_ns),
         percentiles_ns=exact.percentiles_ns(figures),
         errors=section.errors,
         ended=report.ended,
         truncated=report.cut,
         cpu_percent=section.cpu_percent,
         sync_ios=section.sync_ios,
+        synced=exact.synced(job.options, section),
         device=job.devices.device,
         members=job.devices.members,
         device_io=() if direction == "mixed" else job.io,
         target=job.target,
         expected=job.expected.devices,
         expected_why=job.expected.why,
-        other_direction_iops=None
-        if other is None
-        else exact.rates(other, section.total_ios.get(other.direction)).iops,
+        other_direction_iops=_other_iops(job, direction, other),
         other_direction_latency_mean_ns=None if other is None else exact.mean_latency_ns(other),
         machine_type=job.machine_type,
         capability=capability.published(
@@ -142,73 +151,124 @@ def _evidence(job: _Job, figures: Figures) -> Evidence:
     )
 
 
-def _other(section: Section, direction: str) -> Figures | None:
+def _other(job: _Job, direction: str) -> Figures | None:
+    """The other direction of a mixed job. A job that writes reads only to verify, afterwards."""
+    if job.rw and job.rw not in _MIXED:
+        return None
     other = {"read": "write", "write": "read"}.get(direction, "")
-    return section.directions.get(other)
+    return job.section.directions.get(other)
+
+
+def _other_iops(job: _Job, direction: str, other: Figures | None) -> float | None:
+    """0.0 where the report says that there were none."""
+    opposite = {"read": "write", "write": "read"}.get(direction, "")
+    if other is not None:
+        return exact.iops(other, job.section.total_ios.get(opposite)).value
+    return 0.0 if job.rw in _MIXED and job.section.total_ios.get(opposite) == 0 else None
 
 
 def _workers(job: _Job, iodepth: int | None) -> int | None:
     """As the report counts them. JSON does not, where differently named jobs were merged."""
     workers = job.section.workers
-    in_flight = _in_flight(job.section)
+    in_flight = _in_flight(job)
     if job.item.report.kind == "json" and workers in (None, 1) and in_flight and iodepth:
         return None if in_flight > iodepth * _MERGED_TOLERANCE else 1
     if workers is None and not job.item.report.sections:
         return None
-    if workers is None and job.options:
+    if workers is None and job.options.knows("numjobs"):
         return units.whole(job.options.get("numjobs", "1"))
     return workers
 
 
-def _in_flight(section: Section) -> float:
-    """By Little's law, reads and writes together; 0 where nothing says it."""
-    each = (
-        (exact.rates(one, section.total_ios.get(one.direction)).iops, exact.mean_latency_ns(one))
+def _in_flight(job: _Job) -> float:
+    """By Little's law, reads and writes of a mixed job together; 0 where nothing says it."""
+    section = job.section
+    each = [
+        (exact.iops(one, section.total_ios.get(one.direction)).value, exact.mean_latency_ns(one))
         for one in section.directions.values()
-    )
-    return sum((iops or 0.0) * (latency_ns or 0.0) / 1e9 for iops, latency_ns in each)
+    ]
+    all_of_them = [(iops or 0.0) * (latency_ns or 0.0) / 1e9 for iops, latency_ns in each]
+    return sum(all_of_them) if not job.rw or job.rw in _MIXED else max(all_of_them, default=0.0)
 
 
-def _summary_bandwidth(job: _Job, direction: str) -> float | None:
+def _is_part(report: Report, sections: Sequence[Section]) -> bool:
+    """Whether the devices and groups are of more workers than the sections that were pasted."""
+    seen = [section.workers for section in sections]
+    if report.workers and None not in seen:
+        return sum(one or 0 for one in seen) < report.workers
+    # A group that did twice as much has another job.
+    for (group, direction), said in report.summaries.items():
+        amounts = [
+            figures.io_bytes
+            for section in sections
+            if section.group == group and (figures := section.directions.get(direction))
+        ]
+        known = [one.high for one in amounts if one is not None]
+        least = said.io_bytes.low if said.io_bytes is not None else 0.0
+        if known and len(known) == len(amounts) and least > _MORE_THAN_ONE * sum(known):
+            return True
+    return False
+
+
+def _summary_bandwidth(job: _Job, direction: str) -> Printed | None:
     """The group's bandwidth, where the group is this one section: the same figure twice."""
-    said = job.item.report.summaries.get((job.section.group, direction))
-    return said.bandwidth_bytes if job.alone and said is not None else None
+    report = job.item.report
+    said = report.summaries.get((job.section.group, direction))
+    alone = job.alone and said is not None and not _is_part(report, report.sections)
+    return said.bandwidth_bytes if alone and said is not None else None
 
 
 # --------------------------------------------------------------------------- what was asked
 
 
-def _options(item: Item, section: Section) -> dict[str, str]:
+def _options(item: Item, section: Section) -> Options:
     """From fio's own words, else from the command line and job file before the report."""
     if item.options is not None:
         fio_says = item.options.of(section.name)
-        if fio_says:
-            return {**_from_text(item, section), **fio_says}
+        if fio_says.said:
+            return fio_says.over(_from_text(item, section))
     return _from_text(item, section)
 
 
-def _from_text(item: Item, section: Section) -> dict[str, str]:
-    command, job_file = item.surroundings.command, item.surroundings.job_file
-    options: dict[str, str] = {}
+def _from_text(item: Item, section: Section) -> Options:
+    around, report = item.surroundings, item.report
+    command, job_file, before = around.command, around.job_file, around.command_before
+    options = Options()
     from_file = command is None or bool(command.job_file)
-    if from_file and job_file is not None and job_file.knows(section.name):
+    # A file of other jobs says nothing of these.
+    if from_file and job_file is not None and section.name in job_file.jobs:
         options = job_file.of(section.name)
     if command is not None and command.knows(section.name):
-        options |= command.of(section.name)
-    return options if _fits(options, item.report, section) else {}
+        given = command.of(section.name)
+        options = replace(given.over(options), whole=given.whole or options.whole)
+    elif before is not None and section.name and section.name in before.jobs and not options.said:
+        # The same job once more, as far as the report shows.
+        options = before.of(section.name)
+    return options if _fits(options, report, section) else Options()
 
 
-def _fits(options: Mapping[str, str], report: Report, section: Section) -> bool:
-    """Whether the report can be of these options: pattern and block as fio read them."""
-    rw = options.get("rw", "").split(":")[0]
+def _fits(options: Options, report: Report, section: Section) -> bool:
+    """Whether the report can be of these options: pattern, block, engine and depth as fio
+    read them.
+    """
+    rw = options.get("rw").split(":")[0]
+    if any(rw in _OPPOSITE.get(direction, ()) for direction in section.directions):
+        # Reads of a job that writes: it verifies.
+        return "write" in rw and "write" in section.directions
     definition = report.definitions.get(section.name)
-    if definition is not None and rw and {rw, definition.rw} not in ({rw}, {"rw", "readwrite"}):
+    if definition is None:
+        return True
+    if rw and {rw, definition.rw} not in ({rw}, {"rw", "readwrite"}):
         return False
-    asked = units.option_size(options.get("bs", ""))
-    printed = set(definition.block_size_bytes.values()) if definition is not None else set()
+    asked = units.option_size(options.get("bs"))
+    printed = set(definition.block_size_bytes.values())
     if asked is not None and printed and asked not in printed:
         return False
-    return not any(rw in _OPPOSITE.get(direction, ()) for direction in section.directions)
+    depth, engine = units.whole(options.get("iodepth")), options.get("ioengine")
+    return not any(
+        said and printed and said != printed
+        for said, printed in ((depth, definition.iodepth), (engine, definition.engine))
+    )
 
 
 # --------------------------------------------------------------------------- odd reports
@@ -225,10 +285,13 @@ def _from_summaries(report: Report) -> list[Section]:
     return list(sections.values())
 
 
-def _nothing_done(job: _Job) -> Figures:
-    """A job that ended without any I/O is told, too: in the direction that was asked for."""
+def _nothing_done(job: _Job) -> tuple[Figures, ...]:
+    """A job that ended without any I/O is told, too, in the direction that was asked for; the
+    first line of a job alone, out of a report, is no result.
+    """
     section = job.section
     direction = "read" if "read" in job.rw or job.rw in _MIXED else "write" if job.rw else ""
-    if section.whole or section.errors or job.item.report.kind == "json":
-        section.total_ios.setdefault(direction, 0)
-    return Figures(direction, section.line)
+    if not section.whole and not section.errors and job.item.report.kind != "json":
+        return ()
+    section.total_ios.setdefault(direction, 0)
+    return (Figures(direction, section.line),)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,11 +18,18 @@ from appliance.model import DiskKind
 # A diary of more mounts or arrays than this is not kept track of.
 _MOST_DEVICES = 256
 _SHORTEST_STATEMENT = 4
+# Shorter lines are not broken by terminals and mail programs.
+_SHORTEST_BROKEN = 56
+# What stands below a whole command: a fence, a prompt, a comment, another program's words.
+_AFTER_A_COMMAND = re.compile(
+    r"\s*(?:```|~~~|[$#>%{\[(<-]|[\w./-]{1,40}: |\S{1,40}[@:]\S{0,40}[$#>])", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What holds for one report. ``layout`` changes whenever another target is stated.
+    ``command`` is what was typed for it, ``command_before`` for one before it.
 
     ``mounts`` maps directories to devices, ``arrays`` a device to the disks in it,
     ``disks`` a disk to what its model says that it is. ``kind``
@@ -30,6 +38,7 @@ class Surroundings:
     """
 
     command: Asked | None = None
+    command_before: Asked | None = None
     job_file: Asked | None = None
     version: str = ""
     machine_type: str = ""
@@ -55,6 +64,8 @@ class Context:
         self._subject: frozenset[str] = frozenset()
         self._command = ""
         self._last_line_of_command = False
+        self._command_is_cut = False
+        self._command_before: Asked | None = None
         self._listing: dict[str, list[str]] = {}
         self._parent = ""
 
@@ -64,6 +75,9 @@ class Context:
         if self._last_line_of_command and asked.goes_on(self._command, line):
             self._command = asked.joined(self._command, line)
             return False
+        if self._last_line_of_command and not _AFTER_A_COMMAND.match(line):
+            # Something that is no option stands where a broken line would go on.
+            self._command_is_cut = len(self._command) >= _SHORTEST_BROKEN
         self._last_line_of_command = False
         if len(line) < _SHORTEST_STATEMENT:
             return False
@@ -71,6 +85,7 @@ class Context:
         if command is not None:
             self._command = command
             self._last_line_of_command = True
+            self._command_is_cut = False
             self._note_host(line)
             return True
         if self._job_file.feed(line):
@@ -93,9 +108,12 @@ class Context:
 
     def for_report(self) -> Surroundings:
         """What holds for the report that begins here. A command is one report's only, unless
-        it is that of a loop.
+        it is that of a loop; those after it may be of the same.
         """
-        command = asked.from_command(self._command) if self._command else None
+        command = None
+        if self._command:
+            command = asked.from_command(self._command, cut=self._command_is_cut)
+        before, self._command_before = self._command_before, command or self._command_before
         if not asked.in_loop(self._command):
             self._command = ""
         self._last_line_of_command = False
@@ -103,6 +121,7 @@ class Context:
         return replace(
             self._now,
             command=command,
+            command_before=None if command else before,
             job_file=None if self._job_file.empty else self._job_file.asked,
             machine_type=self._heading_type or self._sentence_type,
         )

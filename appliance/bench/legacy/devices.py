@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from appliance.bench.legacy import prose
+from appliance.bench.legacy.asked import Options
 from appliance.bench.legacy.context import Surroundings
 from appliance.bench.legacy.drafts import Report, Section
 from appliance.data import disk_count
@@ -37,12 +38,12 @@ class Expected:
     why: str = ""
 
 
-def target_of(options: Mapping[str, str]) -> str:
+def target_of(options: Options) -> str:
     """The directory or the device that was measured, empty if it is not known."""
-    name = options.get("filename", "").split(":")[0]
+    name = options.get("filename").split(":")[0]
     if name.startswith("/dev/"):
-        return options["filename"]
-    if directory := options.get("directory", ""):
+        return options.get("filename")
+    if directory := options.get("directory"):
         return posixpath.normpath(directory.split(":")[0])
     return posixpath.dirname(posixpath.normpath(name)) if name.startswith("/") else ""
 

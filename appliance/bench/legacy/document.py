@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from appliance.bench import capability, validity
 from appliance.bench.document import figures, verdict
-from appliance.model import Judged
+from appliance.model import Evidence, Judged
+
+
+# What a whole report has of each job and direction.
+_WHOLE = ("iops", "bandwidth_bytes", "total_ios", "runtime_ms", "latency_mean_ns")
+
+
+def missing(evidence: Evidence) -> tuple[str, ...]:
+    """What a report that is cut off does not say: it is not wrong for it."""
+    lacking = (name for name in _WHOLE if getattr(evidence, name) is None)
+    return tuple(lacking) if evidence.truncated else ()
 
 
 def to_json(judged: Judged) -> dict[str, object]:
@@ -23,6 +33,11 @@ def to_json(judged: Judged) -> dict[str, object]:
         "queue_depth_asked": asked,
         "queue_depth_seen": validity.queue_depth_seen(evidence),
         "truncated": evidence.truncated,
+        "missing": list(missing(evidence)),
+        "direct": evidence.direct,
+        "latency_min_ns": evidence.latency_min_ns,
+        "printed_iops": evidence.printed_iops,
+        "printed_bandwidth_bytes": evidence.printed_bandwidth_bytes,
         "target": evidence.target,
         "device": evidence.device,
         "members": list(evidence.members),

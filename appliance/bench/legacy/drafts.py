@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from appliance.bench.legacy.units import Printed
 from appliance.model import DeviceIo
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
@@ -17,18 +18,18 @@ DIRECTIONS = ("read", "write", "trim", "mixed")
 class Figures:
     """One direction of one job, or of a group's summary (then without latencies).
 
-    ``iops_exact`` is false where fio rounded to three digits (``412k``). ``latency_ns`` maps
-    ``slat``, ``clat`` and ``lat`` to means, ``percentiles_ns`` ``clat`` and ``lat`` to tables.
+    ``latency_ns`` maps ``slat``, ``clat`` and ``lat`` to means, ``least_ns`` to minima,
+    ``percentiles_ns`` ``clat`` and ``lat`` to tables.
     """
 
     direction: str
     line: int
-    iops: float | None = None
-    iops_exact: bool = False
-    bandwidth_bytes: float | None = None
-    io_bytes: float | None = None
+    iops: Printed | None = None
+    bandwidth_bytes: Printed | None = None
+    io_bytes: Printed | None = None
     runtime_ms: int | None = None
     latency_ns: dict[str, float] = field(default_factory=dict)
+    least_ns: dict[str, float] = field(default_factory=dict)
     percentiles_ns: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
@@ -72,7 +73,8 @@ class Report:
     printed with the sum of what is below them (``md0``).
 
     ``at`` is when the report was made, in seconds since the epoch (JSON only); ``kind`` is
-    ``text`` or ``json``. ``cut`` says that the report's end was missing.
+    ``text`` or ``json``. ``cut`` says that the report's end was missing, ``workers`` how many
+    fio said that it starts (0: not said).
     """
 
     line: int
@@ -86,6 +88,7 @@ class Report:
     ended: str = ""
     at: float | None = None
     cut: bool = False
+    workers: int = 0
 
     @property
     def measured(self) -> bool:

@@ -2,84 +2,119 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from appliance.bench.legacy import units
+from appliance.bench.legacy.asked import Options
 from appliance.bench.legacy.drafts import Definition, Figures, Section
+from appliance.bench.legacy.units import Printed
 
-FIO_DEFAULT_BLOCK_BYTES = 4096
 # An amount printed with three or four digits may be this far from the exact one.
 _PRINTED_PRECISION = 0.01
 _MAX_BLOCK_BYTES = 1 << 28
+_OFF = frozenset({"0", "false", "none", ""})
+_SYNCS = ("sync", "fsync", "fdatasync", "end_fsync", "fsync_on_close", "sync_file_range")
+_PACES = (
+    "rate",
+    "rate_iops",
+    "iodepth_low",
+    "iodepth_batch",
+    "iodepth_batch_submit",
+    "iodepth_batch_complete",
+    "iodepth_batch_complete_min",
+    "latency_target",
+    "flow",
+)
+_LONGEST_VALUE = 40
+# fio's histogram has 64 bins for each power of two, and means of whole µs in old reports.
+_BIN_WIDTH = 0.05
+_SMALLEST_MEAN_NS = 1000
 # Options that end a job by another amount than its size.
 _OTHER_BOUNDS = frozenset({"io_size", "io_limit", "number_ios", "loops", "filesize"})
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
-    """IOPS as exactly as the report has them, and as it printed them if it rounded."""
+class Figure:
+    """A figure as exactly as the report has it, and as it printed it if it says it exactly, too."""
 
-    iops: float | None
-    printed_iops: float | None
-
-
-def rates(figures: Figures, total_ios: int | None) -> Rates:
-    """From 2.17 on fio prints ``412k``; the I/Os and the run time say it exactly."""
-    printed, runtime_ms = figures.iops, figures.runtime_ms
-    if figures.iops_exact or not total_ios or not runtime_ms:
-        return Rates(printed, None)
-    exact = total_ios * 1000 / runtime_ms
-    if printed is None or abs(exact - printed) > _PRINTED_PRECISION * printed + 1:
-        return Rates(printed, None)
-    return Rates(exact, printed)
+    value: float | None = None
+    printed: Printed | None = None
 
 
-def io_bytes(figures: Figures, total_ios: int | None, block_size_bytes: int | None) -> int | None:
-    """Bytes: I/Os × block where that is what fio printed with fewer digits."""
+def _figure(printed: Printed | None, exact: float | None) -> Figure:
+    """``exact``, which the report's other figures say, unless it would not print so."""
+    if printed is None or exact is None or not printed.holds(exact):
+        return Figure(exact if printed is None else printed.value)
+    return Figure(exact, None if printed.low == printed.high else printed)
+
+
+def iops(figures: Figures, total_ios: int | None) -> Figure:
+    """I/Os ÷ run time; fio prints it with three digits, or cut (``4`` for 4.89)."""
+    # JSON has it in full: fio divides there by microseconds.
+    full = figures.iops is not None and figures.iops.low == figures.iops.high
+    if full or not total_ios or not figures.runtime_ms:
+        return _figure(figures.iops, None)
+    return _figure(figures.iops, total_ios * 1000 / figures.runtime_ms)
+
+
+def io_bytes(figures: Figures, total_ios: int | None, block_size_bytes: int | None) -> Figure:
+    """I/Os × block; else what the bandwidth leaves of a cut amount (``24.0GiB`` for 24.98)."""
     printed = figures.io_bytes
-    if printed is None or not total_ios or not block_size_bytes:
-        return None if printed is None else round(printed)
-    exact = total_ios * block_size_bytes
-    return exact if abs(exact - printed) <= _PRINTED_PRECISION * exact else round(printed)
+    if printed is None:
+        return Figure()
+    if total_ios and block_size_bytes and printed.holds(total_ios * block_size_bytes):
+        return _figure(printed, total_ios * block_size_bytes)
+    rate, runtime_ms = figures.bandwidth_bytes, figures.runtime_ms
+    if rate is not None and runtime_ms:
+        seconds = runtime_ms / 1000
+        by_rate = Printed(rate.value * seconds, rate.low * seconds, rate.high * seconds)
+        return Figure(printed.narrowed(by_rate).value)
+    return Figure(printed.value)
+
+
+def bandwidth(figures: Figures, total_ios: int | None, block_size_bytes: int | None) -> Figure:
+    """Bytes ÷ run time, in bytes a second, where the report says the bytes exactly."""
+    exact, runtime_ms = (total_ios or 0) * (block_size_bytes or 0), figures.runtime_ms
+    if exact and runtime_ms and figures.io_bytes is not None and figures.io_bytes.holds(exact):
+        return _figure(figures.bandwidth_bytes, exact * 1000 / runtime_ms)
+    return _figure(figures.bandwidth_bytes, None)
 
 
 def block_size(
     figures: Figures,
     total_ios: int | None,
     definition: Definition | None,
-    options: Mapping[str, str],
+    options: Options,
 ) -> int | None:
     """What fio printed, else what was asked, else the power of two that the amounts are in."""
     direction = figures.direction
     if definition is not None and definition.block_size_bytes:
         return definition.block_size_bytes.get(direction)
-    if "bsrange" in options or "bssplit" in options or "blocksize_range" in options:
+    if {"bsrange", "bssplit", "blocksize_range"} & options.said.keys():
         return None
     if asked := options.get("bs"):
         # bs=read,write,trim; the last one given is for the rest.
         parts = asked.split(",")
         at = {"read": 0, "write": 1, "trim": 2}.get(direction, 0)
         return units.option_size(parts[min(at, len(parts) - 1)] or parts[0])
-    amount, count = figures.io_bytes, total_ios
-    if amount and count:
-        mean = amount / count
-    elif figures.bandwidth_bytes and figures.iops:
-        mean = figures.bandwidth_bytes / figures.iops
+    amount, rate, count = figures.io_bytes, figures.bandwidth_bytes, figures.iops
+    if amount and total_ios:
+        means = (amount.low / total_ios, amount.high / total_ios)
+    elif rate and count and count.low:
+        means = (rate.low / count.high, rate.high / count.low)
     else:
-        return FIO_DEFAULT_BLOCK_BYTES if options else None
-    if not 256 <= mean <= _MAX_BLOCK_BYTES:
         return None
-    power = 1 << (round(mean) - 1).bit_length()
-    for size in (power, power // 2):
-        if abs(mean - size) <= _PRINTED_PRECISION * size:
-            return size
-    return None
+    low, high = means[0] * (1 - _PRINTED_PRECISION), means[1] * (1 + _PRINTED_PRECISION)
+    if not 256 <= low <= high <= _MAX_BLOCK_BYTES:
+        return None
+    # One power of two, or one of several that fit.
+    power = 1 << (math.ceil(low) - 1).bit_length()
+    return power if power <= high < 2 * power else None
 
 
-def runtime_asked_ms(
-    options: Mapping[str, str], section: Section, workers: int | None
-) -> int | None:
+def runtime_asked_ms(options: Options, section: Section, workers: int | None) -> int | None:
     """What ``runtime=`` asks for, unless the job had done all of its size before.
 
     fio's JSON does not say ``time_based``, so the amount has to tell.
@@ -90,32 +125,53 @@ def runtime_asked_ms(
     if options.get("time_based", "0") != "0":
         return asked
     size = units.option_size(options.get("size", ""))
-    if size is None or _OTHER_BOUNDS & options.keys() or not workers:
+    if size is None or _OTHER_BOUNDS & options.said.keys() or not workers:
         return None
-    done = sum(figures.io_bytes or 0 for figures in section.directions.values())
+    done = sum(f.io_bytes.value for f in section.directions.values() if f.io_bytes)
     return None if done >= size * workers * (1 - _PRINTED_PRECISION) else asked
 
 
-def iodepth(
-    section: Section, definition: Definition | None, options: Mapping[str, str]
-) -> int | None:
-    """What each worker was asked for; 1 where the options are known and do not say."""
+def iodepth(section: Section, definition: Definition | None, options: Options) -> int | None:
+    """What each worker was asked for; 1 where all options are known and do not say."""
     if definition is not None and definition.iodepth is not None:
         return definition.iodepth
     if text := options.get("iodepth"):
         return units.whole(text)
     if section.depth is not None:
         return section.depth
-    return 1 if options else None
+    return 1 if options.knows("iodepth") else None
 
 
-def direct(options: Mapping[str, str]) -> bool | None:
-    """Whether the page cache was bypassed; fio's default is that it is not."""
-    if not options:
-        return None
-    if "direct" in options:
-        return options["direct"] not in {"0", "false"}
-    return options.get("buffered") in {"0", "false"}
+def direct(options: Options) -> bool | None:
+    """Whether the page cache was bypassed; by fio's default it is not."""
+    for name, bypassed in (("direct", True), ("buffered", False)):
+        if value := options.get(name):
+            return (value not in _OFF) is bypassed
+    return False if options.knows("direct", "buffered") else None
+
+
+def ramp_ms(options: Options) -> int | None:
+    """How long fio ran before it began to count; ``None`` where it may have."""
+    if asked := options.get("ramp_time"):
+        return units.duration_ms(asked)
+    return 0 if options.knows("ramp_time") else None
+
+
+def synced(options: Options, section: Section) -> bool | None:
+    """Whether writes were made durable one by one or by fsync, which the filesystem writes for."""
+    if section.sync_ios or any(options.get(name, "0") not in _OFF for name in _SYNCS):
+        return True
+    return False if options.knows(*_SYNCS) else None
+
+
+def paced_by(options: Options) -> str | None:
+    """The option by which fio itself keeps fewer I/Os in flight than ``iodepth`` allows; empty
+    if there is no such option, ``None`` where there may be.
+    """
+    for name in _PACES:
+        if (value := options.get(name, "0")) not in _OFF:
+            return f"{name}={value[:_LONGEST_VALUE]}"
+    return "" if options.knows(*_PACES) else None
 
 
 def mean_latency_ns(figures: Figures) -> float | None:
@@ -124,10 +180,30 @@ def mean_latency_ns(figures: Figures) -> float | None:
 
 
 def percentiles_ns(figures: Figures) -> dict[str, int] | None:
-    return figures.percentiles_ns.get("lat") or figures.percentiles_ns.get("clat") or None
+    """From submission to completion, else of completion alone."""
+    for name in ("lat", "clat"):
+        table = figures.percentiles_ns.get(name)
+        if table and _can_have(table, figures.latency_ns.get(name)):
+            return table
+    return None
 
 
-def think_time_ms(options: Mapping[str, str]) -> int:
+def _can_have(table: Mapping[str, int], mean_ns: float | None) -> bool:
+    """Whether latencies with this mean can have these percentiles. By Markov's inequality no
+    more than mean ÷ p of them are above p; some versions print a clock's overflow there.
+    """
+    if mean_ns is None:
+        return True
+    most_ns = mean_ns * (1 + _BIN_WIDTH) + _SMALLEST_MEAN_NS
+    return all((1 - float(percent) / 100) * ns <= most_ns for percent, ns in table.items())
+
+
+def least_latency_ns(figures: Figures) -> float | None:
+    """The quickest I/O, from submission to completion."""
+    return figures.least_ns.get("lat", figures.least_ns.get("clat"))
+
+
+def think_time_ms(options: Options) -> int:
     """``thinktime``, which fio takes in microseconds where it has no unit."""
-    asked = options.get("thinktime", "")
+    asked = options.get("thinktime")
     return units.duration_ms(f"{asked}us" if asked.isdecimal() else asked) or 0

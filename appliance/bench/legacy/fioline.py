@@ -13,6 +13,7 @@ from enum import Enum, auto
 
 from appliance.bench.legacy import units
 from appliance.bench.legacy.drafts import Definition, Figures
+from appliance.bench.legacy.units import Printed
 from appliance.model import DeviceIo
 
 SECTOR_BYTES = 512
@@ -39,6 +40,7 @@ class Kind(Enum):
     DISK = auto()
     VERSION = auto()
     SIGNAL = auto()
+    STARTING = auto()
     CHATTER = auto()
 
 
@@ -50,20 +52,23 @@ _SECTION = re.compile(
 )
 _DEFINITION = re.compile(r"\s?: \(g=\d{1,9}\): rw=(\w{1,20})", re.ASCII)
 _LONGEST_NAME = 200
+_LAST_WITHOUT_CARRY = (3, 14)
 _HEADLINE = re.compile(r"\b(read|write|trim|mixed)\s*:\s+(?:io=\s*\d|IOPS=\s*\d)", re.ASCII)
 _OLD_IOPS = re.compile(rf"\biops=\s*({_N}\s?[kKMG]?)", re.ASCII)
 _OLD_IO = re.compile(rf"\bio=\s*({_N}\s*\w{{0,6}})", re.ASCII)
 _OLD_BW = re.compile(rf"\bbw=\s*({_N}\s*\w{{0,6}})/s", re.ASCII)
 _OLD_RUN = re.compile(rf"\brunt=\s*({_N})\s*msec", re.ASCII)
 _NEW_IOPS = re.compile(rf"\bIOPS=\s*({_N}\s?[kKMG]?)", re.ASCII)
-# fio's client leaves "B/s" out (``BW=7375Mi (7733M)``), and so does ``--units``-less output.
+# A client of fio leaves "B/s" out: ``BW=7375Mi (7733M)(432GiB/60001msec)``.
 _NEW_BW = re.compile(
-    rf"\bBW=\s*({_N}\s*[kKMGTP]?i?)(?:(B|b|bit)/s|(?=\s*\())\s*(?:\(({_N}\s*\w{{0,6}}?)(?:/s)?\))?",
+    rf"\b[Bb][Ww]=\s*({_N}\s*\w{{0,6}})(?:/s|(?=\s?\())(?:\s?\(({_N}\s*\w{{0,6}})(?:/s)?\))?",
     re.ASCII,
 )
 _NEW_RUN = re.compile(rf"\(\s*({_N}\s*\w{{0,6}})/\s*({_N})msec\)", re.ASCII)
 _LATENCY = re.compile(
-    rf"\b(slat|clat|lat|sync) \((nsec|usec|msec)\)\s*:\s*min=.{{0,60}}?avg=\s*({_N})", re.ASCII
+    rf"\b(slat|clat|lat|sync) \((nsec|usec|msec)\)\s*:"
+    rf"\s*min=\s*({_N}[kKMG]?)?.{{0,60}}?avg=\s*({_N}[kKMG]?)",
+    re.ASCII,
 )
 _PERCENTILES = re.compile(r"\b(clat|lat|slat|sync)(.{0,40}?) percentiles \((nsec|usec|msec)\)")
 _PERCENTILE = re.compile(rf"({_N})th=\[\s*({_N})\s*\]", re.ASCII)
@@ -90,27 +95,23 @@ _VERSION = re.compile(r"\s*(fio-\d+\.[\w.-]{1,40})\s*", re.ASCII)
 _SIGNAL = re.compile(
     r"fio: (?:terminating on signal (\d{1,3})|pid=\d+, got signal=(\d{1,3}))", re.ASCII
 )
+_STARTING = re.compile(
+    r"\s*Starting (\d{1,9}) (?:thread|process)(?:(?:es|s)? and (\d{1,9}) (?:thread|process))?",
+    re.ASCII,
+)
 _CHATTER = re.compile(
-    r"Starting \d+ (?:thread|process)|(?:\^C)?(?:Jo)?bs: \d+ \(f=|fio: |\.\.\.\s*$"
+    r"(?:\^C)?(?:Jo)?bs: \d+ \(f=|fio: |\.\.\.\s*$"
     r"|[^:]{1,200}: Laying out IO file|note: both iodepth",
     re.ASCII,
 )
-_DETAILS = (
-    "lat (",
-    "IO depths",
-    "submit    :",
-    "complete  :",
-    "bw (",
-    "iops        :",
-    "errors    :",
-    "Description  :",
-    "zone resets",
-)
+_DETAILS = ("lat (", "IO depths", "bw (", "clat prio", "zone resets")
+_DETAIL = re.compile(r"\s*(?:submit|complete|iops|errors|Description)\s*:\s", re.ASCII)
 # What a line has when it was not broken: the end of what is read from it.
 _WHOLE = {
     Kind.DEFINITION: re.compile(r"\biodepth=\d"),
-    Kind.SECTION: re.compile(r"\bpid=\d"),
-    Kind.HEADLINE: re.compile(r"msec\)|runt=[\s\d,]+msec"),
+    # The date, which old versions do not have, is behind the process.
+    Kind.SECTION: re.compile(r"\bpid=\d+(?:: .{8,30} \d{4})?\s*$"),
+    Kind.HEADLINE: re.compile(r"(?:msec\)|runt=[\s\d,]+msec)\s*$|; \d+ zone ?resets\s*$"),
     Kind.LATENCY: re.compile(r"stdev=\s*\d+(\.\d+)?\s*$"),
     Kind.PERCENTILE: re.compile(r"\],?\s*$"),
     Kind.ISSUED: re.compile(r"short="),
@@ -146,7 +147,7 @@ def kind_of(line: str) -> Kind | None:
         return Kind.DEPTH
     if "signal=" in line and _SIGNAL.search(line):
         return Kind.SIGNAL
-    if any(detail in line for detail in _DETAILS):
+    if any(detail in line for detail in _DETAILS) or _DETAIL.match(line):
         return Kind.DETAIL
     return Kind.CHATTER if _CHATTER.match(line) else None
 
@@ -164,6 +165,10 @@ def _kind_without_figures(line: str) -> Kind | None:
         return Kind.VERSION
     if "on signal" in line and _SIGNAL.search(line):
         return Kind.SIGNAL
+    if _DETAIL.match(line):
+        return Kind.DETAIL
+    if "Starting " in line and _STARTING.match(line):
+        return Kind.STARTING
     return Kind.CHATTER if _CHATTER.match(line) else None
 
 
@@ -205,7 +210,7 @@ def definition(line: str) -> Definition | None:
 
 
 def _block_sizes(line: str) -> dict[str, int]:
-    new = re.findall(r"\(([RWT])\) ([\w.]{1,12})-([\w.]{1,12})", line, re.ASCII)
+    new = re.findall(r"\(([RWT])\) ?([\w.]{1,12})-([\w.]{1,12})", line, re.ASCII)
     if not new:
         old = re.search(r"\bbs(?:\(seq/rand\))?=([\w.]+-[\w.]+(?:/[\w.]+-[\w.]+){0,2})", line)
         ranges = old[1].split("/") if old and "seq" not in old[0] else []
@@ -218,28 +223,39 @@ def _block_sizes(line: str) -> dict[str, int]:
     }
 
 
-def headline(line: str, number: int, *, kilo: int = 1024) -> Figures | None:
-    """A direction's first line. ``kilo`` is what ``KB`` is in the old form."""
+def cuts_digits(version: str) -> bool:
+    """Whether decimals may be wrong: fio's until 3.14, and where the version is unknown."""
+    found = re.match(r"fio-(\d{1,3})\.(\d{1,3})", version)
+    return found is None or (int(found[1]), int(found[2])) <= _LAST_WITHOUT_CARRY
+
+
+def headline(line: str, number: int, *, kilo: int = 1024, cut: bool = False) -> Figures | None:
+    """A direction's first line. ``kilo`` is what ``KB`` is in the old form; ``cut`` as in
+    :func:`units.printed`, for the new one.
+    """
     found = _HEADLINE.search(line)
     if found is None:
         return None
     figures = Figures(found[1], number)
     if "IOPS=" in line:
-        figures.bandwidth_bytes = _amount(_NEW_BW, line, 1000)
-        figures.iops, figures.iops_exact = _count(_NEW_IOPS, line)
+        figures.bandwidth_bytes = _bandwidth(line, cut=cut)
+        figures.iops = _count(_NEW_IOPS, line, cut=cut)
         if run := _NEW_RUN.search(line):
-            figures.io_bytes = units.size(run[1], 1000)
+            figures.io_bytes = units.printed(run[1], units.size(run[1], 1000), cut=cut)
             figures.runtime_ms = units.whole(run[2])
     else:
         figures.io_bytes = _amount(_OLD_IO, line, kilo)
         figures.bandwidth_bytes = _amount(_OLD_BW, line, kilo)
-        figures.iops, figures.iops_exact = _count(_OLD_IOPS, line)
+        figures.iops = _count(_OLD_IOPS, line)
         figures.runtime_ms = _milliseconds(_OLD_RUN, line)
     return figures
 
 
-def summary(line: str, number: int, *, kilo: int = 1024) -> Figures | None:
-    """A group's line of one direction: no IOPS and no latency, but amount, rate and time."""
+def summary(line: str, number: int, *, kilo: int = 1024, cut: bool = False) -> Figures | None:
+    """A group's line of one direction: no IOPS and no latency, but amount, rate and time.
+
+    ``kilo`` and ``cut`` as for :func:`headline`.
+    """
     found = _SUMMARY.search(line)
     if found is None:
         return None
@@ -249,20 +265,32 @@ def summary(line: str, number: int, *, kilo: int = 1024) -> Figures | None:
         figures.bandwidth_bytes = _amount(_OLD_AGGREGATE, line, kilo)
         figures.runtime_ms = _milliseconds(_OLD_LONGEST, line)
     else:
-        figures.io_bytes = _amount(_OLD_IO, line, 1000)
-        figures.bandwidth_bytes = _amount(_OLD_BW, line, 1000)
+        figures.io_bytes = _amount(_OLD_IO, line, 1000, cut=cut)
+        figures.bandwidth_bytes = _bandwidth(line, cut=cut)
         figures.runtime_ms = _milliseconds(_NEW_LONGEST, line)
     return figures
 
 
-def _amount(pattern: re.Pattern[str], line: str, kilo: int) -> float | None:
+def _amount(pattern: re.Pattern[str], line: str, kilo: int, *, cut: bool = False) -> Printed | None:
     found = pattern.search(line)
-    return units.size(found[1], kilo) if found else None
+    return units.printed(found[1], units.size(found[1], kilo), cut=cut) if found else None
 
 
-def _count(pattern: re.Pattern[str], line: str) -> tuple[float | None, bool]:
+def _bandwidth(line: str, *, cut: bool) -> Printed | None:
+    """Printed twice, in powers of 1024 and of 1000: each says a little more of the other."""
+    found = _NEW_BW.search(line)
+    if found is None:
+        return None
+    first, second = (
+        units.printed(text, units.size(text, 1000), cut=cut) if text else None
+        for text in (found[1], found[2])
+    )
+    return first.narrowed(second) if first else second
+
+
+def _count(pattern: re.Pattern[str], line: str, *, cut: bool = False) -> Printed | None:
     found = pattern.search(line)
-    return (units.count(found[1]), units.exact(found[1])) if found else (None, False)
+    return units.printed(found[1], units.count(found[1]), cut=cut) if found else None
 
 
 def _milliseconds(pattern: re.Pattern[str], line: str) -> int | None:
@@ -270,11 +298,13 @@ def _milliseconds(pattern: re.Pattern[str], line: str) -> int | None:
     return units.whole(found[1]) if found else None
 
 
-def latency(line: str) -> tuple[str, float] | None:
-    """Which latency, and its mean in ns."""
+def latency(line: str) -> tuple[str, float | None, float] | None:
+    """Which latency, its least value and its mean in ns."""
     found = _LATENCY.search(line)
-    mean = units.time_ns(found[3], found[2]) if found else None
-    return None if found is None or mean is None else (found[1], mean)
+    mean = units.time_ns(found[4], found[2]) if found else None
+    if found is None or mean is None:
+        return None
+    return found[1], units.time_ns(found[3] or "", found[2]), mean
 
 
 def percentiles_heading(line: str) -> tuple[str, str] | None:
@@ -324,6 +354,12 @@ def depth(line: str) -> int | None:
 def group(line: str) -> int:
     found = _GROUP.search(line)
     return int(found[1]) if found else 0
+
+
+def workers(line: str) -> int:
+    """How many processes and threads fio starts."""
+    found = _STARTING.match(line)
+    return int(found[1]) + int(found[2] or 0) if found else 0
 
 
 def version(line: str) -> str:

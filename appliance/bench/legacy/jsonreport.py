@@ -15,6 +15,7 @@ from appliance.bench.legacy.asked import Asked
 from appliance.bench.legacy.drafts import DIRECTIONS, Figures, Report, Section
 from appliance.bench.legacy.fioline import SECTOR_BYTES
 from appliance.bench.legacy.jsontext import Document
+from appliance.bench.legacy.units import Printed
 from appliance.model import DeviceIo
 
 _KIB = 1024
@@ -81,24 +82,26 @@ def _section(job: Mapping[str, Any], line: int) -> Section:
 
 
 def _figures(direction: str, part: Mapping[str, Any], line: int) -> Figures:
-    figures = Figures(direction, line, iops=units.real(part.get("iops")), iops_exact=True)
+    figures = Figures(direction, line, iops=Printed.exact(units.real(part.get("iops"))))
     bandwidth, kib = units.real(part.get("bw_bytes")), units.real(part.get("bw"))
     if bandwidth is None and kib is not None:
         bandwidth = kib * _KIB
-    figures.bandwidth_bytes = bandwidth
+    figures.bandwidth_bytes = Printed.exact(bandwidth)
     figures.runtime_ms = _whole(part.get("runtime"))
     amount = units.real(part.get("io_bytes"))
     if amount is not None and "io_kbytes" not in part and "lat_ns" not in part:
         amount *= _KIB
-    figures.io_bytes = amount
+    figures.io_bytes = Printed.exact(amount)
     for name in _LATENCIES:
         in_ns, in_us = part.get(f"{name}_ns"), part.get(name)
         table, factor = (in_ns, 1) if isinstance(in_ns, dict) else (in_us, 1000)
         if not isinstance(table, dict):
             continue
-        mean = units.real(table.get("mean"))
+        mean, least = units.real(table.get("mean")), units.real(table.get("min"))
         if mean is not None:
             figures.latency_ns[name] = mean * factor
+        if least is not None:
+            figures.least_ns[name] = least * factor
         percentiles = table.get("percentile")
         if isinstance(percentiles, dict):
             figures.percentiles_ns[name] = _percentiles(percentiles, factor)
@@ -162,7 +165,7 @@ def _count_workers(sections: list[Section], options: Asked) -> None:
     for section in sections:
         mine, clones = options.of(section.name), names[section.name]
         count = _whole_text(mine.get("numjobs"))
-        if clones > 1 or "group_reporting" not in mine:
+        if clones > 1 or "group_reporting" not in mine.said:
             section.workers = 1 if clones > 1 or not count or count == 1 else count
         else:
             section.workers = count

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from appliance.bench.legacy import quoted
 from appliance.bench.legacy.assemble import Item
 from appliance.bench.legacy.context import Context, Surroundings
 from appliance.bench.legacy.drafts import Report, Section
@@ -22,15 +23,19 @@ _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-_])"
 )
 _QUOTED = re.compile(r"(?:[ \t]{0,3}>)+ ?")
+_DEEPEST_QUOTE = 64
+# No command is longer, and what fio prints is shorter.
+_LONGEST_LINE = 16 * 1024
 # How much earlier than the one before a run must have begun to be the same run (s).
 _SAME_RUN_SECONDS = 0.3
 
 
 def decode(data: bytes) -> str:
     """Bytes as text; PowerShell writes UTF-16. Whatever is not text becomes U+FFFD."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", errors="replace")
-    return data.decode("utf-8-sig", errors="replace")
+    utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = data.decode("utf-16" if utf16 else "utf-8-sig", errors="replace")
+    # Word processors and mail programs put unbreakable spaces where several stood.
+    return quoted.decoded(text).replace("\xa0", " ")
 
 
 def items(text: str) -> Iterator[Item]:
@@ -80,23 +85,27 @@ class _Reader:
         return iter(ready)
 
     def _line(self, raw: str, number: int) -> None:
-        line = raw.rstrip("\r\n")
-        if "\x1b" in line:
-            line = _ESCAPES.sub("", line)
-        if "\r" in line:
+        stop = len(raw) - raw.endswith("\n")
+        stop -= raw.endswith("\r", 0, stop)
+        start = 0
+        while start <= stop:
             # fio draws its progress over itself; what was drawn last stands last.
-            for part in line.split("\r"):
-                self._piece(part, number)
-        else:
-            self._piece(line, number)
+            end = raw.find("\r", start, stop)
+            end = stop if end < 0 else end
+            self._piece(raw[start : min(end, start + _LONGEST_LINE)], number)
+            start = end + 1
 
     def _piece(self, line: str, number: int) -> None:
+        if line == quoted.JOINED:
+            return
+        if "\x1b" in line:
+            line = _ESCAPES.sub("", line)
         if not line or line.isspace():
             self._parser.blank()
             self._context.blank()
             return
         if line[:4].lstrip(" \t")[:1] == ">":
-            line = _QUOTED.sub("", line, count=1)
+            line = _QUOTED.sub("", line[:_DEEPEST_QUOTE], count=1) + line[_DEEPEST_QUOTE:]
         if self._parser.feed(line, number):
             return
         if self._context.feed(line):

@@ -10,7 +10,9 @@ from appliance.data.limits import MIB
 
 _LONGEST_LINE = 2000
 _TYPE = re.compile(r"(?<![\w-])(gp2|gp3|io1|io2|st1|sc1)(?![\w-])", re.ASCII | re.IGNORECASE)
-_NETWORK = re.compile(r"\b(?:EBS|elastic block)\b", re.IGNORECASE)
+_NETWORK = re.compile(r"\b(?:EBS|elastic block)\b(?![ -]opti)", re.IGNORECASE)
+# A machine's link is said of machines that are measured on their own disks, too.
+_LINK = re.compile(r"\d ?G(?:bps|bit|b/s)", re.IGNORECASE)
 _LOCAL = re.compile(
     r"\binstance[ -]stor(?:e|age)\b|\bephemeral\b|\blocal (?:nvme|ssd)s?\b"
     r"|\bnvme (?:ssd|disk|drive|instance)",
@@ -69,7 +71,8 @@ def volume_count(line: str) -> int:
 def kind(line: str) -> str:
     """``network``, ``instance-store``, or empty where the line says neither or both."""
     line = line[:_LONGEST_LINE]
-    network = bool(_NETWORK.search(line) or _TYPE.search(line))
+    named = _NETWORK.search(line) and not _LINK.search(line)
+    network = bool(named or _TYPE.search(line))
     local = bool(_LOCAL.search(line))
     if network == local:
         return ""

@@ -16,8 +16,9 @@ from appliance.bench.legacy.fioline import Kind
 # Nothing that fio prints is longer, and no time is spent on what is.
 LONGEST_LINE = 1000
 _MOST_WRAPS = 4
-# Broken lines are those of terminals; nobody has one that is narrower.
+# Terminals and mail programs that break lines are at least this wide.
 _NARROWEST_TERMINAL = 40
+_LONGEST_STRAY = 20
 # What can be the rest of a broken line of which nothing is needed.
 _FIGURES = re.compile(r"(?=.{0,120}[=%\d])[\w.%=,:/() <>-]{1,120}", re.ASCII)
 # A report of more jobs, or a "table" of more percentiles, is not one.
@@ -47,6 +48,7 @@ class TextParser:
         self._broken = ""
         self._broken_number = 0
         self._wraps = 0
+        self._strays = 0
 
     def feed(self, line: str, number: int) -> bool:
         """Take the line ``number``; false if it is not part of a report."""
@@ -54,14 +56,18 @@ class TextParser:
         kind = fioline.kind_of(line)
         if kind is None:
             return self._continue(line)
-        self._broken, self._wraps = "", 0
-        if not fioline.is_whole(kind, line) or kind is Kind.DETAIL:
-            self._broken, self._broken_number = line, number
-        return self._take(kind, line, number)
+        self._wraps = 0
+        taken = self._take(kind, line, number)
+        self._strays = 0
+        # Set only now: a line that ends the report before it forgets what was broken there.
+        broken = not fioline.is_whole(kind, line) or kind is Kind.DETAIL
+        self._broken, self._broken_number = line if broken else "", number
+        return taken
 
     def blank(self) -> None:
-        """An empty line: a broken line does not go on behind it."""
+        """An empty line: a broken line does not go on behind it, and a stray word is a text."""
         self._broken = ""
+        self._gap |= self._strays > 0
 
     def close(self, *, command: bool = False) -> None:
         """End the report that is open, if any: a command line, or the end of the text.
@@ -73,6 +79,7 @@ class TextParser:
             self._done(self._report)
         self._report = self._section = self._figures = self._table = self._group = None
         self._gap = False
+        self._strays = 0
         self._broken = ""
         self.kilo = 1024
         if command:
@@ -96,21 +103,29 @@ class TextParser:
         broken, self._broken = self._broken, ""
         long = _NARROWEST_TERMINAL <= len(broken) <= LONGEST_LINE - len(line)
         if long and self._wraps < _MOST_WRAPS:
-            joined = broken + line
-            kind = fioline.kind_of(joined)
-            whole = kind is not None and fioline.is_whole(kind, joined)
+            # A terminal breaks anywhere, a mail program at a space, which is then gone.
+            for joined in (broken + line, f"{broken.rstrip()} {line.lstrip()}"):
+                kind = fioline.kind_of(joined)
+                if kind is Kind.DETAIL:
+                    if _FIGURES.fullmatch(line):
+                        return True
+                elif kind is not None and fioline.is_whole(kind, joined):
+                    self._wraps += 1
+                    return self._take(kind, joined, self._broken_number, again=True)
             # In the middle of a line broken twice, the terminal's width is full.
             full = len(line) >= max(_NARROWEST_TERMINAL, len(broken) // (self._wraps + 1) - 1)
-            if kind is Kind.DETAIL:
-                if _FIGURES.fullmatch(line):
-                    return True
-            elif kind is not None and (whole or full):
+            joined = broken + line
+            kind = fioline.kind_of(joined)
+            if full and kind not in (None, Kind.DETAIL):
                 self._wraps += 1
-                self._broken = "" if whole else joined
+                self._broken = joined
                 return self._take(kind, joined, self._broken_number, again=True)
         # The fences of a code block, and what separates: not yet the end of a report.
         if line.strip("`~-=_*> \t"):
-            self._gap = True
+            # Nor is a word that another program wrote in between.
+            self._strays += 1
+            long = len(line) > _LONGEST_STRAY or line.rstrip().endswith(":")
+            self._gap |= long or self._strays > 1
         return False
 
     def _take(self, kind: Kind, line: str, number: int, *, again: bool = False) -> bool:
@@ -128,6 +143,9 @@ class TextParser:
             self._new_version(line)
         elif kind is Kind.SIGNAL:
             self._signal(line)
+        elif kind is Kind.STARTING:
+            if self._report is not None and not self._report.measured:
+                self._report.workers = fioline.workers(line)
         elif kind is not Kind.CHATTER:
             return self._detail(kind, line)
         return True
@@ -141,6 +159,11 @@ class TextParser:
             self._ended = self._version = ""
             self._begun(self._report)
         return self._report
+
+    @property
+    def _cut(self) -> bool:
+        version = self._version if self._report is None else self._report.version
+        return fioline.cuts_digits(version)
 
     def _define(self, line: str, number: int) -> None:
         if self._report is not None and self._report.measured:
@@ -167,7 +190,8 @@ class TextParser:
                 for other in report.sections[-1:]
             )
             over = report.summaries or report.devices or not report.sections
-            if over or merged or self._gap or len(report.sections) >= _MOST_SECTIONS:
+            apart = self._gap or self._strays
+            if over or merged or apart or len(report.sections) >= _MOST_SECTIONS:
                 self.close()
         report = self._open(number)
         self._gap = False
@@ -176,7 +200,7 @@ class TextParser:
         report.sections.append(self._section)
 
     def _begin_direction(self, line: str, number: int, *, again: bool) -> None:
-        found = fioline.headline(line, number, kilo=self.kilo)
+        found = fioline.headline(line, number, kilo=self.kilo, cut=self._cut)
         if found is None:
             return
         section = self._section
@@ -186,7 +210,7 @@ class TextParser:
         report = self._report
         finished = report is not None and (report.summaries or report.devices)
         seen = section is not None and (section.whole or found.direction in section.directions)
-        if section is None or self._gap or finished or seen:
+        if section is None or self._gap or self._strays or finished or seen:
             # An excerpt: the job's own line was not pasted.
             if report is not None and report.measured:
                 self.close()
@@ -201,7 +225,7 @@ class TextParser:
         if kind is Kind.GROUP:
             self._group = fioline.group(line)
             return
-        found = fioline.summary(line, number, kilo=self.kilo)
+        found = fioline.summary(line, number, kilo=self.kilo, cut=self._cut)
         if found is None:
             return
         key = (self._group or 0, found.direction)
@@ -254,7 +278,10 @@ class TextParser:
             section.sync_ios = max(1, section.sync_ios)
         elif kind is Kind.LATENCY and figures is not None:
             if found := fioline.latency(line):
-                figures.latency_ns[found[0]] = found[1]
+                name, least, mean = found
+                figures.latency_ns[name] = mean
+                if least is not None:
+                    figures.least_ns[name] = least
         elif kind is Kind.PERCENTILES:
             self._table = fioline.percentiles_heading(line)
         elif kind is Kind.PERCENTILE:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 
 # No counter of a disk or of fio has more digits; a longer one is damage or malice.
 _MAX_DIGITS = 18
 _MAX_NUMBER = 1e18
+# Of a run of some seconds; what fio divides by is not exactly what it prints.
+_CLOCK = 0.002
 
 NUMBER = r"\d[\d,]{0,24}(?:\.\d{0,12})?"
 _DECIMAL_COMMA = re.compile(r"\d{1,18},(?:\d{1,2}|\d{4,12})", re.ASCII)
@@ -93,14 +96,58 @@ def count(text: str) -> float | None:
     return round(float(value * 1000**power), 3)
 
 
-def exact(text: str) -> bool:
-    """Whether a count was printed in full, without a suffix that rounds it."""
-    return text.strip().replace(",", "").isdecimal()
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A figure as it was printed, and the least and most that print so."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def exact(cls, value: float | None) -> Printed | None:
+        """A figure that was written in full (JSON)."""
+        return None if value is None else cls(value, value, value)
+
+    @property
+    def error(self) -> float:
+        """How far the true figure may be from :attr:`value`."""
+        return max(self.high - self.value, self.value - self.low)
+
+    def holds(self, figure: float) -> bool:
+        """Whether ``figure`` prints so: fio takes its clock's milliseconds as they fall."""
+        return self.low * (1 - _CLOCK) <= figure <= self.high * (1 + _CLOCK)
+
+    def narrowed(self, other: Printed | None) -> Printed:
+        """The same figure printed twice (MiB/s and MB/s); as it is where the two disagree."""
+        if other is None:
+            return self
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        if low > high:
+            return self
+        return Printed(self.value if low <= self.value <= high else (low + high) / 2, low, high)
+
+
+def printed(text: str, value: float | None, *, cut: bool) -> Printed | None:
+    """The figure ``value`` that ``text`` (``26.0k``) is read as.
+
+    fio rounds or truncates to the last digit. Until 3.14 it lost what rounding up carries
+    (``26.0k`` for 26,991): with ``cut`` a decimal 0 may stand for nearly the next number.
+    """
+    match = _AMOUNT.match(text)
+    shown = number(match[1]) if match else None
+    if match is None or value is None or shown is None:
+        return None
+    scale = value / shown if shown else 1.0
+    _, _, decimals = match[1].replace(",", "").partition(".")
+    step = scale / 10 ** len(decimals)
+    carry = scale if cut and decimals and not decimals.strip("0") else step
+    return Printed(value, max(0.0, value - step), value + carry)
 
 
 def time_ns(text: str, unit: str) -> float | None:
-    """Nanoseconds of a figure under a heading like ``(usec)``."""
-    value, factor = number(text), _TIME_NS.get(unit)
+    """Nanoseconds of a figure (``1805.8k``) under a heading like ``(usec)``."""
+    value, factor = count(text), _TIME_NS.get(unit)
     return None if value is None or factor is None else value * factor
 
 
@@ -108,7 +155,7 @@ def option_size(text: str) -> int | None:
     """Bytes of a fio option: ``4k``, ``64K``, ``4Mi``, ``1024``, ``10g`` (all in 1024).
 
     A range or a split (``4k-16k``) has no one size. With ``kb_base=1000`` this would be
-    another number; nobody was seen to use that for block sizes.
+    another number; no text was seen to use that for block sizes.
     """
     match = _AMOUNT.fullmatch(text.split(",", maxsplit=1)[0].strip())
     value = number(match[1]) if match else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from appliance.bench.validity.figures import exact_bandwidth
+from appliance.bench.validity.figures import all_bandwidth, all_iops
 from appliance.model import Evidence, Finding, Severity
 
 CODE = "BURST"
@@ -22,9 +22,9 @@ def judge(evidence: Evidence) -> Finding | None:
     if capability is None:
         return None
     for measured, baseline, burst, unit in (
-        (evidence.iops, capability.baseline_iops, capability.burst_iops, "iops"),
+        (all_iops(evidence), capability.baseline_iops, capability.burst_iops, "iops"),
         (
-            exact_bandwidth(evidence),
+            all_bandwidth(evidence),
             capability.baseline_bytes_per_s,
             capability.burst_bytes_per_s,
             "bytes/s",

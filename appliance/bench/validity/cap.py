@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from appliance.bench.validity.figures import (
+    all_bandwidth,
+    all_iops,
     asked_depth,
-    exact_bandwidth,
     ios,
     may_be_buffered,
     member_io,
@@ -23,6 +24,10 @@ MAX_FLAT_SPREAD = 0.08
 # Flatness says something only of I/Os that waited in a queue.
 _MIN_QUEUE = 4
 _MIN_QUEUED_NS = 1_000_000
+# Where nothing says that the machine is a cloud's, which has limiters.
+_MAX_FLAT_SPREAD_ANYWHERE = 0.05
+_LARGEST_SMALL_BYTES = 128 * 1024
+_BUSY_CPU_PERCENT = 80.0
 # How close to min(IOPS × block, throughput, the machine's) the measured rate is. Providers
 # promise to be within 10 % below it (EC2 user guide: Amazon EBS volume types).
 MIN_OF_FORMULA = 0.90
@@ -62,12 +67,13 @@ def _by_formula(evidence: Evidence) -> Finding | None:
     capability = evidence.capability
     if capability is None or capability.kind != "network":
         return None
+    iops, bandwidth = all_iops(evidence), all_bandwidth(evidence)
     for measured, limit in (
-        (evidence.iops, capability.iops),
-        (exact_bandwidth(evidence), capability.bytes_per_s),
+        (iops, capability.iops),
+        (bandwidth, capability.bytes_per_s),
         # Where credits exist and are used up.
-        (evidence.iops, capability.baseline_iops),
-        (exact_bandwidth(evidence), capability.baseline_bytes_per_s),
+        (iops, capability.baseline_iops),
+        (bandwidth, capability.baseline_bytes_per_s),
     ):
         if measured and limit and MIN_OF_FORMULA <= measured / limit <= MAX_OF_FORMULA:
             basis = f": {capability.basis}" if capability.basis else ""
@@ -80,18 +86,30 @@ def _by_formula(evidence: Evidence) -> Finding | None:
 
 def _flat(evidence: Evidence) -> Finding | None:
     low, middle, high = (percentile_ns(evidence, percent) for percent in (10.0, 50.0, 90.0))
-    depth = asked_depth(evidence)
+    # The queue that was there: an engine that does one I/O at a time leaves none to wait in.
+    depth = queue_depth_seen(evidence) or asked_depth(evidence)
     if low is None or not middle or high is None or depth is None or depth < _MIN_QUEUE:
         return None
     spread = (high - low) / middle
-    # In order, large I/Os keep any device busy evenly; only random ones tell.
-    if middle < _MIN_QUEUED_NS or spread > MAX_FLAT_SPREAD or not evidence.rw.startswith("rand"):
+    if middle < _MIN_QUEUED_NS or spread > _max_flat_spread(evidence):
         return None
     return _finding(
         f"latencies are flat ({low / 1e6:.2f} ms at the 10th percentile, {high / 1e6:.2f} ms at "
         "the 90th), as behind a limiter that lets I/Os through at a fixed rate",
         spread,
     )
+
+
+def _max_flat_spread(evidence: Evidence) -> float:
+    """How even latencies may be by other causes: I/O in order and busy processors (md's locks)
+    keep any device's so, large I/Os those of flash at its own bandwidth.
+    """
+    if not evidence.rw.startswith("rand") or (evidence.cpu_percent or 0.0) >= _BUSY_CPU_PERCENT:
+        return 0.0
+    if evidence.capability is not None:
+        return MAX_FLAT_SPREAD
+    large = (evidence.block_size_bytes or 0) > _LARGEST_SMALL_BYTES
+    return 0.0 if large else _MAX_FLAT_SPREAD_ANYWHERE
 
 
 def _held_back(evidence: Evidence) -> Finding | None:

@@ -40,7 +40,8 @@ def judge(evidence: Evidence) -> Finding | None:
     # fio times fsync apart: while a worker waits for it, none of its I/Os is in flight. A
     # pause between two single I/Os that was asked for is what such a job is for.
     pause = evidence.think_time_ms and evidence.iodepth == 1
-    if (evidence.sync_ios or pause) and seen < asked:
+    # Nor does fio fill a queue that it is told to hold back.
+    if (evidence.sync_ios or pause or evidence.paced_by) and seen < asked:
         return None
     severity = Severity.BLOCK
     if evidence.iodepth == 1 and seen < asked:
@@ -53,6 +54,8 @@ def judge(evidence: Evidence) -> Finding | None:
             why += f" (its processors were {evidence.host_cpu_percent:.0f} % busy)"
     elif seen < asked:
         why = "the queue depth that was asked for was not there"
+        if evidence.paced_by is None:
+            why += ", by what is to be seen of the job's options"
     else:
         why = "IOPS and latency contradict each other"
     return _finding(severity, f"{seen:.1f} I/Os in flight of {asked} asked: {why}", seen, asked)

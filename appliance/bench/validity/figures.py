@@ -5,8 +5,11 @@ Each is ``None`` (or empty) where the evidence does not say; a rule is then sile
 
 from __future__ import annotations
 
+import re
+
 from appliance.model import DeviceIo, Evidence, JobResult, Source
 
+MIXED = frozenset({"rw", "readwrite", "randrw", "trimwrite", "randtrimwrite"})
 # Requests are counted where the kernel may have split a block: a little more than one
 # request an I/O (a journal, a block across a chunk's edge) is still one request an I/O.
 _WHOLE_REQUESTS = 1.02
@@ -14,6 +17,7 @@ MIN_COVERAGE = 0.98
 # fio samples its disk statistics every 250 ms, and not again at the end: in short runs a
 # part of the I/O is missing there. Our own counters are read before and after fio.
 _UNSEEN_MS = 500
+_UNCOUNTED = re.compile(r"(?:pmem|ram|nullb|zram)\d", re.ASCII)
 
 
 def percentile_ns(of: JobResult | Evidence, percent: float) -> int | None:
@@ -53,6 +57,19 @@ def exact_bandwidth(evidence: Evidence) -> float | None:
     return iops * evidence.block_size_bytes
 
 
+def all_iops(evidence: Evidence) -> float | None:
+    """IOPS of both directions of a mixed job: a network volume has one limit for them."""
+    return None if evidence.iops is None else evidence.iops + (evidence.other_direction_iops or 0)
+
+
+def all_bandwidth(evidence: Evidence) -> float | None:
+    """Bytes per second of both directions, where their blocks are of one size."""
+    one, iops = exact_bandwidth(evidence), evidence.iops
+    if one is None or not iops:
+        return one
+    return one * (1 + (evidence.other_direction_iops or 0.0) / iops)
+
+
 def queue_depth_seen(evidence: Evidence) -> float | None:
     """Mean number of I/Os in flight by Little's law, both directions of a mixed job together.
 
@@ -60,6 +77,8 @@ def queue_depth_seen(evidence: Evidence) -> float | None:
     """
     iops = exact_iops(evidence)
     if iops is None or evidence.latency_mean_ns is None:
+        return None
+    if evidence.rw in MIXED and evidence.other_direction_iops is None:
         return None
     other = evidence.other_direction_iops or 0.0
     if other and evidence.other_direction_latency_mean_ns is None:
@@ -70,18 +89,32 @@ def queue_depth_seen(evidence: Evidence) -> float | None:
 
 def member_io(evidence: Evidence) -> tuple[DeviceIo, ...]:
     """What each of the lowest disks did; empty unless it is known of every one."""
-    by_name = {io.device: io for io in evidence.device_io}
+    counted = _counted(evidence)
+    by_name = {io.device: io for io in counted}
     if evidence.members:
         found = tuple(by_name[name] for name in evidence.members if name in by_name)
         return found if len(found) == len(evidence.members) else ()
-    below = tuple(io for io in evidence.device_io if io.device != evidence.device)
-    return below or evidence.device_io
+    below = tuple(io for io in counted if io.device != evidence.device)
+    return below or counted
 
 
 def top_io(evidence: Evidence) -> tuple[DeviceIo, ...]:
     """What the device itself did (``md0``); without one, what its members did."""
-    top = tuple(io for io in evidence.device_io if io.device == evidence.device)
+    top = tuple(io for io in _counted(evidence) if io.device == evidence.device)
     return top or member_io(evidence)
+
+
+def _counted(evidence: Evidence) -> tuple[DeviceIo, ...]:
+    """What the devices did, without those that count nothing: drivers that hand I/O on or do it
+    at once have no statistics (pmem, brd, null_blk by bio), and md's members on some kernels
+    have none while the array has.
+    """
+    some = [io for io in evidence.device_io if io.read_ios or io.write_ios]
+    if len(some) == len(evidence.device_io):
+        return evidence.device_io
+    if any(io.device == evidence.device for io in some) and len(some) == 1:
+        return tuple(some)
+    return tuple(io for io in evidence.device_io if io in some or not _UNCOUNTED.match(io.device))
 
 
 def ios(io: DeviceIo, direction: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from appliance.bench.validity.figures import (
+    MIXED,
     io_bytes,
     ios,
     may_be_buffered,
@@ -24,7 +25,6 @@ _MIN_REQUEST_SHARE = 0.005
 _MIN_BYTES = 8 * 1024 * 1024
 # What a system that does nothing else writes to its disks.
 _MIN_BYTES_PER_S = 64 * 1024
-_MIXED = frozenset({"rw", "readwrite", "randrw", "trimwrite", "randtrimwrite"})
 
 
 def judge(evidence: Evidence) -> Finding | None:
@@ -61,7 +61,7 @@ def _fio_bytes(evidence: Evidence) -> dict[str, float]:
     known: dict[str, float] = {}
     if evidence.io_bytes:
         known[evidence.direction] = float(evidence.io_bytes)
-    if evidence.rw not in _MIXED and not evidence.other_direction_iops:
+    if evidence.rw not in MIXED and not evidence.other_direction_iops:
         known["write" if evidence.direction == "read" else "read"] = 0.0
     return known
 
@@ -97,13 +97,15 @@ def _requests(devices: tuple[DeviceIo, ...], direction: str) -> int:
 
 
 def _is_fios_own(evidence: Evidence, direction: str) -> bool:
-    """What fio causes without counting it: all it does before it begins to count, the journal
-    at each fsync, reads to fill a block.
+    """What fio causes, or may where not all of its options were seen, without counting it: all
+    that it does before it begins to count, the journal at each write made durable, reads to
+    fill a block.
     """
-    if evidence.ramp_ms:
+    own = evidence.direction == direction or evidence.rw in MIXED
+    if evidence.ramp_ms or (evidence.ramp_ms is None and own):
         return True
     if direction == "write":
-        return evidence.sync_ios > 0
+        return evidence.sync_ios > 0 or (own and evidence.synced is not False)
     small = (evidence.block_size_bytes or 0) < _SMALLEST_REQUEST_BYTES
     return evidence.direction == "write" and small
 

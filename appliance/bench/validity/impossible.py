@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from appliance.bench.fio import SYNCHRONOUS_ENGINES
 from appliance.bench.validity.figures import (
+    all_bandwidth,
+    all_iops,
     coverage_of,
     exact_bandwidth,
     least_coverage,
@@ -16,21 +18,39 @@ CODE = "IMPOSSIBLE"
 MAX_OF_PUBLISHED = 1.15
 # No drive answers a direct read in less; a page cache does.
 MIN_READ_P1_NS = 10_000
+# A core copies 10 to 20 GB/s; below this size a call takes longer than the copy.
+_MEMORY_BYTES_PER_S = 50e9
+_COPIED_BYTES = 64 * 1024
+# What a worker does through the page cache at most while it has to wait for a disk.
+_BUFFERED_BYTES_PER_S = 6e9
 
 
 def judge(evidence: Evidence) -> Finding | None:
-    """Above 115 % of what is published for this direction and block, or p1 below 10 µs."""
-    return _above_published(evidence) or _too_quick(evidence)
+    """Above 115 % of what is published for this direction and block; p1 below 10 µs; what
+    memory does and no disk.
+    """
+    return (
+        _above_published(evidence)
+        or _too_quick(evidence)
+        or _quicker_than_memory(evidence)
+        or _in_memory(evidence)
+    )
 
 
 def _above_published(evidence: Evidence) -> Finding | None:
     capability = evidence.capability
     if capability is None or not capability.is_limit:
         return None
+    # A drive has a limit for each direction, a network volume one for both together.
+    shared = capability.kind == "network"
     limits = (
-        (evidence.iops, _most(capability.iops, capability.burst_iops), "iops"),
         (
-            exact_bandwidth(evidence),
+            all_iops(evidence) if shared else evidence.iops,
+            _most(capability.iops, capability.burst_iops),
+            "iops",
+        ),
+        (
+            all_bandwidth(evidence) if shared else exact_bandwidth(evidence),
             _most(capability.bytes_per_s, capability.burst_bytes_per_s),
             "bytes/s",
         ),
@@ -65,6 +85,9 @@ def _too_quick(evidence: Evidence) -> Finding | None:
         # It seems to take no time, and did reach a disk.
         return None
     fastest_ns = percentile_ns(evidence, 1.0)
+    if (evidence.latency_min_ns or 0) >= MIN_READ_P1_NS:
+        # Percentiles of clat alone: what was quick was done while it was submitted.
+        return None
     if (
         evidence.direction != "read"
         or may_be_buffered(evidence)
@@ -94,3 +117,66 @@ def _may_complete_in_submit(evidence: Evidence) -> bool:
 def _all_reached(evidence: Evidence) -> bool:
     seen = coverage_of(evidence)
     return seen is not None and seen >= least_coverage(evidence)
+
+
+def _quicker_than_memory(evidence: Evidence) -> Finding | None:
+    """A block in less time than it takes to copy: it was never there (holes, a null device)."""
+    quickest_ns: float | None = evidence.latency_min_ns
+    if evidence.engine in SYNCHRONOUS_ENGINES:
+        # Of every hundred one: a single I/O may be an error of the clock.
+        quickest_ns = percentile_ns(evidence, 1.0) or quickest_ns
+    size = evidence.block_size_bytes
+    if not quickest_ns or not size or size < _COPIED_BYTES:
+        return None
+    rate = size / quickest_ns * 1e9
+    if rate <= _MEMORY_BYTES_PER_S:
+        return None
+    return _finding(
+        f"{size // 1024:,} KiB in {quickest_ns / 1000:.2f} µs is {rate / 1e9:,.0f} GB/s, more "
+        "than memory does: nothing was read or written",
+        rate,
+        _MEMORY_BYTES_PER_S,
+    )
+
+
+def _in_memory(evidence: Evidence) -> Finding | None:
+    """I/O through the page cache of which no device's figures tell what reached a disk."""
+    if evidence.direct is not False or evidence.device_io:
+        return None
+    bandwidth = exact_bandwidth(evidence)
+    if bandwidth is not None and bandwidth > _BUFFERED_BYTES_PER_S * (evidence.jobs or 1):
+        return _finding(
+            f"{bandwidth / 1e9:.1f} GB/s through the page cache is what memory does: a worker "
+            f"that waits for a disk stays below {_BUFFERED_BYTES_PER_S / 1e9:.0f} GB/s",
+            bandwidth,
+            _BUFFERED_BYTES_PER_S * (evidence.jobs or 1),
+        )
+    if evidence.direction == "read" and evidence.rw.startswith("rand"):
+        quick_ns = percentile_ns(evidence, 5.0)
+        if quick_ns is not None and quick_ns < MIN_READ_P1_NS:
+            return _finding(
+                f"5 % of the reads took {quick_ns / 1000:.1f} µs or less, which no disk does: "
+                "the page cache answered",
+                float(quick_ns),
+                float(MIN_READ_P1_NS),
+            )
+    if evidence.direction != "write" or evidence.synced is not False:
+        return None
+    mean_ns, size = evidence.latency_mean_ns, evidence.block_size_bytes
+    if mean_ns is None or size is None:
+        return None
+    copied_ns = MIN_READ_P1_NS + size / _BUFFERED_BYTES_PER_S * 1e9
+    if mean_ns >= copied_ns:
+        return None
+    return _finding(
+        f"writes of {size // 1024:,} KiB took {mean_ns / 1000:.1f} µs, as long as copying them "
+        "does: memory took them, and no sync says when a disk had them",
+        mean_ns,
+        copied_ns,
+    )
+
+
+def _finding(message: str, measured: float, limit: float) -> Finding:
+    return Finding(
+        code=CODE, severity=Severity.BLOCK, message=message, measured=measured, limit=limit
+    )

@@ -12,11 +12,21 @@ MIN_ON_TARGET = 0.98
 # Others' own traffic on other disks is no proof; I/O that is missing here and done there is.
 _MIN_EXPLAINED = 0.5
 
+_NO_DISK = re.compile(r"/dev/(?:zero|null|full|u?random|shm)(?=[/:]|$)")
+# fio's own, which transfer nothing.
+_NO_DISK_ENGINES = frozenset({"null", "cpuio"})
 _PARTITION = re.compile(r"((?:nvme\d+n|mmcblk|md|nbd|loop)\d+)p\d+|((?:xv|s|v|h)d[a-z]+)\d+")
 
 
 def judge(evidence: Evidence) -> Finding | None:
-    """The expected devices did less than fio, and another one did what is missing."""
+    """No disk at all; or the expected devices did less than fio, and another one did what is
+    missing.
+    """
+    if (found := _NO_DISK.match(evidence.target)) or evidence.engine in _NO_DISK_ENGINES:
+        what = found[0] if found else f"engine {evidence.engine}"
+        return Finding(
+            code=CODE, severity=Severity.BLOCK, message=f"{what} is no disk: memory answered"
+        )
     expected = {disk_of(name) for name in evidence.expected}
     if not expected:
         return None

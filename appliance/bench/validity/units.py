@@ -29,6 +29,17 @@ def judge(evidence: Evidence) -> Finding | None:
             measured=float(first),
             limit=float(second),
         )
+    least, mean = evidence.latency_min_ns, evidence.latency_mean_ns
+    if least is not None and mean is not None and mean < least * (1 - TOLERANCE) - 1000:
+        return Finding(
+            code=CODE,
+            severity=Severity.BLOCK,
+            message="figures of this report contradict each other: the mean latency is below "
+            f"the least ({mean / 1000:,.1f} against {least / 1000:,.1f} µs)",
+            measured=mean,
+            limit=float(least),
+            unit="ns",
+        )
     return None
 
 
@@ -36,7 +47,7 @@ def _said_twice(
     evidence: Evidence,
 ) -> tuple[tuple[str, float | None, float | None, float], ...]:
     """What is compared, in words, the two figures, and how much their printing may hide."""
-    iops = evidence.iops if evidence.printed_iops is None else evidence.printed_iops
+    iops, bandwidth_error = evidence.iops, evidence.printed_bandwidth_error_bytes
     bandwidth = evidence.bandwidth_bytes
     if evidence.printed_bandwidth_bytes is not None:
         bandwidth = evidence.printed_bandwidth_bytes
@@ -51,13 +62,13 @@ def _said_twice(
             "IOPS × block size is not the bandwidth, bytes/s",
             by_block,
             bandwidth,
-            _BANDWIDTH_STEP_BYTES + _IOPS_STEP * (size or 0),
+            _BANDWIDTH_STEP_BYTES + _IOPS_STEP * (size or 0) + bandwidth_error,
         ),
         (
             "amount ÷ run time is not the bandwidth, bytes/s",
             per_second,
             bandwidth,
-            _BANDWIDTH_STEP_BYTES + clock * (per_second or 0.0),
+            _BANDWIDTH_STEP_BYTES + clock * (per_second or 0.0) + bandwidth_error,
         ),
         (
             "I/Os ÷ run time is not the IOPS",
@@ -69,12 +80,12 @@ def _said_twice(
             "the printed IOPS is not the IOPS",
             evidence.printed_iops,
             evidence.iops,
-            _IOPS_STEP,
+            _IOPS_STEP + evidence.printed_iops_error,
         ),
         (
             "the printed bandwidth is not the bandwidth, bytes/s",
             evidence.printed_bandwidth_bytes,
             evidence.bandwidth_bytes,
-            _BANDWIDTH_STEP_BYTES,
+            _BANDWIDTH_STEP_BYTES + bandwidth_error,
         ),
     )

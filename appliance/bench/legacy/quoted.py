@@ -1,0 +1,51 @@
+"""Quoted-printable mail (RFC 2045, section 6.7) as text, with its lines where they were. Pure.
+
+Archives hand mail out as it was sent: ``IOPS=3D15.9M``, and lines cut with ``=`` at their end.
+A file may hold such mail beside plain text, so that each line tells for itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# Stands for a line that was joined with the one before it.
+JOINED = "\x0b"
+# In plain text fio writes no "=3D" behind its own words.
+_MARK = re.compile(
+    r"\b(?:IOPS|iops|BW|bw|io|avg|min|max|ios|rw|bs|err|groupid|jobs|usr|util|total|g)=3D", re.ASCII
+)
+_ESCAPED = re.compile(r"=3D|=20$|=09$|=[89A-F][0-9A-F]", re.ASCII)
+_ESCAPES = re.compile(r"(?:=[0-9A-F]{2})+", re.ASCII)
+# Mail has at most 76 characters a line, and no line of a report is longer than this.
+_MOST_LINES = 16
+
+
+def decoded(text: str) -> str:
+    """``text`` with its quoted-printable lines decoded; as it is, if it has none."""
+    return "\n".join(_lines(text)) if _MARK.search(text) else text
+
+
+def _lines(text: str) -> Iterator[str]:
+    held: list[str] = []
+    for line in text.split("\n"):
+        end = line.rstrip("\r")
+        # A row of "=" is a heading's.
+        soft = end.endswith("=") and not end.endswith("==") and len(held) < _MOST_LINES
+        held.append(end[:-1] if soft else line)
+        if not soft:
+            yield from _whole(held)
+            held = []
+    yield from _whole(held)
+
+
+def _whole(held: list[str]) -> Iterator[str]:
+    if not held:
+        return
+    whole = "".join(held)
+    yield _ESCAPES.sub(_characters, whole) if _ESCAPED.search(whole) else whole
+    yield from (JOINED,) * (len(held) - 1)
+
+
+def _characters(found: re.Match[str]) -> str:
+    return bytes.fromhex(found[0].replace("=", "")).decode("utf-8", errors="replace")
