@@ -76,7 +76,7 @@ class Evidence:
     (``"99.000000"``) to ns. ``iodepth`` is what one of ``jobs`` workers was asked for.
     ``printed_*`` are figures of the same report that say a thing twice, for UNITS, and how far
     from the true ones they may be as they were printed (``26.0k``). ``latency_min_ns`` is the
-    quickest I/O, submission and all.
+    quickest I/O, submission and all; ``submit_mean_ns`` how long submitting took (``slat``).
 
     ``device`` is what the file or directory was on (``md0``), ``members`` the disks below
     it, ``device_io`` what each of them did, the device first. ``target`` is the directory or
@@ -113,6 +113,7 @@ class Evidence:
     latency_mean_ns: float | None = None
     percentiles_ns: dict[str, int] | None = None
     latency_min_ns: int | None = None
+    submit_mean_ns: float | None = None
     printed_iops: float | None = None
     printed_iops_error: float = 0.0
     printed_bandwidth_bytes: float | None = None

@@ -68,6 +68,8 @@ def report(
         printed_iops=float(iops),
         printed_bandwidth_bytes=bw_kib * 1024,
         cpu_percent=cpu,
+        # Of a report that says how many of each there were.
+        other_direction_iops=None if rw in ("rw", "randrw") else 0.0,
         device=disks[0].device,
         members=members,
         device_io=disks,

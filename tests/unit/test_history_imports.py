@@ -115,6 +115,7 @@ def test_every_field_of_a_report_is_tried_above():
         "ramp_ms",
         "think_time_ms",
         "latency_min_ns",
+        "submit_mean_ns",
         "synced",
         "paced_by",
         "printed_iops_error",

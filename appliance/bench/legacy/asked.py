@@ -6,12 +6,14 @@ should have (``<dir>``) is not known, and is left out.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 _LONGEST_COMMAND = 8192
+_MOST_NAMED = 8
 _NARROWEST_TERMINAL = 40
 _USUAL_TERMINAL = 72
 # How a POSIX shell, cmd.exe and PowerShell are told that a line goes on.
@@ -29,11 +31,11 @@ _ALIASES = {
 _FLAGS = frozenset({"time_based", "group_reporting", "thread", "stonewall", "norandommap"})
 # The value of an option that a shell or a reader was to fill in.
 _NOT_SEEN = "$"
-_PLACEHOLDER = re.compile(r"[$`{}<>]")
+_PLACEHOLDER = re.compile(r"[$`{}<>]|%\w+%")
 _JOB_FILE = re.compile(r"[\w./~-]+\.(?:fio|ini|job|jobfile|cfg|conf|txt)", re.ASCII)
 # ``fio`` where a command can stand: first, after an operator, or after words of other
 # programs that start it (sudo, time, numactl ...), which have no blank option of their own.
-_COMMAND = re.compile(r"(?:^|[\s;&|(/\\>'\"`])fio(?:\.exe)?[\"']?\s+(?P<rest>\S.*)$")
+_COMMAND = re.compile(r"(?:^|[\s;&|(/\\>'\"`])fio(?:\.exe)?[\"']?\s+(?=\S)")
 _OPTION = re.compile(r"(?:--?|[–—])[A-Za-z]")
 _INQUIRY = re.compile(r"-v|--?version|--?h(?:elp)?|--(?:enghelp|cmdhelp).*")
 _LOOPED = re.compile(
@@ -104,15 +106,18 @@ def command_in(line: str) -> str | None:
     """The arguments of a fio command in a line of a shell, script or text, else ``None``."""
     if "fio" not in line:
         return None
-    found = _COMMAND.search(line[:_LONGEST_COMMAND])
-    if found is None:
-        return None
-    # Markdown's code in a line ends where it ends; a shell's would have begun in it.
-    rest = found["rest"].partition("`")[0] if "`fio" in line else found["rest"]
-    first = rest.split(None, 1)[0]
-    if _JOB_FILE.fullmatch(first):
-        return rest
-    return rest if _OPTION.match(first) and not _INQUIRY.fullmatch(first) else None
+    line = line[:_LONGEST_COMMAND]
+    # Not the first "fio" only: ``docker run some/fio /usr/bin/fio --name=x``.
+    for found in itertools.islice(_COMMAND.finditer(line), _MOST_NAMED):
+        rest = line[found.end() :]
+        # Markdown's code in a line ends where it ends; a shell's would have begun in it.
+        rest = rest.partition("`")[0] if "`fio" in line else rest
+        first = rest.split(None, 1)[0] if rest.split() else ""
+        if _JOB_FILE.fullmatch(first):
+            return rest
+        if _OPTION.match(first) and not _INQUIRY.fullmatch(first):
+            return rest
+    return None
 
 
 def goes_on(command: str, line: str) -> bool:

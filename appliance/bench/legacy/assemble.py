@@ -123,6 +123,7 @@ def _evidence(job: _Job, figures: Figures) -> Evidence:
         paced_by=exact.paced_by(job.options),
         latency_mean_ns=exact.mean_latency_ns(figures),
         latency_min_ns=None if least_ns is None else round(least_ns),
+        submit_mean_ns=figures.latency_ns.get("slat"),
         percentiles_ns=exact.percentiles_ns(figures),
         errors=section.errors,
         ended=report.ended,
@@ -164,7 +165,7 @@ def _other_iops(job: _Job, direction: str, other: Figures | None) -> float | Non
     opposite = {"read": "write", "write": "read"}.get(direction, "")
     if other is not None:
         return exact.iops(other, job.section.total_ios.get(opposite)).value
-    return 0.0 if job.rw in _MIXED and job.section.total_ios.get(opposite) == 0 else None
+    return 0.0 if job.section.total_ios.get(opposite) == 0 else None
 
 
 def _workers(job: _Job, iodepth: int | None) -> int | None:
@@ -232,16 +233,19 @@ def _options(item: Item, section: Section) -> Options:
 
 def _from_text(item: Item, section: Section) -> Options:
     around, report = item.surroundings, item.report
-    command, job_file, before = around.command, around.job_file, around.command_before
+    command, job_file = around.command, around.job_file
+    before = around.commands.get(section.name)
     options = Options()
     from_file = command is None or bool(command.job_file)
-    # A file of other jobs says nothing of these.
-    if from_file and job_file is not None and section.name in job_file.jobs:
-        options = job_file.of(section.name)
+    if from_file and job_file is not None:
+        # A file of other jobs says nothing of these. A client's sum has no job's name.
+        only = command is not None and section.name == "All clients" and len(job_file.jobs) == 1
+        if section.name in job_file.jobs or only:
+            options = job_file.of("" if only else section.name)
     if command is not None and command.knows(section.name):
         given = command.of(section.name)
         options = replace(given.over(options), whole=given.whole or options.whole)
-    elif before is not None and section.name and section.name in before.jobs and not options.said:
+    elif before is not None and not options.said:
         # The same job once more, as far as the report shows.
         options = before.of(section.name)
     return options if _fits(options, report, section) else Options()

@@ -29,7 +29,7 @@ _AFTER_A_COMMAND = re.compile(
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What holds for one report. ``layout`` changes whenever another target is stated.
-    ``command`` is what was typed for it, ``command_before`` for one before it.
+    ``command`` is what was typed for it, ``commands`` the last one that named a job so.
 
     ``mounts`` maps directories to devices, ``arrays`` a device to the disks in it,
     ``disks`` a disk to what its model says that it is. ``kind``
@@ -38,7 +38,7 @@ class Surroundings:
     """
 
     command: Asked | None = None
-    command_before: Asked | None = None
+    commands: Mapping[str, Asked] = field(default_factory=dict)
     job_file: Asked | None = None
     version: str = ""
     machine_type: str = ""
@@ -65,7 +65,6 @@ class Context:
         self._command = ""
         self._last_line_of_command = False
         self._command_is_cut = False
-        self._command_before: Asked | None = None
         self._listing: dict[str, list[str]] = {}
         self._parent = ""
 
@@ -83,6 +82,7 @@ class Context:
             return False
         command = asked.command_in(line)
         if command is not None:
+            self._remember()
             self._command = command
             self._last_line_of_command = True
             self._command_is_cut = False
@@ -110,10 +110,7 @@ class Context:
         """What holds for the report that begins here. A command is one report's only, unless
         it is that of a loop; those after it may be of the same.
         """
-        command = None
-        if self._command:
-            command = asked.from_command(self._command, cut=self._command_is_cut)
-        before, self._command_before = self._command_before, command or self._command_before
+        command = self._remember()
         if not asked.in_loop(self._command):
             self._command = ""
         self._last_line_of_command = False
@@ -121,10 +118,19 @@ class Context:
         return replace(
             self._now,
             command=command,
-            command_before=None if command else before,
             job_file=None if self._job_file.empty else self._job_file.asked,
             machine_type=self._heading_type or self._sentence_type,
         )
+
+    def _remember(self) -> Asked | None:
+        """What the last command asked for, also for later runs of the jobs that it names."""
+        if not self._command:
+            return None
+        command = asked.from_command(self._command, cut=self._command_is_cut)
+        if command.jobs and len(self._now.commands) < _MOST_DEVICES:
+            named = {name: command for name in command.jobs if name}
+            self._now = replace(self._now, commands={**self._now.commands, **named})
+        return command
 
     # ----------------------------------------------------------------- words
 

@@ -6,7 +6,6 @@ from appliance.bench import capability, validity
 from appliance.bench.document import figures, verdict
 from appliance.model import Evidence, Judged
 
-
 # What a whole report has of each job and direction.
 _WHOLE = ("iops", "bandwidth_bytes", "total_ios", "runtime_ms", "latency_mean_ns")
 

@@ -175,7 +175,7 @@ def paced_by(options: Options) -> str | None:
 
 
 def mean_latency_ns(figures: Figures) -> float | None:
-    """From submission to completion, else completion alone."""
+    """From submission to completion, else of completion alone."""
     return figures.latency_ns.get("lat", figures.latency_ns.get("clat"))
 
 
@@ -200,7 +200,9 @@ def _can_have(table: Mapping[str, int], mean_ns: float | None) -> bool:
 
 def least_latency_ns(figures: Figures) -> float | None:
     """The quickest I/O, from submission to completion."""
-    return figures.least_ns.get("lat", figures.least_ns.get("clat"))
+    if "lat" not in figures.least_ns and "slat" not in figures.latency_ns:
+        return figures.least_ns.get("clat")
+    return figures.least_ns.get("lat")
 
 
 def think_time_ms(options: Options) -> int:

@@ -52,7 +52,7 @@ _SECTION = re.compile(
 )
 _DEFINITION = re.compile(r"\s?: \(g=\d{1,9}\): rw=(\w{1,20})", re.ASCII)
 _LONGEST_NAME = 200
-_LAST_WITHOUT_CARRY = (3, 14)
+_LAST_WITHOUT_CARRY = (3, 25)
 _HEADLINE = re.compile(r"\b(read|write|trim|mixed)\s*:\s+(?:io=\s*\d|IOPS=\s*\d)", re.ASCII)
 _OLD_IOPS = re.compile(rf"\biops=\s*({_N}\s?[kKMG]?)", re.ASCII)
 _OLD_IO = re.compile(rf"\bio=\s*({_N}\s*\w{{0,6}})", re.ASCII)
@@ -190,7 +190,9 @@ def section(line: str) -> tuple[str, int, int, int, int | None] | None:
 
 
 def _name_before(line: str, found: re.Match[str]) -> str:
-    return line[max(0, found.start() - _LONGEST_NAME) : found.start()].strip(" \t>|`")
+    before = line[max(0, found.start() - _LONGEST_NAME) : found.start()]
+    # Behind the quotation mark of a program's text, and of a comment's hash.
+    return re.split("[\"'`]", before)[-1].strip(" \t>|#*")
 
 
 def definition(line: str) -> Definition | None:
@@ -212,8 +214,8 @@ def definition(line: str) -> Definition | None:
 def _block_sizes(line: str) -> dict[str, int]:
     new = re.findall(r"\(([RWT])\) ?([\w.]{1,12})-([\w.]{1,12})", line, re.ASCII)
     if not new:
-        old = re.search(r"\bbs(?:\(seq/rand\))?=([\w.]+-[\w.]+(?:/[\w.]+-[\w.]+){0,2})", line)
-        ranges = old[1].split("/") if old and "seq" not in old[0] else []
+        old = re.search(r"\bbs(?:\(seq/rand\))?=([\w.]+-[\w.]+(?:[/,][\w.]+-[\w.]+){0,2})", line)
+        ranges = re.split("[/,]", old[1]) if old and "seq" not in old[0] else []
         new = [("RWT"[at], *one.split("-")[:2]) for at, one in enumerate(ranges)]
     names = {"R": "read", "W": "write", "T": "trim"}
     return {
@@ -224,7 +226,9 @@ def _block_sizes(line: str) -> dict[str, int]:
 
 
 def cuts_digits(version: str) -> bool:
-    """Whether decimals may be wrong: fio's until 3.14, and where the version is unknown."""
+    """Whether decimals may be wrong: fio's until 3.25 (axboe/fio#1150), and where the version
+    is not known.
+    """
     found = re.match(r"fio-(\d{1,3})\.(\d{1,3})", version)
     return found is None or (int(found[1]), int(found[2])) <= _LAST_WITHOUT_CARRY
 

@@ -100,6 +100,8 @@ class _Reader:
             return
         if "\x1b" in line:
             line = _ESCAPES.sub("", line)
+        if "**" in line:
+            line = line.replace("**", "")  # Markdown's emphasis
         if not line or line.isspace():
             self._parser.blank()
             self._context.blank()

@@ -101,8 +101,13 @@ class TextParser:
     def _continue(self, line: str) -> bool:
         """The rest of a line that a terminal broke in two, or something else altogether."""
         broken, self._broken = self._broken, ""
-        long = _NARROWEST_TERMINAL <= len(broken) <= LONGEST_LINE - len(line)
-        if long and self._wraps < _MOST_WRAPS:
+        long = len(broken) >= _NARROWEST_TERMINAL or broken.rstrip().endswith((",", ":"))
+        if (
+            long
+            and broken
+            and len(broken) + len(line) <= LONGEST_LINE
+            and self._wraps < _MOST_WRAPS
+        ):
             # A terminal breaks anywhere, a mail program at a space, which is then gone.
             for joined in (broken + line, f"{broken.rstrip()} {line.lstrip()}"):
                 kind = fioline.kind_of(joined)

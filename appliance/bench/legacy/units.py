@@ -131,7 +131,7 @@ class Printed:
 def printed(text: str, value: float | None, *, cut: bool) -> Printed | None:
     """The figure ``value`` that ``text`` (``26.0k``) is read as.
 
-    fio rounds or truncates to the last digit. Until 3.14 it lost what rounding up carries
+    fio rounds or truncates to the last digit. Until 3.25 it lost what rounding up carries
     (``26.0k`` for 26,991): with ``cut`` a decimal 0 may stand for nearly the next number.
     """
     match = _AMOUNT.match(text)

@@ -9,6 +9,7 @@ from appliance.bench.validity.figures import (
     least_coverage,
     may_be_buffered,
     member_io,
+    requests,
     top_io,
 )
 from appliance.model import Evidence, Finding, Severity
@@ -56,6 +57,10 @@ def _buffered(evidence: Evidence) -> Finding | None:
         return None
     amount = sum(ios(io, evidence.direction) for io in below) * _LARGEST_REQUEST_BYTES
     most = amount / evidence.io_bytes
+    if evidence.total_ios:
+        # Each I/O may have been one request, or merged into one (rbd's are of 4 MiB).
+        asked = sum(requests(io, evidence.direction) for io in below)
+        most = max(most, asked / evidence.total_ios)
     if most >= least_coverage(evidence):
         return None
     return _finding(

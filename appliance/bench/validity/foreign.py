@@ -11,7 +11,7 @@ from appliance.bench.validity.figures import (
     sum_bytes,
     top_io,
 )
-from appliance.model import DeviceIo, Evidence, Finding, Severity
+from appliance.model import DeviceIo, Evidence, Finding, Severity, Source
 
 CODE = "FOREIGN"
 MAX_FOREIGN = 0.05
@@ -61,7 +61,9 @@ def _fio_bytes(evidence: Evidence) -> dict[str, float]:
     known: dict[str, float] = {}
     if evidence.io_bytes:
         known[evidence.direction] = float(evidence.io_bytes)
-    if evidence.rw not in MIXED and not evidence.other_direction_iops:
+    # Reads and writes that nothing says there were none of may be a mixed or a verified job's.
+    ours = evidence.source is Source.RUN and evidence.rw not in MIXED
+    if evidence.other_direction_iops == 0 or (ours and evidence.other_direction_iops is None):
         known["write" if evidence.direction == "read" else "read"] = 0.0
     return known
 

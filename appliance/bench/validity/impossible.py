@@ -23,6 +23,7 @@ _MEMORY_BYTES_PER_S = 50e9
 _COPIED_BYTES = 64 * 1024
 # What a worker does through the page cache at most while it has to wait for a disk.
 _BUFFERED_BYTES_PER_S = 6e9
+_NEVER_WAITED_PERCENT = 97.0
 
 
 def judge(evidence: Evidence) -> Finding | None:
@@ -85,7 +86,7 @@ def _too_quick(evidence: Evidence) -> Finding | None:
         # It seems to take no time, and did reach a disk.
         return None
     fastest_ns = percentile_ns(evidence, 1.0)
-    if (evidence.latency_min_ns or 0) >= MIN_READ_P1_NS:
+    if max(evidence.latency_min_ns or 0, _in_submit_ns(evidence)) >= MIN_READ_P1_NS:
         # Percentiles of clat alone: what was quick was done while it was submitted.
         return None
     if (
@@ -112,6 +113,10 @@ def _may_complete_in_submit(evidence: Evidence) -> bool:
     submitting call returns, by when an I/O may be done (io_uring on a paravirtual disk).
     """
     return evidence.source is Source.IMPORT and evidence.engine not in SYNCHRONOUS_ENGINES
+
+
+def _in_submit_ns(evidence: Evidence) -> float:
+    return (evidence.submit_mean_ns or 0.0) if _may_complete_in_submit(evidence) else 0.0
 
 
 def _all_reached(evidence: Evidence) -> bool:
@@ -141,8 +146,10 @@ def _quicker_than_memory(evidence: Evidence) -> Finding | None:
 
 def _in_memory(evidence: Evidence) -> Finding | None:
     """I/O through the page cache of which no device's figures tell what reached a disk."""
-    if evidence.direct is not False or evidence.device_io:
+    if evidence.direct is not False or coverage_of(evidence) is not None:
         return None
+    if evidence.device_io:
+        return _never_waited(evidence)
     bandwidth = exact_bandwidth(evidence)
     if bandwidth is not None and bandwidth > _BUFFERED_BYTES_PER_S * (evidence.jobs or 1):
         return _finding(
@@ -160,6 +167,8 @@ def _in_memory(evidence: Evidence) -> Finding | None:
                 float(quick_ns),
                 float(MIN_READ_P1_NS),
             )
+    if found := _never_waited(evidence):
+        return found
     if evidence.direction != "write" or evidence.synced is not False:
         return None
     mean_ns, size = evidence.latency_mean_ns, evidence.block_size_bytes
@@ -173,6 +182,20 @@ def _in_memory(evidence: Evidence) -> Finding | None:
         "does: memory took them, and no sync says when a disk had them",
         mean_ns,
         copied_ns,
+    )
+
+
+def _never_waited(evidence: Evidence) -> Finding | None:
+    """Writes into memory by workers that had all of their time for themselves."""
+    busy = evidence.cpu_percent or 0.0
+    unsynced = evidence.direction == "write" and evidence.synced is False
+    if not unsynced or busy < _NEVER_WAITED_PERCENT:
+        return None
+    return _finding(
+        f"a worker that was busy for {busy:.0f} % of the time waited for no disk: memory took "
+        "the writes, and no sync says when a disk had them",
+        busy,
+        _NEVER_WAITED_PERCENT,
     )
 
 
