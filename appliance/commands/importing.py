@@ -12,14 +12,14 @@ from pathlib import Path
 
 from appliance import text
 from appliance.bench import capability
-from appliance.bench.legacy import import_reports
+from appliance.bench.legacy import Imported, import_reports
 from appliance.bench.legacy.document import missing, to_json
 from appliance.commands.measure import verdict
 from appliance.errors import EXIT_OK, OperatorError, UsageError
 from appliance.model import Judged
 
-# A text becomes up to five times its size in memory. Ten thousand reports have 25 MB.
-MAX_FILE_BYTES = 256 * 1024 * 1024
+# A text becomes up to four times its size in memory. Ten thousand reports have 25 MB.
+MAX_FILE_BYTES = 100 * 1024 * 1024
 _WHAT_IS_READ = "what is read: fio's normal output and its JSON, with any text around them"
 
 
@@ -27,8 +27,12 @@ _WHAT_IS_READ = "what is read: fio's normal output and its JSON, with any text a
 class _File:
     path: str
     sha256: str
-    judged: tuple[Judged, ...]
+    imported: Imported
     is_text: bool
+
+    @property
+    def judged(self) -> tuple[Judged, ...]:
+        return self.imported.judged
 
 
 def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as_json: bool) -> int:
@@ -52,6 +56,9 @@ def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as
         print(json.dumps(document, indent=2))
     elif any(file.judged for file in read):
         print("\n\n".join(_file_text(file) for file in read if file.judged))
+    for file in read:
+        for note in file.imported.notes:
+            print(text.printable(f"note: {file.path}: {note}"), file=sys.stderr)
     empty = [file for file in read if not file.judged]
     if len(empty) == len(read):
         names = ", ".join(file.path for file in empty)
@@ -79,9 +86,9 @@ def _content(path: str) -> bytes:
     hint = "give the file that fio's output was pasted or written to"
     try:
         mode = Path(path).stat().st_mode
-        # A pipe is welcome (``<(ssh host cat log)``); a disk would be read to its end.
-        if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
-            raise UsageError(f"{path}: not a file", hint)
+        # A pipe may never end, and opening it may wait for ever; a disk is no text.
+        if not stat.S_ISREG(mode):
+            raise UsageError(f"{path}: not a regular file", hint)
         with Path(path).open("rb") as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:

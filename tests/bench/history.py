@@ -98,7 +98,7 @@ def _milliseconds(ask: Callable[[], object]) -> float:
 def _import(folder: Path) -> dict[str, float]:
     """A file of the corpus again and again, until it has ten thousand reports."""
     text = _DIARY.read_text()
-    reports = len(importing.import_reports(text.encode(), file="", machine_type=""))
+    reports = len(importing.import_reports(text.encode(), file="", machine_type="").judged)
     times = math.ceil(_REPORTS / reports)
     long = folder / "diaries.txt"
     long.write_text("\n".join([text] * times))

@@ -14,7 +14,7 @@ FIO = CORPUS / "fio"
 
 def imported(text: str | bytes, machine_type: str = "") -> tuple[Judged, ...]:
     data = text if isinstance(text, bytes) else text.encode()
-    return import_reports(data, file="diary.txt", machine_type=machine_type)
+    return import_reports(data, file="diary.txt", machine_type=machine_type).judged
 
 
 def only(text: str | bytes) -> Judged:
@@ -24,7 +24,7 @@ def only(text: str | bytes) -> Judged:
 
 
 def of_file(path: Path) -> tuple[Judged, ...]:
-    return import_reports(path.read_bytes(), file=path.name)
+    return import_reports(path.read_bytes(), file=path.name).judged
 
 
 def codes(judged: Judged) -> list[str]:

@@ -131,7 +131,7 @@ def judge(case: Loaded) -> Verdict:
 
 
 def imported(case: Loaded) -> tuple[Judged, ...]:
-    return tuple(legacy.import_reports(case.report, file=case.file))
+    return legacy.import_reports(case.report, file=case.file).judged
 
 
 def _blocked(findings: Iterable[Finding]) -> bool:

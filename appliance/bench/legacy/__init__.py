@@ -12,23 +12,41 @@ reports after it. Only what a report or its text proves becomes evidence.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import islice
+
 from appliance.bench import validity
 from appliance.bench.legacy.assemble import evidence_of
 from appliance.bench.legacy.devices import Places
 from appliance.bench.legacy.reading import decode, items
 from appliance.model import Judged
 
-__all__ = ["import_reports"]
+__all__ = ["MOST_RESULTS", "Imported", "import_reports"]
+
+# Of one file; each takes some 2 KiB of memory.
+MOST_RESULTS = 50_000
 
 
-def import_reports(data: bytes, *, file: str, machine_type: str = "") -> tuple[Judged, ...]:
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The results of one file, and in words what of it was not read."""
+
+    judged: tuple[Judged, ...]
+    notes: tuple[str, ...] = ()
+
+
+def import_reports(data: bytes, *, file: str, machine_type: str = "") -> Imported:
     """Every result in ``data`` with its verdicts, in their order; never raises.
 
     ``file`` is only carried along. ``machine_type`` overrides what the text says.
     """
-    places = Places()
-    return tuple(
+    places, notes = Places(), list[str]()
+    found = (
         Judged(file=file, line=line, evidence=evidence, findings=validity.judge(evidence))
-        for item in items(decode(data))
+        for item in items(decode(data), notes)
         for line, evidence in evidence_of(item, places, machine_type)
     )
+    judged = tuple(islice(found, MOST_RESULTS))
+    if len(judged) == MOST_RESULTS and next(found, None) is not None:
+        notes.append(f"only the first {MOST_RESULTS:,} results are kept: split the file")
+    return Imported(judged, tuple(notes))

@@ -15,6 +15,8 @@ from appliance.model import DeviceIo, DiskKind
 
 # A diary of more directories than this is not kept track of.
 _MOST_PLACES = 4096
+# Of clones × devices; beyond, what each did is not told.
+_MOST_SHARES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def share(
     """
     if len(others) <= 1:
         return io
-    if not totals:
+    if not totals or len(others) * len(io) > _MOST_SHARES:
         return ()
     shares = {
         direction: section.total_ios.get(direction, 0) / total if total else 0.0

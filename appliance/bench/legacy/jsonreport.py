@@ -25,12 +25,21 @@ _MOST_DEVICES = 512
 _LATENCIES = ("slat", "clat", "lat")
 
 
-def report(document: Document, line: int) -> tuple[Report, Asked] | None:
-    """The report in a document that begins on ``line``, and what fio says it was asked."""
+def report(document: Document, line: int, notes: list[str]) -> tuple[Report, Asked] | None:
+    """The report in a document that begins on ``line``, and what fio says it was asked.
+
+    What is not read is added to ``notes``.
+    """
     value = document.value
     jobs = _jobs(value)
     if not jobs:
         return None
+    if len(jobs) > _MOST_SECTIONS:
+        notes.append(
+            f"of the {len(jobs):,} jobs of the report at line {line} the first "
+            f"{_MOST_SECTIONS:,} are read"
+        )
+        jobs = jobs[:_MOST_SECTIONS]
     found = Report(line, kind="json", version=_text(value.get("fio version")), cut=document.cut)
     at_ms = units.real(value.get("timestamp_ms"))
     at = units.real(value.get("timestamp"))
@@ -50,7 +59,7 @@ def _jobs(value: Mapping[str, Any]) -> list[dict[str, Any]]:
     listed = value.get("jobs")
     if not isinstance(listed, list):
         listed = value.get("client_stats")
-    jobs = [job for job in listed or [] if isinstance(job, dict)][:_MOST_SECTIONS]
+    jobs = [job for job in listed or [] if isinstance(job, dict)]
     jobs = [job for job in jobs if any(isinstance(job.get(d), dict) for d in DIRECTIONS)]
     own = [job for job in jobs if job.get("jobname") != "All clients"]
     return own or jobs

@@ -17,10 +17,13 @@ from typing import Any
 _BEGIN = re.compile(
     r'\{\s*"(?:fio version|jobs|disk_util|client_stats|global options|time(?:stamp(?:_ms)?)?)"'
 )
-_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[{}\[\],]')
+# Possessive: what was read is not given back, so that no string of 40 MB is remembered twice.
+_TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?|[{}\[\],]')
 _JSON_LINE = re.compile(r'\s*(?:["{}\[\]]|-?\d|$)')
 # No more digits than any counter has: Python refuses to convert numbers of thousands.
 _MOST_DIGITS = 40
+# A thousand jobs by json+ have some 10; decoded, they take up to thirty times as much.
+MOST_CHARACTERS = 12 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +36,26 @@ class Document:
     cut: bool = False
 
 
-def documents(text: str) -> Iterator[Document]:
-    """Every fio document in ``text``, in order."""
+def documents(text: str, notes: list[str]) -> Iterator[Document]:
+    """Every fio document in ``text``, in order; what is not read is added to ``notes``."""
     decoder = json.JSONDecoder(parse_int=_whole)
     begin = _BEGIN.search(text)
     while begin is not None:
         start = begin.start()
         begin = _BEGIN.search(text, begin.end())
         # Cut out, because an error counts the lines from the beginning of what it was given.
-        part = text[start : begin.start() if begin else len(text)]
+        end = begin.start() if begin else len(text)
+        part = text[start : min(end, start + MOST_CHARACTERS)]
         try:
             value, length = decoder.raw_decode(part)
             found = _document(value, start, start + length)
         except (ValueError, RecursionError):
             found = _repaired(decoder, part, start)
+            if end - start > MOST_CHARACTERS:
+                notes.append(
+                    f"of a JSON document only the first {MOST_CHARACTERS // 1024**2} Mi "
+                    "characters are read"
+                )
         if found is not None:
             yield found
 

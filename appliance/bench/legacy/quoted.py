@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 # Stands for a line that was joined with the one before it.
 JOINED = "\x0b"
@@ -19,16 +20,31 @@ _ESCAPED = re.compile(r"=3D|=20$|=09$|=[89A-F][0-9A-F]", re.ASCII)
 _ESCAPES = re.compile(r"(?:=[0-9A-F]{2})+", re.ASCII)
 # Mail has at most 76 characters a line, and no line of a report is longer than this.
 _MOST_LINES = 16
+_AT_A_TIME = 10_000
 
 
 def decoded(text: str) -> str:
     """``text`` with its quoted-printable lines decoded; as it is, if it has none."""
-    return "\n".join(_lines(text)) if _MARK.search(text) else text
+    if not _MARK.search(text):
+        return text
+    # Some lines at a time: a line as an object is larger than the line.
+    lines, parts = _lines(text), list[str]()
+    while some := list(islice(lines, _AT_A_TIME)):
+        parts.append("\n".join(some))
+    return "\n".join(parts)
+
+
+def _physical(text: str) -> Iterator[str]:
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
 
 
 def _lines(text: str) -> Iterator[str]:
     held: list[str] = []
-    for line in text.split("\n"):
+    for line in _physical(text):
         end = line.rstrip("\r")
         # A row of "=" is a heading's.
         soft = end.endswith("=") and not end.endswith("==") and len(held) < _MOST_LINES

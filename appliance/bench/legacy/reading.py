@@ -22,10 +22,14 @@ from appliance.bench.legacy.textreport import TextParser
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-_])"
 )
+_ASTRAL = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
 _QUOTED = re.compile(r"(?:[ \t]{0,3}>)+ ?")
 _DEEPEST_QUOTE = 64
 # No command is longer, and what fio prints is shorter.
 _LONGEST_LINE = 16 * 1024
+# A report is of some 30 lines; more than 100,000 of them are not one diary.
+MOST_LINES = 4_000_000
+_TERSE = re.compile(r"\s*\d{1,2};fio-\d", re.ASCII)
 # How much earlier than the one before a run must have begun to be the same run (s).
 _SAME_RUN_SECONDS = 0.3
 
@@ -33,15 +37,19 @@ _SAME_RUN_SECONDS = 0.3
 def decode(data: bytes) -> str:
     """Bytes as text; PowerShell writes UTF-16. Whatever is not text becomes U+FFFD."""
     utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    text = data.decode("utf-16" if utf16 else "utf-8-sig", errors="replace")
-    # Word processors and mail programs put unbreakable spaces where several stood.
-    return quoted.decoded(text).replace("\xa0", " ")
+    if not utf16 and _ASTRAL.search(data):
+        # A single one of these makes Python use four bytes for each character of the text.
+        data = _ASTRAL.sub(b"\xef\xbf\xbd", data)
+    return quoted.decoded(data.decode("utf-16" if utf16 else "utf-8-sig", errors="replace"))
 
 
-def items(text: str) -> Iterator[Item]:
-    """Every report, in the order in which they stand; of one run told repeatedly the last."""
+def items(text: str, notes: list[str]) -> Iterator[Item]:
+    """Every report, in the order in which they stand; of one run told repeatedly the last.
+
+    What is not read is added to ``notes`` in words.
+    """
     last: Item | None = None
-    for item in _Reader(text).items():
+    for item in _Reader(text, notes).items():
         if last is not None:
             merged = _merged(last, item)
             if merged is None:
@@ -54,8 +62,10 @@ def items(text: str) -> Iterator[Item]:
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, notes: list[str]) -> None:
         self._text = text
+        self._notes = notes
+        self._terse = False
         self._context = Context()
         self._parser = TextParser(self._begun, self._done)
         self._surroundings = Surroundings()
@@ -63,17 +73,24 @@ class _Reader:
 
     def items(self) -> Iterator[Item]:
         at, number = 0, 1
-        for document in documents(self._text):
+        for document in documents(self._text, self._notes):
             # The line that the document begins on may have other text before it.
             for line in _lines(self._text, at, document.start):
                 self._line(line, number)
                 number += line.endswith("\n")
-            yield from self._flush()
+                yield from self._flush()
+            if number > MOST_LINES:
+                break
             self._json(document, number)
             yield from self._flush()
             number += self._text.count("\n", document.start, document.end)
             at = document.end
         for line in _lines(self._text, at, len(self._text)):
+            if number > MOST_LINES:
+                self._notes.append(
+                    f"line {number:,} and all behind it are not read: split the file"
+                )
+                break
             self._line(line, number)
             number += line.endswith("\n")
             yield from self._flush()
@@ -100,6 +117,8 @@ class _Reader:
             return
         if "\x1b" in line:
             line = _ESCAPES.sub("", line)
+        # Word processors and mail programs put unbreakable spaces where several stood.
+        line = line.replace("\xa0", " ")
         if "**" in line:
             line = line.replace("**", "")  # Markdown's emphasis
         if not line or line.isspace():
@@ -110,6 +129,11 @@ class _Reader:
             line = _QUOTED.sub("", line[:_DEEPEST_QUOTE], count=1) + line[_DEEPEST_QUOTE:]
         if self._parser.feed(line, number):
             return
+        if not self._terse and _TERSE.match(line):
+            self._terse = True
+            self._notes.append(
+                f"line {number} is fio's terse output, which is not read: --output-format=json"
+            )
         if self._context.feed(line):
             self._parser.close(command=True)
 
@@ -126,7 +150,7 @@ class _Reader:
         self._ready.append(Item(report, self._surroundings))
 
     def _json(self, document: Document, number: int) -> None:
-        found = json_report(document, number)
+        found = json_report(document, number, self._notes)
         if found is None:
             return
         report, options = found
