@@ -15,7 +15,7 @@ from appliance.model import DeviceIo, DiskKind
 
 # A diary of more directories than this is not kept track of.
 _MOST_PLACES = 4096
-# Of clones × devices; beyond, what each did is not told.
+# Of clones × devices; beyond, it is not told on what they were.
 _MOST_SHARES = 16_384
 
 
@@ -52,6 +52,8 @@ def target_of(options: Options) -> str:
 
 def devices_of(report: Report, surroundings: Surroundings, target: str) -> Devices:
     """From the report's own figures; else from what the text says is mounted there."""
+    if len(report.sections) * len(report.devices) > _MOST_SHARES:
+        return Devices()
     if not report.devices:
         device = _stated(surroundings, target)
         # What an array is made of has to be said; a disk is its own member.
@@ -110,7 +112,7 @@ def share(
     """
     if len(others) <= 1:
         return io
-    if not totals or len(others) * len(io) > _MOST_SHARES:
+    if not totals:
         return ()
     shares = {
         direction: section.total_ios.get(direction, 0) / total if total else 0.0

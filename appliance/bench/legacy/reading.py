@@ -27,6 +27,8 @@ _QUOTED = re.compile(r"(?:[ \t]{0,3}>)+ ?")
 _DEEPEST_QUOTE = 64
 # No command is longer, and what fio prints is shorter.
 _LONGEST_LINE = 16 * 1024
+# What a recorded terminal draws over one line in hours.
+_MOST_DRAWN = 4 * 1024 * 1024
 # A report is of some 30 lines; more than 100,000 of them are not one diary.
 MOST_LINES = 4_000_000
 _TERSE = re.compile(r"\s*\d{1,2};fio-\d", re.ASCII)
@@ -104,12 +106,16 @@ class _Reader:
     def _line(self, raw: str, number: int) -> None:
         stop = len(raw) - raw.endswith("\n")
         stop -= raw.endswith("\r", 0, stop)
-        start = 0
-        while start <= stop:
-            # fio draws its progress over itself; what was drawn last stands last.
+        if raw.find("\r", 0, stop) < 0:
+            self._piece(raw[: min(stop, _LONGEST_LINE)], number)
+            return
+        # fio draws its progress over itself; what was drawn last stands last.
+        start = max(0, stop - _MOST_DRAWN)
+        while start < stop:
             end = raw.find("\r", start, stop)
             end = stop if end < 0 else end
-            self._piece(raw[start : min(end, start + _LONGEST_LINE)], number)
+            if end > start:
+                self._piece(raw[start : min(end, start + _LONGEST_LINE)], number)
             start = end + 1
 
     def _piece(self, line: str, number: int) -> None:
