@@ -6,6 +6,7 @@ import hashlib
 import json
 import stat
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,11 +50,8 @@ def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as
             file=sys.stderr,
         )
     kept = [] if db is None else _keep(read, machine_type, db)
-    if as_json:
-        document: dict[str, object] = {"results": [to_json(one) for f in read for one in f.judged]}
-        if db is not None:
-            document["imports"] = kept
-        print(json.dumps(document, indent=2))
+    if as_json and any(file.judged for file in read):
+        _print_json(read, None if db is None else kept)
     elif any(file.judged for file in read):
         print("\n\n".join(_file_text(file) for file in read if file.judged))
     for file in read:
@@ -69,6 +67,17 @@ def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as
     for file in empty:
         print(f"note: no fio report in {text.printable(file.path)}", file=sys.stderr)
     return EXIT_OK
+
+
+def _print_json(read: Sequence[_File], kept: list[int] | None) -> None:
+    """The document, one result at a time: all of them at once are several times the file."""
+    results = (to_json(one) for file in read for one in file.judged)
+    print('{\n  "results": [')
+    for number, result in enumerate(results):
+        separator = ",\n" if number else ""
+        print(separator + textwrap.indent(json.dumps(result, indent=2), "    "), end="")
+    imports = "" if kept is None else f',\n  "imports": {json.dumps(kept)}'
+    print(f"\n  ]{imports}\n}}")
 
 
 def _read(path: str, machine_type: str) -> _File:

@@ -23,7 +23,7 @@ _JSON_LINE = re.compile(r'\s*(?:["{}\[\]]|-?\d|$)')
 # No more digits than any counter has: Python refuses to convert numbers of thousands.
 _MOST_DIGITS = 40
 # A thousand jobs by json+ have some 5; decoded, they take up to thirty times as much.
-MOST_CHARACTERS = 8 * 1024 * 1024
+MOST_CHARACTERS = 6 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
