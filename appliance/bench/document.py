@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.bench import capability, validity
-from appliance.model import Evidence, Finding, JobResult, Judged, RunRecord
+from appliance.model import DeviceLatency, Evidence, Finding, JobResult, Judged, RunRecord
 
 
 def run_to_json(run: RunRecord) -> dict[str, object]:
@@ -76,6 +76,7 @@ def result_to_json(result: JobResult, run: RunRecord | None = None) -> dict[str,
         "queue_depth_seen": result.queue_depth_seen,
         "device_bytes": result.device_bytes,
         "coverage": result.coverage,
+        "device_latencies": [latency_to_json(one) for one in result.device_latencies],
         "published_iops": result.published_iops,
         "percent_of_published": capability.percent_of_published(result),
         **verdict(result),
@@ -83,6 +84,22 @@ def result_to_json(result: JobResult, run: RunRecord | None = None) -> dict[str,
     if run is not None:
         document |= {"device": run.device, "members": list(run.members)}
     return document
+
+
+def latency_to_json(one: DeviceLatency) -> dict[str, object]:
+    """What a disk itself says of its I/Os; percentiles are the ends of its bins, in µs."""
+    return {
+        "device": one.device,
+        "ios": one.ios,
+        "mean_us": one.mean_us,
+        "p50_at_most_us": one.at_most_us(50.0),
+        "p99_at_most_us": one.at_most_us(99.0),
+        "bins_us": [list(row) for row in one.bins],
+        "by_size": [
+            {"at_most_bytes": size_bytes, "bins_us": [list(row) for row in bins]}
+            for size_bytes, bins in one.by_size
+        ],
+    }
 
 
 def finding_to_json(finding: Finding) -> dict[str, object]:

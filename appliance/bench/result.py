@@ -8,6 +8,7 @@ from appliance.model import (
     Capability,
     Counters,
     DeviceIo,
+    DeviceLatency,
     DiskKind,
     Evidence,
     Job,
@@ -34,6 +35,7 @@ def to_result(
     slices: tuple[Slice, ...] = (),
     full_suite: bool = False,
     provisioned: Provisioned | None = None,
+    device_latencies: tuple[DeviceLatency, ...] = (),
     member: str = "",
     pass_index: int = 1,
 ) -> JobResult:
@@ -69,6 +71,7 @@ def to_result(
         slices=slices,
         full_suite=full_suite,
         provisioned=provisioned,
+        device_latencies=device_latencies,
         machine_type=machine_type,
     )
     members = [change for change in changes if change.device in devices.members]
@@ -105,6 +108,7 @@ def to_result(
         published_basis=published.basis if published else "",
         published_source=published.source if published else "",
         provisioned=provisioned,
+        device_latencies=device_latencies,
         member=member,
         pass_index=pass_index,
     )
@@ -126,6 +130,7 @@ def to_evidence(
     full_suite: bool,
     provisioned: Provisioned | None,
     machine_type: str,
+    device_latencies: tuple[DeviceLatency, ...] = (),
 ) -> Evidence:
     """The same as the one form that is judged; the arguments are those of :func:`to_result`."""
     did = report.directions.get(direction)
@@ -165,6 +170,7 @@ def to_evidence(
         machine_type=machine_type,
         capability=published,
         provisioned=provisioned,
+        device_latencies=device_latencies,
     )
 
 

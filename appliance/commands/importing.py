@@ -50,7 +50,7 @@ def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as
             file=sys.stderr,
         )
     kept = [] if db is None else _keep(read, machine_type, db)
-    if as_json and any(file.judged for file in read):
+    if as_json:
         _print_json(read, None if db is None else kept)
     elif any(file.judged for file in read):
         print("\n\n".join(_file_text(file) for file in read if file.judged))
@@ -72,12 +72,14 @@ def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as
 def _print_json(read: Sequence[_File], kept: list[int] | None) -> None:
     """The document, one result at a time: all of them at once are several times the file."""
     results = (to_json(one) for file in read for one in file.judged)
-    print('{\n  "results": [')
-    for number, result in enumerate(results):
-        separator = ",\n" if number else ""
+    print('{\n  "results": [', end="")
+    separator = "\n"
+    for result in results:
         print(separator + textwrap.indent(json.dumps(result, indent=2), "    "), end="")
+        separator = ",\n"
+    end = "]" if separator == "\n" else "\n  ]"
     imports = "" if kept is None else f',\n  "imports": {json.dumps(kept)}'
-    print(f"\n  ]{imports}\n}}")
+    print(f"{end}{imports}\n}}")
 
 
 def _read(path: str, machine_type: str) -> _File:

@@ -127,9 +127,29 @@ def _member(around: Around) -> Cause | None:
     return Cause(
         "member",
         f"one member, {slow[-1].member} (serial {serial}): {slow[-1].slow_ms:.2f} ms an I/O, "
-        f"{after[serial]:.1f} times that of the others, and {before[serial]:.1f} times before",
+        f"{after[serial]:.1f} times that of the others, and {before[serial]:.1f} times before"
+        f"{_by_its_own_count(around, serial)}",
         member=serial,
     )
+
+
+def _by_its_own_count(around: Around, serial: str) -> str:
+    """Whether the disk itself became slower, where it counts how long its I/Os take."""
+    before, after = (
+        _median(
+            one.mean_us
+            for detail in side
+            for result in _of_series(around.key, detail)
+            for one in result.device_latencies
+            if members.serials(detail.run, around.fingerprint).get(one.device) == serial
+        )
+        for side in (around.before, around.after)
+    )
+    if before is None or after is None:
+        return ""
+    slower = after >= _MEMBER_FACTOR * before
+    words = "the disk itself is slower" if slower else "its I/Os wait in front of it"
+    return f"; {words}: by its own count {after:,.0f} µs an I/O, {before:,.0f} µs before"
 
 
 def _ratios(around: Around, side: Sequence[Detail]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from appliance.errors import OperatorError, UsageError
 
 APPLICATION_ID = 0x53775274  # "SwRt" in the file's header, so that file(1) can tell
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 HEADER_BYTES = 100  # https://sqlite.org/fileformat.html, 1.3
 _MAGIC = b"SQLite format 3\0"
 _APPLICATION_ID_OFFSET = 68

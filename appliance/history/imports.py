@@ -167,6 +167,7 @@ def _to_evidence(found: dict[str, Any]) -> Evidence:
             "slices": tuple(Slice(**one) for one in found.get("slices", ())),
             "capability": Capability(**capability) if capability else None,
             "provisioned": Provisioned(**provisioned) if provisioned else None,
+            "device_latencies": rows.to_latencies(found.get("device_latencies", ())),
         }
     )
 

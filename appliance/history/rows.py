@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from appliance.model import (
     Counters,
+    DeviceLatency,
     EpochRecord,
     Finding,
     JobResult,
@@ -69,6 +70,9 @@ def result_row(run_id: int, result: JobResult, *, ended_at: float) -> Row:
         **{name: getattr(result, name) for name in _RESULT_FIELDS + _LATER_RESULT_FIELDS},
         "percentiles_ns": to_json(result.percentiles_ns),
         "provisioned": result.provisioned and to_json(dataclasses.asdict(result.provisioned)),
+        "device_latencies": to_json([dataclasses.asdict(one) for one in result.device_latencies])
+        if result.device_latencies
+        else None,
         "valid": int(result.valid),
     }
 
@@ -102,6 +106,24 @@ def later_value(row: Mapping[str, Any], column: str) -> Any:  # noqa: ANN401 - a
     return row[column] if column in row.keys() else None  # noqa: SIM118 - sqlite3.Row
 
 
+def to_latencies(found: Iterable[Mapping[str, Any]]) -> tuple[DeviceLatency, ...]:
+    """What :func:`dataclasses.asdict` made of them, from JSON."""
+    return tuple(
+        DeviceLatency(
+            one["device"],
+            one["ios"],
+            one["time_us"],
+            _bins(one["bins"]),
+            tuple((size_bytes, _bins(bins)) for size_bytes, bins in one["by_size"]),
+        )
+        for one in found
+    )
+
+
+def _bins(rows: Iterable[Sequence[int]]) -> tuple[tuple[int, int, int], ...]:
+    return tuple((least, most, ios) for least, most, ios in rows)
+
+
 def to_result(
     row: Mapping[str, Any],
     *,
@@ -116,6 +138,7 @@ def to_result(
         **{name: value for name, value in later.items() if value is not None},
         percentiles_ns=json.loads(row["percentiles_ns"]),
         provisioned=Provisioned(**json.loads(provisioned)) if provisioned else None,
+        device_latencies=to_latencies(json.loads(later_value(row, "device_latencies") or "[]")),
         bins=bins,
         device_deltas=tuple(
             Counters(**{f.name: delta[f.name] for f in dataclasses.fields(Counters)})

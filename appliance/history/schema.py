@@ -118,6 +118,12 @@ def m004_drift(db: Database) -> None:
     drift_schema.create(db, table)
 
 
+@MIGRATIONS()
+def m005_device_latencies(db: Database) -> None:
+    """How long the disks themselves took, by their own count."""
+    table(db, "result").add_column("device_latencies", str)
+
+
 def _host_and_epoch(db: Database) -> None:
     table(db, "host").create(
         {"id": int, "name": str, "machine_type": str, "first_seen_at": float},

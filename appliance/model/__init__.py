@@ -67,6 +67,7 @@ from appliance.model.plans import (
 )
 from appliance.model.results import (
     Counters,
+    DeviceLatency,
     EpochRecord,
     Finding,
     Job,
@@ -101,6 +102,7 @@ __all__ = [
     "Destruction",
     "Detail",
     "DeviceIo",
+    "DeviceLatency",
     "Disk",
     "DiskKind",
     "DriftSeverity",

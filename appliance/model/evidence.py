@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from appliance.model.results import Finding, Provisioned, Severity, Slice
+from appliance.model.results import DeviceLatency, Finding, Provisioned, Severity, Slice
 
 
 class Source(StrEnum):
@@ -141,6 +141,7 @@ class Evidence:
     machine_type: str = ""
     capability: Capability | None = None
     provisioned: Provisioned | None = None
+    device_latencies: tuple[DeviceLatency, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

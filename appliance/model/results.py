@@ -136,6 +136,36 @@ class Provisioned:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceLatency:
+    """How long a disk itself took for the I/Os of one direction, as it counts them (log page
+    0xD0): from their arrival at the device on, without any queue of this machine.
+
+    ``bins`` are (least µs, most µs, I/Os) of all of them, ``by_size`` the same for those of at
+    most so many bytes, and more than those before (empty where the disk does not tell them apart).
+    """
+
+    device: str
+    ios: int
+    time_us: int
+    bins: tuple[tuple[int, int, int], ...] = ()
+    by_size: tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...] = ()
+
+    @property
+    def mean_us(self) -> float | None:
+        return self.time_us / self.ios if self.ios else None
+
+    def at_most_us(self, percent: float) -> int | None:
+        """The end of the bin that holds this percentile; ``None`` without any I/O."""
+        counted = sum(count for _, _, count in self.bins)
+        seen = 0
+        for _, most_us, count in self.bins:
+            seen += count
+            if count and seen * 100 >= counted * percent:
+                return most_us
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class JobResult:
     """What fio reported for one job and direction, and what the block layer saw meanwhile.
 
@@ -150,7 +180,8 @@ class JobResult:
     is the published bandwidth; ``published_basis`` and ``published_source`` say in words how
     the published figures come about and where they are from. ``member`` is the one disk that
     was measured instead of the whole stripe, empty for the stripe. ``pass_index`` counts the
-    passes of a suite that measures every job several times, from 1.
+    passes of a suite that measures every job several times, from 1. ``device_latencies`` are
+    those of the members that count them, in this direction.
     """
 
     job: str
@@ -182,6 +213,7 @@ class JobResult:
     member: str = ""
     pass_index: int = 1
     provisioned: Provisioned | None = None
+    device_latencies: tuple[DeviceLatency, ...] = ()
 
     @property
     def valid(self) -> bool:

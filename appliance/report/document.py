@@ -62,6 +62,7 @@ class Row:
     was asked for in words, ``where`` what was measured if that is not the run's own target.
     ``percentiles`` are (percent, ns), ascending; ``bins`` (ns, I/Os), ascending, may be empty.
     ``corrected_iops`` and ``corrected_bytes_per_s`` are probably true where a finding knows it.
+    ``by_the_disks`` is how long the disks themselves took, in words.
     """
 
     number: int
@@ -81,6 +82,7 @@ class Row:
     corrected_bytes_per_s: float | None = None
     published: tuple[Published, ...] = ()
     baseline: Baseline | None = None
+    by_the_disks: str = ""
 
     @property
     def label(self) -> str:

@@ -189,6 +189,8 @@ def _latencies(row: Row) -> Markup:
         if (ns := row.percentile_ns(percent)) is not None
     ]
     others = [tag("small", one if row.valid else tag("del", one)) for one in marked]
+    if row.by_the_disks:
+        others.append(tag("small", f"by the disks: {row.by_the_disks}"))
     return together([_figure(row, words.latency(row.latency_mean_ns)), *others])
 
 

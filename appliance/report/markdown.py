@@ -97,7 +97,7 @@ def _result(row: Row, *, is_run: bool) -> list[str]:
         ),
         _figure(row, words.latency(row.latency_mean_ns), None),
         *(_figure(row, words.latency(row.percentile_ns(p)), None) for p in (50.0, 99.0, 99.9)),
-        words.coverage(row),
+        words.coverage(row) + (f"; {escaped(row.by_the_disks)}" if row.by_the_disks else ""),
         escaped("; ".join(words.published(one) for one in row.published)) or words.UNKNOWN,
     ]
     if is_run:

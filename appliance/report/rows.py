@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from appliance import text
 from appliance.bench import capability
+from appliance.bench.figures.provisioned import in_words
 from appliance.bench.validity import corrected_iops
 from appliance.model import JobResult
 from appliance.report.baseline import NOT_KNOWN, Normal, baseline
@@ -104,6 +105,7 @@ def _row(result: JobResult, *, number: int, normals: Normals) -> Row:
         corrected_iops=corrected,
         corrected_bytes_per_s=None if corrected is None else corrected * result.block_size_bytes,
         published=_published(result, corrected),
+        by_the_disks=in_words(result.device_latencies),
         baseline=baseline(
             normals.get((result.job, result.direction, result.member), NOT_KNOWN),
             result.iops if result.valid else None,

@@ -1,7 +1,7 @@
 """What ``bench import`` takes for inputs made to hurt it.
 
-``python -m tests.bench.hostile_imports [WORD ...]`` makes each in a temporary folder, imports it by a
-process of its own, and prints a line: megabytes, seconds of processor, peak memory, how it ended.
+``python -m tests.bench.hostile_imports [WORD ...]`` makes each in a temporary folder, imports it by
+a process of its own, and prints a line: megabytes, seconds of processor, peak memory, how it ended.
 """
 
 from __future__ import annotations

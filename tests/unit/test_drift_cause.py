@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from appliance.drift import cause
-from appliance.model import Finding, Happening, Provisioned, RunState, Severity
+from appliance.model import DeviceLatency, Finding, Happening, Provisioned, RunState, Severity
 from appliance.model.slots import Attempt
 from tests.unit.spans import FINGERPRINT, KEY, detail, result
 
@@ -52,6 +52,30 @@ def test_one_member_that_moved_away_from_the_others():
     assert kinds(after, after) == []
     assert kinds(result(awaits_ms=(0.12, 0.12, 1.8, 0.12)), after) == []
     assert kinds(before, result(awaits_ms=(0.3, 0.3, 0.7, 0.3))) == []
+
+
+@pytest.mark.parametrize(
+    ("before_us", "after_us", "says"),
+    [(90, 1900, "the disk itself is slower"), (90, 95, "its I/Os wait in front of it")],
+)
+def test_a_member_that_counts_how_long_it_takes(before_us, after_us, says):
+    then = result(
+        awaits_ms=(0.3, 0.3, 0.4, 0.3),
+        device_latencies=(DeviceLatency("nvme2n1", 10, 10 * before_us),),
+    )
+    now = result(
+        awaits_ms=(0.12, 0.12, 2.4, 0.12),
+        device_latencies=(DeviceLatency("nvme3n1", 10, 10 * after_us),),
+    )
+    # Under another kernel name before.
+    names = ("nvme1n1", "nvme3n1", "nvme2n1", "nvme4n1")
+    then = dataclasses.replace(
+        then, device_deltas=result(awaits_ms=(0.3, 0.4, 0.3, 0.3)).device_deltas
+    )
+    (found,) = cause.causes(around(then, now, then={"members": names}), slower=True)
+    assert found.words.endswith(
+        f"{says}: by its own count {after_us:,} µs an I/O, {before_us} µs before"
+    )
 
 
 def test_the_same_disk_under_another_name():

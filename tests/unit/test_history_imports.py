@@ -114,6 +114,7 @@ def test_every_field_of_a_report_is_tried_above():
         "sync_ios",
         "ramp_ms",
         "think_time_ms",
+        "device_latencies",
         "latency_min_ns",
         "submit_mean_ns",
         "synced",

@@ -39,7 +39,7 @@ def test_the_log_page_is_asked_for_as_a_whole_and_by_its_number():
 
 def test_only_disks_that_are_ec2s_by_their_model_are_asked(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(logpage, "_log_page", lambda node: asked.append(node.name) or b"")
+    monkeypatch.setattr(logpage, "_log_page", lambda node, *_: asked.append(node.name) or b"")
     for name, model in (("nvme1n1", "Amazon Elastic Block Store   "), ("nvme2n1", "Other")):
         (tmp_path / name / "device").mkdir(parents=True)
         (tmp_path / name / "device/model").write_text(model + "\n")

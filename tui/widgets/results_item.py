@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from appliance.bench.capability import percent_of_published
+from appliance.bench.figures.provisioned import in_words
 from appliance.bench.validity import corrected_iops, coverage_of, percentile_ns
 from appliance.model import Evidence, Finding, JobResult, Judged, Provisioned, RunRecord, SeriesKey
 from appliance.text import bandwidth, count, duration, size
@@ -27,7 +28,8 @@ class Item:
     """What is shown of a result. ``None`` is what nobody knows; texts are as they came.
 
     ``published`` and ``limited`` say in words how it stands to what is published and how long
-    a provisioned limit was exceeded. ``members`` are the disks of this direction.
+    a provisioned limit was exceeded, ``own`` how long the disks themselves took. ``members`` are
+    the disks of this direction.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Item:
     coverage: float | None
     published: str
     limited: str
+    own: str
     percentiles_ns: dict[str, int]
     p99_ns: float | None
     bins: dict[int, int]
@@ -69,6 +72,7 @@ def of_result(result: JobResult, run: RunRecord, glyphs: Glyphs) -> Item:
         coverage=result.coverage,
         published=published_words(result, result.published_iops, result.published_basis),
         limited=limited_words(result.provisioned, result.runtime_ms / 1000),
+        own=in_words(result.device_latencies),
         percentiles_ns=result.percentiles_ns,
         p99_ns=percentile_ns(result, 99.0),
         bins=result.bins,
@@ -96,6 +100,7 @@ def of_report(report: Judged, glyphs: Glyphs) -> Item:
             known, limits.iops if limits else None, limits.basis if limits else ""
         ),
         limited=limited_words(known.provisioned, (known.runtime_ms or 0) / 1000),
+        own=in_words(known.device_latencies),
         percentiles_ns=known.percentiles_ns or {},
         p99_ns=percentile_ns(known, 99.0),
         bins={},
@@ -184,6 +189,7 @@ def item_lines(item: Item, width: int, glyphs: Glyphs) -> list[Line]:
         facts.append(("corrected", f"~{count(item.corrected)} IOPS is probably true"))
     facts.append(("published", item.published))
     facts.append(("provisioned", item.limited))
+    facts.append(("by the disks", item.own))
     if item.coverage is not None:
         facts.append(("coverage", f"the disks did {100 * item.coverage:.1f} % of fio's bytes"))
     facts.append(("percentiles", percentiles(item, glyphs)))

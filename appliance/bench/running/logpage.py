@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from appliance import paths
-from appliance.bench.figures.provisioned import LOG_PAGE_ID, PAGE_BYTES, Exceeded, decode
+from appliance.bench.figures.provisioned import (
+    LOG_PAGE_ID,
+    LONG_PAGE_BYTES,
+    PAGE_BYTES,
+    Exceeded,
+    Times,
+    decode,
+)
 from appliance.errors import OperatorError
 from appliance.model import Provisioned
 from appliance.storage.probe.kernel import read_text
@@ -32,7 +39,8 @@ _GET_LOG_PAGE = 0x02
 # As amazon-ec2-utils asks (ebsnvme).
 _NAMESPACE = 1
 _TIMEOUT_MS = 5000
-_MODELS = ("Amazon Elastic Block Store", "Amazon EC2 NVMe Instance Storage")
+_LOCAL_MODEL = "Amazon EC2 NVMe Instance Storage"
+_MODELS = ("Amazon Elastic Block Store", _LOCAL_MODEL)
 
 
 def read_exceeded(
@@ -44,10 +52,13 @@ def read_exceeded(
     """The counters of those of ``disks`` (kernel names) that have them and let us read them."""
     found = {}
     for disk in disks:
-        if _is_ec2s(disk, sys_block):
-            counters = decode(_log_page(dev / disk))
-            if counters is not None:
-                found[disk] = counters
+        model = _model(disk, sys_block)
+        if model not in _MODELS:
+            continue
+        page = _log_page(dev / disk, LONG_PAGE_BYTES) if model == _LOCAL_MODEL else b""
+        counters = decode(page or _log_page(dev / disk))
+        if counters is not None:
+            found[disk] = counters
     return found
 
 
@@ -62,7 +73,7 @@ def ask_exceeded(
     """
     if os.geteuid() == 0:
         return read_exceeded(disks, sys_block=sys_block)
-    if not any(_is_ec2s(disk, sys_block) for disk in disks):
+    if not any(_model(disk, sys_block) in _MODELS for disk in disks):
         return {}
     asked_at = time.monotonic()
     with contextlib.suppress(OperatorError):
@@ -86,37 +97,52 @@ def _recorded(seen: Path, since: float) -> dict[str, Exceeded] | None:
         if kept["at_monotonic_s"] < since:
             return None
         return {
-            str(disk): Exceeded(int(one["magic"]), Provisioned(**one["limits"]))
+            str(disk): Exceeded(
+                int(one["magic"]), Provisioned(**one["limits"]), _times(one.get("times"))
+            )
             for disk, one in kept["disks"].items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _is_ec2s(disk: str, sys_block: Path) -> bool:
-    return read_text(sys_block / disk / "device/model").strip() in _MODELS
+def _times(kept: Mapping[str, Any] | None) -> dict[str, Times]:
+    return {
+        direction: Times(
+            int(one["ios"]),
+            int(one["time_us"]),
+            tuple((int(least), int(most), int(ios)) for least, most, ios in one["bins"]),
+            tuple((int(size), tuple(map(int, counts))) for size, counts in one["by_size"]),
+        )
+        for direction, one in (kept or {}).items()
+    }
 
 
-def command(address: int) -> bytes:
-    """The struct nvme_passthru_cmd that has the whole page written to ``address``."""
+def _model(disk: str, sys_block: Path) -> str:
+    return read_text(sys_block / disk / "device/model").strip()
+
+
+def command(address: int, size_bytes: int = PAGE_BYTES) -> bytes:
+    """The struct nvme_passthru_cmd that has the page's first bytes written to ``address``."""
     # Number of dwords less one in the upper half of command dword 10, the page's id below it.
-    dword10 = (PAGE_BYTES // 4 - 1) << 16 | LOG_PAGE_ID
+    dword10 = (size_bytes // 4 - 1) << 16 | LOG_PAGE_ID
     return struct.pack(
         "<BBHIIIQQII8I",
-        *(_GET_LOG_PAGE, 0, 0, _NAMESPACE, 0, 0, 0, address, 0, PAGE_BYTES),
+        *(_GET_LOG_PAGE, 0, 0, _NAMESPACE, 0, 0, 0, address, 0, size_bytes),
         *(dword10, 0, 0, 0, 0, 0, _TIMEOUT_MS, 0),
     )
 
 
-def _log_page(node: Path) -> bytes:
+def _log_page(node: Path, size_bytes: int = PAGE_BYTES) -> bytes:
     """The page, empty if the disk does not give it."""
-    page = ctypes.create_string_buffer(PAGE_BYTES)
+    page = ctypes.create_string_buffer(size_bytes)
+    asked = bytearray(command(ctypes.addressof(page), size_bytes))
     try:
         descriptor = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
-        failed = fcntl.ioctl(descriptor, _ADMIN_COMMAND, bytearray(command(ctypes.addressof(page))))
+        failed = fcntl.ioctl(descriptor, _ADMIN_COMMAND, asked)
     except OSError:
         return b""
     finally:

@@ -107,6 +107,7 @@ def measure(
             kinds=disk_kinds(members),
             expected=() if measurement.member else around.expected,
             provisioned=provisioned.since(limited, limited_after),
+            device_latencies=provisioned.latencies_since(limited, limited_after, direction),
             member=measurement.member,
             pass_index=measurement.pass_index,
         )

@@ -106,7 +106,7 @@ def judge(evidence: Evidence) -> Finding | None:
         severity=Severity.WARN,
         message=f"members did the same number of I/Os, {found.device} with "
         f"{found.slow_ms:.2f} ms each and the others with {found.others_ms:.2f} ms; "
-        f"{_judged(evidence)}",
+        f"{_by_its_own_count(evidence, found) or _judged(evidence)}",
         measured=found.ratio,
         limit=found.limit,
         unit="times",
@@ -122,6 +122,22 @@ def is_shallow(evidence: Evidence) -> bool:
     member_ios = sum(ios(io, evidence.direction) for io in members)
     pieces = max(1.0, member_ios / evidence.total_ios)
     return depth * pieces <= _SHALLOW_PER_MEMBER * len(members)
+
+
+def _by_its_own_count(evidence: Evidence, apart: Apart) -> str:
+    """Whether the disk itself takes longer, or its I/Os wait in front of it; empty where not all
+    members count how long they take.
+    """
+    means = {one.device: one.mean_us for one in evidence.device_latencies}
+    slow_us = means.get(apart.device)
+    others = [us for device, us in means.items() if device != apart.device and us is not None]
+    if slow_us is None or not others or len(means) < len(member_io(evidence)):
+        return ""
+    others_us = median(others)
+    count = f"by their own count it took {slow_us:,.0f} µs and the others {others_us:,.0f} µs"
+    if slow_us >= MAX_RATIO_SHALLOW * others_us:
+        return f"{count}: the disk itself is slower"
+    return f"{count}: the I/Os wait in front of it, the disk is as quick as the others"
 
 
 def _judged(evidence: Evidence) -> str:
