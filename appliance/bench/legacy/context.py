@@ -65,6 +65,7 @@ class Context:
         self._command = ""
         self._last_line_of_command = False
         self._command_is_cut = False
+        self._remembered: tuple[tuple[str, bool], Asked] | None = None
         self._listing: dict[str, list[str]] = {}
         self._parent = ""
 
@@ -126,10 +127,14 @@ class Context:
         """What the last command asked for, also for later runs of the jobs that it names."""
         if not self._command:
             return None
+        key = (self._command, self._command_is_cut)
+        if self._remembered is not None and self._remembered[0] == key:
+            return self._remembered[1]
         command = asked.from_command(self._command, cut=self._command_is_cut)
         if command.jobs and len(self._now.commands) < _MOST_DEVICES:
             named = {name: command for name in command.jobs if name}
             self._now = replace(self._now, commands={**self._now.commands, **named})
+        self._remembered = (key, command)
         return command
 
     # ----------------------------------------------------------------- words

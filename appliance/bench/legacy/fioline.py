@@ -52,7 +52,9 @@ _SECTION = re.compile(
 )
 _DEFINITION = re.compile(r"\s?: \(g=\d{1,9}\): rw=(\w{1,20})", re.ASCII)
 _LONGEST_NAME = 200
+_QUOTATION_MARKS = re.compile("[\"'`]")
 _LAST_WITHOUT_CARRY = (3, 25)
+_VERSION_NUMBER = re.compile(r"fio-(\d{1,3})\.(\d{1,3})")
 _HEADLINE = re.compile(r"\b(read|write|trim|mixed)\s*:\s+(?:io=\s*\d|IOPS=\s*\d)", re.ASCII)
 _OLD_IOPS = re.compile(rf"\biops=\s*({_N}\s?[kKMG]?)", re.ASCII)
 _OLD_IO = re.compile(rf"\bio=\s*({_N}\s*\w{{0,6}})", re.ASCII)
@@ -192,7 +194,7 @@ def section(line: str) -> tuple[str, int, int, int, int | None] | None:
 def _name_before(line: str, found: re.Match[str]) -> str:
     before = line[max(0, found.start() - _LONGEST_NAME) : found.start()]
     # Behind the quotation mark of a program's text, and of a comment's hash.
-    return re.split("[\"'`]", before)[-1].strip(" \t>|#*")
+    return _QUOTATION_MARKS.split(before)[-1].strip(" \t>|#*")
 
 
 def definition(line: str) -> Definition | None:
@@ -229,7 +231,7 @@ def cuts_digits(version: str) -> bool:
     """Whether decimals may be wrong: fio's until 3.25 (axboe/fio#1150), and where the version
     is not known.
     """
-    found = re.match(r"fio-(\d{1,3})\.(\d{1,3})", version)
+    found = _VERSION_NUMBER.match(version)
     return found is None or (int(found[1]), int(found[2])) <= _LAST_WITHOUT_CARRY
 
 

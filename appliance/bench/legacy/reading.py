@@ -80,7 +80,8 @@ class _Reader:
             for line in _lines(self._text, at, document.start):
                 self._line(line, number)
                 number += line.endswith("\n")
-                yield from self._flush()
+                if self._ready:
+                    yield from self._flush()
             if number > MOST_LINES:
                 break
             self._json(document, number)
@@ -95,7 +96,8 @@ class _Reader:
                 break
             self._line(line, number)
             number += line.endswith("\n")
-            yield from self._flush()
+            if self._ready:
+                yield from self._flush()
         self._parser.close()
         yield from self._flush()
 
@@ -104,6 +106,9 @@ class _Reader:
         return iter(ready)
 
     def _line(self, raw: str, number: int) -> None:
+        if "\r" not in raw:
+            self._piece(raw[:_LONGEST_LINE].rstrip("\n"), number)
+            return
         stop = len(raw) - raw.endswith("\n")
         stop -= raw.endswith("\r", 0, stop)
         if raw.find("\r", 0, stop) < 0:
@@ -123,8 +128,9 @@ class _Reader:
             return
         if "\x1b" in line:
             line = _ESCAPES.sub("", line)
-        # Word processors and mail programs put unbreakable spaces where several stood.
-        line = line.replace("\xa0", " ")
+        if "\xa0" in line:
+            # Word processors and mail programs put unbreakable spaces where several stood.
+            line = line.replace("\xa0", " ")
         if "**" in line:
             line = line.replace("**", "")  # Markdown's emphasis
         if not line or line.isspace():

@@ -40,10 +40,10 @@ def number(text: str) -> float | None:
 
     A single comma that does not separate three digits is a decimal one (``656,41``).
     """
-    text = text.rstrip(",")
-    if _DECIMAL_COMMA.fullmatch(text):
-        text = text.replace(",", ".")
-    plain = text.replace(",", "")
+    plain = text.rstrip(",")
+    if "," in plain:
+        decimal = _DECIMAL_COMMA.fullmatch(plain) is not None
+        plain = plain.replace(",", "." if decimal else "")
     if not plain or len(plain) > _MAX_DIGITS + 14:
         return None
     try:
@@ -147,7 +147,8 @@ def printed(text: str, value: float | None, *, cut: bool) -> Printed | None:
 
 def time_ns(text: str, unit: str) -> float | None:
     """Nanoseconds of a figure (``1805.8k``) under a heading like ``(usec)``."""
-    value, factor = count(text), _TIME_NS.get(unit)
+    value = number(text) if text[-1:].isdecimal() else count(text)
+    factor = _TIME_NS.get(unit)
     return None if value is None or factor is None else value * factor
 
 
