@@ -122,6 +122,23 @@ def test_a_client_prints_no_unit_of_time() -> None:
     assert only(cut).evidence.bandwidth_bytes == pytest.approx(1688e6, rel=0.001)
 
 
+def test_a_number_cut_by_a_terminal() -> None:
+    line = defined().rstrip("\n")
+    broken = line[:-1] + "\n" + line[-1] + "\n"
+    assert only(broken + report_3()).evidence.iodepth == 32
+    assert only(line + "\n4 disks of one kind\n" + report_3()).evidence.iodepth == 32
+
+
+def test_json_in_mail_and_broken_in_its_strings() -> None:
+    document = json.loads((FIO / "fio-3.33-group.json").read_text())
+    whole = only(json.dumps(document, indent=2)).evidence
+    indented = json.dumps(document, indent=2)
+    assert only("".join(f"> {line}\n" for line in indented.splitlines())).evidence == whole
+    compact = json.dumps(document)
+    at_80 = "\n".join(compact[at : at + 80] for at in range(0, len(compact), 80))
+    assert only(at_80 + "\n").evidence == whole
+
+
 # --------------------------------------------------------------------------- figures
 
 

@@ -83,6 +83,14 @@ def _repaired(decoder: json.JSONDecoder, part: str, start: int) -> Document | No
         else:
             last = part.rfind("\n}")
             return _document(value, start, start + (last + 2 if last > 0 else len(part)))
+    # A terminal or a mail program broke lines within strings.
+    for between in (" ", "") if "\n" in part else ():
+        try:
+            value, length = decoder.raw_decode(part.replace("\n", between))
+        except (ValueError, RecursionError):
+            continue
+        # With a space for each line's end nothing moves.
+        return _document(value, start, start + (length if between else len(part)))
     closed = _closed(part)
     if closed is None:
         return None

@@ -32,6 +32,8 @@ _MOST_DRAWN = 4 * 1024 * 1024
 # A report is of some 30 lines; more than 100,000 of them are not one diary.
 MOST_LINES = 4_000_000
 _TERSE = re.compile(r"\s*\d{1,2};fio-\d", re.ASCII)
+_QUOTED_JSON = re.compile(r'^[ \t]{0,3}>[> \t]{0,60}"(?:fio version|jobs)"', re.MULTILINE)
+_QUOTATION = re.compile(r"^(?:[ \t]{0,3}>){1,20} ?", re.MULTILINE)
 # How much earlier than the one before a run must have begun to be the same run (s).
 _SAME_RUN_SECONDS = 0.3
 
@@ -42,7 +44,11 @@ def decode(data: bytes) -> str:
     if not utf16 and _ASTRAL.search(data):
         # A single one of these makes Python use four bytes for each character of the text.
         data = _ASTRAL.sub(b"\xef\xbf\xbd", data)
-    return quoted.decoded(data.decode("utf-16" if utf16 else "utf-8-sig", errors="replace"))
+    text = quoted.decoded(data.decode("utf-16" if utf16 else "utf-8-sig", errors="replace"))
+    if _QUOTED_JSON.search(text):
+        # A document is read as a whole: its quotation marks go first.
+        text = _QUOTATION.sub("", text)
+    return text
 
 
 def items(text: str, notes: list[str]) -> Iterator[Item]:

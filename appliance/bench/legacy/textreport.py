@@ -21,6 +21,7 @@ _NARROWEST_TERMINAL = 40
 _LONGEST_STRAY = 20
 # What can be the rest of a broken line of which nothing is needed.
 _FIGURES = re.compile(r"(?=.{0,120}[=%\d])[\w.%=,:/() <>-]{1,120}", re.ASCII)
+_DIGITS = re.compile(r"\d{1,6}\s*", re.ASCII)
 # A report of more jobs, or a "table" of more percentiles, is not one.
 _MOST_SECTIONS = 4096
 _MOST_PERCENTILES = 64
@@ -49,6 +50,7 @@ class TextParser:
         self._broken_number = 0
         self._wraps = 0
         self._strays = 0
+        self._number_may_be_cut = False
 
     def feed(self, line: str, number: int) -> bool:
         """Take the line ``number``; false if it is not part of a report."""
@@ -60,7 +62,9 @@ class TextParser:
         taken = self._take(kind, line, number)
         self._strays = 0
         # Set only now: a line that ends the report before it forgets what was broken there.
+        self._number_may_be_cut = kind is Kind.DEFINITION and fioline.is_whole(kind, line)
         broken = not fioline.is_whole(kind, line) or kind is Kind.DETAIL
+        broken |= self._number_may_be_cut and line[-1:].isdecimal()
         self._broken, self._broken_number = line if broken else "", number
         return taken
 
@@ -101,6 +105,8 @@ class TextParser:
     def _continue(self, line: str) -> bool:
         """The rest of a line that a terminal broke in two, or something else altogether."""
         broken, self._broken = self._broken, ""
+        if self._number_may_be_cut and not _DIGITS.fullmatch(line):
+            broken = ""
         long = len(broken) >= _NARROWEST_TERMINAL or broken.rstrip().endswith((",", ":"))
         if (
             long
@@ -119,6 +125,7 @@ class TextParser:
                     return self._take(kind, joined, self._broken_number, again=True)
             # In the middle of a line broken twice, the terminal's width is full.
             full = len(line) >= max(_NARROWEST_TERMINAL, len(broken) // (self._wraps + 1) - 1)
+            full |= _FIGURES.fullmatch(line) is not None
             joined = broken + line
             kind = fioline.kind_of(joined)
             if full and kind not in (None, Kind.DETAIL):
