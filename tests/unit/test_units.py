@@ -380,6 +380,14 @@ def test_what_looks_for_drift_is_on_and_acceptance_is_not() -> None:
     assert not any("acceptance" in line for line in unit("stripewright.target"))
 
 
+def test_a_required_acceptance_leaves_its_directory_where_it_passed() -> None:
+    # stripewright.target asserts it (appliance/schedule.py): gone with the unit, it must not be
+    # kept when the unit fails, nor go when it has ended well.
+    lines = unit("stripewright-acceptance.service")
+    assert {"RuntimeDirectory=stripewright-bench/%N", "RemainAfterExit=yes"} <= lines
+    assert not any(line.startswith("RuntimeDirectoryPreserve") for line in lines)
+
+
 def test_a_look_for_drift_writes_nothing_to_what_it_looks_at() -> None:
     lines = unit("stripewright-drift.service")
     assert {"User=stripewright", "ProtectSystem=strict", "CapabilityBoundingSet="} <= lines
