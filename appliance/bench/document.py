@@ -86,6 +86,10 @@ def result_to_json(result: JobResult, run: RunRecord | None = None) -> dict[str,
     return document
 
 
+# How the log page says that the last histogram is of all larger I/Os.
+_NO_LIMIT = 2**32 - 1
+
+
 def latency_to_json(one: DeviceLatency) -> dict[str, object]:
     """What a disk itself says of its I/Os; percentiles are the ends of its bins, in µs."""
     return {
@@ -96,7 +100,10 @@ def latency_to_json(one: DeviceLatency) -> dict[str, object]:
         "p99_at_most_us": one.at_most_us(99.0),
         "bins_us": [list(row) for row in one.bins],
         "by_size": [
-            {"at_most_bytes": size_bytes, "bins_us": [list(row) for row in bins]}
+            {
+                "at_most_bytes": None if size_bytes == _NO_LIMIT else size_bytes,
+                "bins_us": [list(row) for row in bins],
+            }
             for size_bytes, bins in one.by_size
         ],
     }

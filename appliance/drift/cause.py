@@ -20,6 +20,7 @@ NOT_KNOWN = "not known: nothing that was recorded differs before and after"
 _LIMIT_SHARE = 0.05
 # How much further from the others a member's await must be than it was before.
 _MEMBER_FACTOR = 1.5
+_AS_QUICK = 1.2
 # Points of the processors' time, and the share of processor time that an I/O costs more.
 _CPU_POINTS = 15.0
 _CPU_COST = 0.10
@@ -147,9 +148,12 @@ def _by_its_own_count(around: Around, serial: str) -> str:
     )
     if before is None or after is None:
         return ""
-    slower = after >= _MEMBER_FACTOR * before
-    words = "the disk itself is slower" if slower else "its I/Os wait in front of it"
-    return f"; {words}: by its own count {after:,.0f} µs an I/O, {before:,.0f} µs before"
+    count = f"by its own count {after:,.0f} µs an I/O, {before:,.0f} µs before"
+    if after >= _MEMBER_FACTOR * before:
+        return f"; the disk itself is slower: {count}"
+    if after <= _AS_QUICK * before:
+        return f"; its I/Os wait in front of it: {count}"
+    return f"; {count}"
 
 
 def _ratios(around: Around, side: Sequence[Detail]) -> dict[str, float]:

@@ -57,6 +57,10 @@ INPUTS: dict[str, Callable[[], Iterator[bytes]]] = {
         (b'{"fio version":1,"jobs":[', *_repeated(b"[],", 100 * MB))
     ),
     "3 reports of 4,090 clones on 510 disks": _clones,
+    "lines of a lone backslash, 2 MB": lambda: _repeated(
+        b"fio --name=a \\\n" + b"\\\n" * 8100, 2 * MB
+    ),
+    "lines of a lone option, 2 MB": lambda: _repeated(b"fio --name=a\n" + b"-a\n" * 2700, 2 * MB),
     "headlines, 98 MB": lambda: _repeated(_HEADLINE, 98 * MB),
     "blank lines, 100 MB": lambda: _repeated(b"\n", 100 * MB),
     "one letter a line, 100 MB": lambda: _repeated(b"x\n", 100 * MB),

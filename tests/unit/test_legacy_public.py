@@ -111,6 +111,24 @@ def test_quoted_printable_mail() -> None:
     assert both[1].evidence.runtime_ms == 180_002
 
 
+def test_plain_text_beside_quoted_printable_mail_stays_as_it_is() -> None:
+    mail = "  read: IOPS=3d412k, BW=3d1610MiB/s (1688MB/s)(283GiB/180002msec)\n\n"
+    plain = (
+        "$ "
+        + command()
+        + "\n"
+        + changed(
+            report_3(),
+            ("usr=5.00%", "usr=95.00%"),
+            ("=412k", "=82.1k"),
+            ("1610MiB/s (1688MB/s)(283GiB", "321MiB/s (337MB/s)(56.6GiB"),
+        )
+    )
+    first, second = imported(mail + plain)
+    assert first.evidence.iops == 412_000
+    assert second.evidence == only(plain).evidence
+
+
 def test_unbreakable_spaces_and_emphasis() -> None:
     text = changed(report_3().replace("   ", "\xa0 \xa0"), ("IOPS=412k", "**IOPS=412k**"))
     assert only(text).evidence.total_ios == 74_189_000
@@ -254,6 +272,89 @@ def test_a_container_of_fio() -> None:
     assert asked(line).direct is True
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        "$OPTS",
+        "$(cat opts)",
+        "...",
+        "/root/jobs/randread",
+        "- < x",
+        "jobs/4k-rr+qd32.fio",
+        r"C:\j\r.fio",
+    ],
+)
+def test_a_word_that_is_not_understood_may_be_more_options(more: str) -> None:
+    assert (
+        asked(f"$ fio --name=job --rw=randread --iodepth=32 --ioengine=libaio {more}").direct
+        is None
+    )
+    assert asked(f"$ fio --readonly {more} --output=out.txt").direct is None
+
+
+@pytest.mark.parametrize(
+    "behind", [" &", "; sync", " && cat out", " > out.txt 2>&1; cat out.txt", ")"]
+)
+def test_what_a_shell_does_next(behind: str) -> None:
+    evidence = asked(
+        f"$ (fio --name=job --rw=randread --ioengine=libaio --iodepth=32 --direct=0{behind}"
+    )
+    assert evidence.direct is False
+
+
+def test_fio_prints_what_the_command_does_not_ask_for() -> None:
+    bare = "$ fio --name=job --rw=randread --bs=4k"
+    assert asked(bare, report=defined() + report_3()).direct is None
+    whole = bare + " --ioengine=libaio --iodepth=32"
+    assert asked(whole, report=defined() + report_3()).direct is False
+
+
+@pytest.mark.parametrize("cut", ["include common.inc", "<snip>", "[...]", "and some more of it:"])
+def test_a_job_file_of_which_something_is_missing(cut: str) -> None:
+    file = (
+        f"[global]\nioengine=libaio\niodepth=32\nrefill_buffers\n{cut}\nbs=4k\n[job]\nrw=randread"
+    )
+    assert asked(file).direct is None
+    assert asked(file.replace(cut, "thread")).direct is False
+
+
+def test_a_job_file_after_a_report_is_another() -> None:
+    first = "[job]\nrw=randread\niodepth=32\nruntime=600\ntime_based\nramp_time=10\n\n"
+    second = "[job]\nrw=randread\niodepth=32\ndirect=1\n\n"
+    found = imported(first + report_3() + "\n" + second + report_3(pid=2))
+    assert [one.evidence.runtime_asked_ms for one in found] == [600_000, None]
+    assert [one.evidence.direct for one in found] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "words", ["And here with 30 seconds:", "Again with --direct=0:", "and jobs=4"]
+)
+def test_a_text_that_says_that_the_next_run_was_another(words: str) -> None:
+    found = imported(f"$ {command()}\n{report_3()}\n{words}\n{report_3(pid=2)}")
+    assert found[1].evidence.direct is None
+    assert found[1].evidence.runtime_asked_ms is None
+
+
+def test_prose_about_fio_is_no_command() -> None:
+    line = "$ " + command()
+    for words in (
+        "Note that fio --direct=0 would use the page cache of the machine.",
+        "People often use `fio --name=job --direct=0 --runtime=600` but should not.",
+    ):
+        assert asked(line, words).direct is True
+
+
+@pytest.mark.parametrize(
+    ("value", "direct"), [(1, True), (True, True), (0, False), (None, None), (["1"], None)]
+)
+def test_json_options_that_are_no_strings(value: object, direct: bool | None) -> None:
+    document = json.loads((FIO / "fio-3.33-group.json").read_text())
+    for options in (document.get("global options", {}), document["jobs"][0]["job options"]):
+        options.pop("direct", None)
+    document["jobs"][0]["job options"]["direct"] = value
+    assert only(json.dumps(document)).evidence.direct is direct
+
+
 def test_a_job_file_of_other_jobs_says_nothing() -> None:
     file = "[global]\nbs=64k\ndirect=1\n[else]\nrw=randread\n"
     evidence = asked(file)
@@ -309,6 +410,30 @@ def test_a_queue_that_fio_holds_back(option: str) -> None:
     held = changed(report_3(), *SLOW)
     assert "DEPTH" not in codes(only(f"$ {command()} --{option}\n{held}"))
     assert "DEPTH" in codes(only(f"$ {command()}\n{held}"))
+
+
+def test_a_queue_that_is_held_back_by_nothing() -> None:
+    held = changed(report_3(), *SLOW)
+    for option in ("iodepth_batch_submit=1", "iodepth_low=32"):
+        assert "DEPTH" in codes(only(f"$ {command()} --{option}\n{held}"))
+
+
+def test_reads_that_verify_take_as_long_as_they_take() -> None:
+    read = changed(report_3(), ("180002msec)", "15000msec)"), ("(283GiB/", "(23.6GiB/"))
+    write = report_3(direction="write")
+    text = changed(
+        write,
+        ("  write:", read.splitlines()[1] + "\n  write:"),
+        ("total=0,74189000", "total=6180000,74189000"),
+    )
+    line = "$ " + command("randwrite") + " --verify=crc32c\n"
+    assert all("SHORT" not in codes(one) for one in imported(line + defined("randwrite") + text))
+
+
+def test_a_run_that_ends_when_it_is_steady() -> None:
+    short = changed(report_3(), ("180002msec)", "90000msec)"))
+    assert "SHORT" in codes(only(f"$ {command()}\n{short}"))
+    assert "SHORT" not in codes(only(f"$ {command()} --ss=iops:1%\n{short}"))
 
 
 @pytest.mark.parametrize("device", ["pmem0", "ram0", "nullb0"])

@@ -113,7 +113,7 @@ def since(before: Mapping[str, Exceeded], after: Mapping[str, Exceeded]) -> Prov
     """What was exceeded between two readings of the same disks, by disk name.
 
     Of several disks the longest: they wait at the same time. ``None`` if no disk was read
-    twice. A disk whose counters went back is another one, or was attached anew.
+    twice. A disk whose counters went back is another one, or was attached again.
     """
     passed = [
         _difference(before[disk].limits, now.limits)
@@ -151,14 +151,15 @@ def latencies_since(
     before: Mapping[str, Exceeded], after: Mapping[str, Exceeded], direction: str
 ) -> tuple[DeviceLatency, ...]:
     """What each disk did between two readings in ``direction``, in the order of ``after``; those
-    that did nothing, were read once, or count anew are left out.
+    that did nothing, were read once, or began to count again are left out.
     """
     found = []
     for disk, now in after.items():
         then = before.get(disk)
         if then is None or then.magic != now.magic or not then.times or not now.times:
             continue
-        latency = _latency(disk, then.times[direction], now.times[direction])
+        earlier, later = then.times.get(direction), now.times.get(direction)
+        latency = _latency(disk, earlier, later) if earlier and later else None
         if latency is not None:
             found.append(latency)
     return tuple(found)

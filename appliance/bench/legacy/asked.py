@@ -16,8 +16,6 @@ _LONGEST_COMMAND = 8192
 _MOST_NAMED = 8
 _NARROWEST_TERMINAL = 40
 _USUAL_TERMINAL = 72
-# How a POSIX shell, cmd.exe and PowerShell are told that a line goes on.
-_CONTINUED = re.compile(r"(?:\\|\s[\^`])$")
 _MOST_OPTIONS = 256
 _MOST_JOBS = 256
 # fio's option table has these for the same thing (options.c, ``alias`` and ``.name``).
@@ -28,12 +26,61 @@ _ALIASES = {
     "timeout": "runtime",
     "io_engine": "ioengine",
 }
-_FLAGS = frozenset({"time_based", "group_reporting", "thread", "stonewall", "norandommap"})
+_FLAGS = frozenset(
+    [
+        "time_based",
+        "group_reporting",
+        "thread",
+        "stonewall",
+        "norandommap",
+        "readonly",
+        "minimal",
+        "append_terse",
+        "parse_only",
+        "idle_prof",
+        "allow_mounted_write",
+        "refill_buffers",
+        "invalidate",
+        "fsync_on_close",
+        "end_fsync",
+        "create_on_open",
+        "gtod_reduce",
+        "exitall",
+        "randrepeat",
+    ]
+)
+# Options of a job, at least one of which a command that asks for one has.
+_OF_A_JOB = frozenset(
+    [
+        "rw",
+        "bs",
+        "ioengine",
+        "iodepth",
+        "filename",
+        "directory",
+        "size",
+        "numjobs",
+        "direct",
+        "runtime",
+        "io_size",
+        "bssplit",
+        "bsrange",
+        "rwmixread",
+    ]
+)
 # The value of an option that a shell or a reader was to fill in.
-_NOT_SEEN = "$"
+NOT_SEEN = "$"
 _PLACEHOLDER = re.compile(r"[$`{}<>]|%\w+%")
 _QUOTING = re.compile(r"[\"'\\]")
-_JOB_FILE = re.compile(r"[\w./~-]+\.(?:fio|ini|job|jobfile|cfg|conf|txt)", re.ASCII)
+_JOB_FILE = re.compile(r"[\w./~:\\+-]+\.(?:fio|ini|job|jobfile|cfg|conf|txt)", re.ASCII)
+# Options whose value is the name of a file that is no job file.
+_OF_A_FILE = frozenset({"filename", "output", "directory", "write_iops_log", "write_bw_log"})
+_WINDOWS = re.compile(r"\b[A-Za-z]:\\")
+# Where a shell ends a command. A ">" may end a placeholder (<dir>), too.
+_OPERATOR = re.compile(r"[;&|)]|(?:^|\s)[012]?>")
+# More words than this that are no options, and it is a sentence about fio.
+_MOST_STRAYS = 2
+_MOST_BEFORE = 4
 # ``fio`` where a command can stand: first, after an operator, or after words of other
 # programs that start it (sudo, time, numactl ...), which have no blank option of their own.
 _COMMAND = re.compile(r"(?:^|[\s;&|(/\\>'\"`])fio(?:\.exe)?[\"']?\s+(?=\S)")
@@ -95,10 +142,11 @@ class Asked:
         if own is None and not job and len(self.jobs) == 1:
             own = next(iter(self.jobs.values()))
         given = {**self.common, **(own or {})}
-        unknown = frozenset(name for name, value in given.items() if value == _NOT_SEEN)
-        said = {name: value for name, value in given.items() if value != _NOT_SEEN}
+        unknown = frozenset(name for name, value in given.items() if value == NOT_SEEN)
+        said = {name: value for name, value in given.items() if value != NOT_SEEN}
         # A name that was not seen may hide a second job.
-        return Options(said, bool(given) and not self.cut and not self.job_file, unknown)
+        whole = not self.cut and not self.job_file and bool(_OF_A_JOB & given.keys())
+        return Options(said, whole, unknown)
 
     def knows(self, job: str) -> bool:
         """Whether a report of ``job`` can be of this: a name that it does not have cannot."""
@@ -113,21 +161,31 @@ def command_in(line: str) -> str | None:
     # Not the first "fio" only: ``docker run some/fio /usr/bin/fio --name=x``.
     for found in itertools.islice(_COMMAND.finditer(line), _MOST_NAMED):
         rest = line[found.end() :]
-        # Markdown's code in a line ends where it ends; a shell's would have begun in it.
-        rest = rest.partition("`")[0] if "`fio" in line else rest
+        if "`fio" in line:
+            # Markdown's code in a line ends where it ends; a shell's would have begun in it.
+            rest, _, behind = rest.partition("`")
+            if behind.strip(" .,:;)") or len(line[: found.start()].split()) > _MOST_BEFORE:
+                return None  # a sentence about fio
         first = rest.split(None, 1)[0] if rest.split() else ""
         if _JOB_FILE.fullmatch(first):
             return rest
         if _OPTION.match(first) and not _INQUIRY.fullmatch(first):
-            return rest
+            return None if _is_prose(rest) else rest
     return None
+
+
+def _is_prose(rest: str) -> bool:
+    """Whether more words follow than options and their values have."""
+    words = _OPERATOR.split(rest, maxsplit=1)[0].split()
+    options = sum(_OPTION.match(word) is not None for word in words)
+    return len(words) > 2 * options + _MOST_STRAYS
 
 
 def goes_on(command: str, line: str) -> bool:
     """Whether ``line`` is the rest of a command that a terminal or a backslash broke."""
     if len(command) >= _LONGEST_COMMAND:
         return False
-    if _CONTINUED.search(command):
+    if _continues(command):
         return True
     words = line.split()
     if not words:
@@ -150,8 +208,14 @@ def joined(command: str, line: str) -> str:
     an option begins with its own hyphen.
     """
     option = _OPTION.match(line.lstrip()) is not None and command[-1:] != "-"
-    rest = f" {line.strip()}" if option or _CONTINUED.search(command) else line
-    return (_CONTINUED.sub("", command) + rest)[:_LONGEST_COMMAND].rstrip(" \t")
+    continues = _continues(command)
+    rest = f" {line.strip()}" if option or continues else line
+    return ((command[:-1] if continues else command) + rest)[:_LONGEST_COMMAND].rstrip(" \t")
+
+
+def _continues(command: str) -> bool:
+    """Whether a POSIX shell, cmd.exe or PowerShell goes on with the next line."""
+    return command.endswith("\\") or command[-2:] in (" ^", " `")
 
 
 def in_loop(command: str) -> bool:
@@ -163,7 +227,7 @@ def from_command(arguments: str, *, cut: bool = False) -> Asked:
     """The options in ``arguments``; those ahead of the first ``--name`` are for every job."""
     common: dict[str, str] = {}
     jobs: dict[str, dict[str, str]] = {}
-    current, job_file = common, ""
+    current, job_file, strays = common, "", 0
     words = _words(arguments)
     at = 0
     while at < len(words) and at < _MOST_OPTIONS:
@@ -175,9 +239,11 @@ def from_command(arguments: str, *, cut: bool = False) -> Asked:
         if option is None:
             if _JOB_FILE.fullmatch(word):
                 job_file = job_file or word
+            else:
+                strays += 1
             continue
         name, value = _name(option[1]), option[2]
-        if value is None and at < len(words) and name not in _FLAGS and _is_value(words[at]):
+        if value is None and at < len(words) and _takes(name, words[at]):
             value = words[at]
             at += 1
         if name == "name":
@@ -188,17 +254,28 @@ def from_command(arguments: str, *, cut: bool = False) -> Asked:
                 break
         else:
             _set(current, name, value)
-    return Asked(common, jobs, job_file, cut or len(words) > _MOST_OPTIONS)
+    if strays > _MOST_STRAYS:
+        return Asked(cut=True)
+    # A word that is not understood may have been a job file, or a variable full of options.
+    return Asked(common, jobs, job_file, cut or strays > 0 or len(words) > _MOST_OPTIONS)
 
 
-def _is_value(word: str) -> bool:
-    return _NO_VALUE.match(word) is None
+def _takes(name: str, word: str) -> bool:
+    """Whether ``word`` is the value of the option before it, and not an option or a job file."""
+    if name in _FLAGS:
+        return word in ("0", "1")
+    if _NO_VALUE.match(word):
+        return False
+    return name in _OF_A_FILE or _JOB_FILE.fullmatch(word) is None
 
 
 def _words(arguments: str) -> list[str]:
     text = arguments[:_LONGEST_COMMAND]
+    if _WINDOWS.search(text):
+        return [word.strip("'\"") for word in text.split()]  # a backslash is no quotation there
     if not _QUOTING.search(text):
-        return text.split()  # what shlex makes of it, many times faster
+        # What shlex makes of it, many times faster.
+        return _OPERATOR.split(text, maxsplit=1)[0].split()
     try:
         return shlex.split(text, comments=False)
     except ValueError:
@@ -213,7 +290,7 @@ def _name(option: str) -> str:
 
 def _set(options: dict[str, str], name: str, value: str | None) -> None:
     if value is not None and _PLACEHOLDER.search(value):
-        options[name] = _NOT_SEEN
+        options[name] = NOT_SEEN
     elif len(options) < _MOST_OPTIONS:
         options[name] = "1" if value is None else value.strip()
 
@@ -225,38 +302,63 @@ class JobFile:
         self._common: dict[str, str] = {}
         self._jobs: dict[str, dict[str, str]] = {}
         self._current: dict[str, str] | None = None
+        self._left: dict[str, str] | None = None
+        self._cut = False
+        self._reported = False
 
     def feed(self, line: str) -> bool:
         """Take a line; false if it is not one of a job file."""
         if len(line) > 500:
-            self._current = None
+            self._leave()
             return False
         if found := _SECTION.fullmatch(line):
-            name = found[1].strip()
-            if name == "global":
-                # Another file, unless it only goes on with this one's common part.
-                if self._jobs:
-                    self._common, self._jobs = {}, {}
-                self._current = self._common
-            elif len(self._jobs) < _MOST_JOBS:
-                self._current = self._jobs.setdefault(name, {})
-            return True
+            return self._section(found[1].strip())
         if self._current is None:
+            # Settings behind a line that is none: the file went on, and that line was of it.
+            setting = _SETTING.fullmatch(line) if self._left is not None else None
+            if setting is not None and setting[2]:
+                self._cut = True
             return False
         stripped = line.strip()
         if not stripped or stripped[0] in "#;":
             return True
         setting = _SETTING.fullmatch(line)
-        if setting is None or (setting[2] is None and _name(setting[1]) not in _FLAGS):
-            self._current = None
+        if setting is None:
+            self._cut |= stripped.startswith(("include ", "...", "<"))
+            self._leave()
             return False
         _set(self._current, _name(setting[1]), setting[2])
         return True
 
+    def _section(self, name: str) -> bool:
+        if not any(letter.isalnum() for letter in name):
+            # "[...]": something was left out here.
+            self._cut = True
+            return False
+        again = name in self._jobs and (self._reported or self._left is not None)
+        if again or self._reported or (name == "global" and self._jobs):
+            # Another file, unless it only goes on with this one's common part.
+            self._common, self._jobs, self._cut = {}, {}, False
+        self._left, self._reported = None, False
+        if name == "global":
+            self._current = self._common
+        elif len(self._jobs) < _MOST_JOBS:
+            self._current = self._jobs.setdefault(name, {})
+        return True
+
+    def _leave(self) -> None:
+        self._current, self._left = None, self._current
+
+    def report(self) -> None:
+        """A report came: a section after it is of another file."""
+        self._reported = True
+        self._leave()
+
     @property
     def asked(self) -> Asked:
         """A copy, so that a report keeps what held when it was made."""
-        return Asked(dict(self._common), {name: dict(own) for name, own in self._jobs.items()})
+        jobs = {name: dict(own) for name, own in self._jobs.items()}
+        return Asked(dict(self._common), jobs, cut=self._cut)
 
     @property
     def empty(self) -> bool:

@@ -15,12 +15,17 @@ from appliance.bench.legacy.context import Surroundings
 from appliance.bench.legacy.devices import Devices, Expected, Places
 from appliance.bench.legacy.drafts import Definition, Figures, Report, Section
 from appliance.bench.legacy.units import Printed
+from appliance.bench.validity.figures import MIXED
 from appliance.model import DeviceIo, Evidence, Source
 
-_MIXED = frozenset({"rw", "readwrite", "randrw"})
 # What a pattern's directions are: a report of another direction is not of that command.
 _OPPOSITE = {"read": ("write", "randwrite"), "write": ("read", "randread")}
+_NOT_IN_JSON = frozenset({"time_based", "filename", "directory"})
+_DEFAULT_BLOCK_BYTES = 4096
+_DEFAULT_ENGINES = frozenset({"", "psync", "sync", "windowsaio", "posixaio", "solarisaio"})
 _MERGED_TOLERANCE = 1.05
+# Directions of a mixed job end together.
+_TOGETHER = 0.95
 _MORE_THAN_ONE = 1.5
 
 
@@ -117,7 +122,9 @@ def _evidence(job: _Job, figures: Figures) -> Evidence:
         io_bytes=None if amount is None else round(amount),
         total_ios=total_ios,
         runtime_ms=figures.runtime_ms,
-        runtime_asked_ms=exact.runtime_asked_ms(job.options, section, workers),
+        runtime_asked_ms=None
+        if _verifies(job, direction)
+        else exact.runtime_asked_ms(job.options, section, workers, verifies=_verifies(job, "read")),
         ramp_ms=exact.ramp_ms(job.options),
         think_time_ms=exact.think_time_ms(job.options),
         paced_by=exact.paced_by(job.options),
@@ -154,15 +161,31 @@ def _evidence(job: _Job, figures: Figures) -> Evidence:
 
 def _other(job: _Job, direction: str) -> Figures | None:
     """The other direction of a mixed job. A job that writes reads only to verify, afterwards."""
-    if job.rw and job.rw not in _MIXED:
+    if job.rw and job.rw not in MIXED:
         return None
-    other = {"read": "write", "write": "read"}.get(direction, "")
-    return job.section.directions.get(other)
+    one, other = (
+        job.section.directions.get(name) for name in (direction, _opposite(job, direction))
+    )
+    if not job.rw and one is not None and other is not None:
+        ran = sorted((one.runtime_ms or 0, other.runtime_ms or 0))
+        if ran[0] < _TOGETHER * ran[1]:
+            return None  # one after the other
+    return other
+
+
+def _opposite(job: _Job, direction: str) -> str:
+    pair = {"trim", "write"} if "trimwrite" in job.rw else {"read", "write"}
+    return next(iter(pair - {direction}), "") if direction in pair else ""
+
+
+def _verifies(job: _Job, direction: str) -> bool:
+    """Whether these are reads of a job that writes: they take as long as they take."""
+    return direction == "read" and "write" in job.rw and job.rw not in MIXED
 
 
 def _other_iops(job: _Job, direction: str, other: Figures | None) -> float | None:
     """0.0 where the report says that there were none."""
-    opposite = {"read": "write", "write": "read"}.get(direction, "")
+    opposite = _opposite(job, direction)
     if other is not None:
         return exact.iops(other, job.section.total_ios.get(opposite)).value
     return 0.0 if job.section.total_ios.get(opposite) == 0 else None
@@ -189,7 +212,7 @@ def _in_flight(job: _Job) -> float:
         for one in section.directions.values()
     ]
     all_of_them = [(iops or 0.0) * (latency_ns or 0.0) / 1e9 for iops, latency_ns in each]
-    return sum(all_of_them) if not job.rw or job.rw in _MIXED else max(all_of_them, default=0.0)
+    return sum(all_of_them) if not job.rw or job.rw in MIXED else max(all_of_them, default=0.0)
 
 
 def _is_part(report: Report, sections: Sequence[Section]) -> bool:
@@ -227,7 +250,11 @@ def _options(item: Item, section: Section) -> Options:
     if item.options is not None:
         fio_says = item.options.of(section.name)
         if fio_says.said:
-            return fio_says.over(_from_text(item, section))
+            # All but those without a value, and in old versions those before the first job.
+            command = item.surroundings.command
+            typed = command.of(section.name) if command is not None else Options()
+            names = _NOT_IN_JSON & typed.said.keys()
+            return fio_says.over(Options({name: typed.get(name) for name in names}))
     return _from_text(item, section)
 
 
@@ -248,7 +275,31 @@ def _from_text(item: Item, section: Section) -> Options:
     elif before is not None and not options.said:
         # The same job once more, as far as the report shows.
         options = before.of(section.name)
-    return options if _fits(options, report, section) else Options()
+        asked = units.whole(options.get("numjobs", "1"))
+        if section.workers is not None and section.workers not in (1, asked):
+            return Options()
+    if not _fits(options, report, section):
+        return Options()
+    return replace(options, whole=options.whole and _explains(options, report, section))
+
+
+def _explains(options: Options, report: Report, section: Section) -> bool:
+    """Whether all that fio printed of the job is asked for in ``options`` or its default: if
+    not, there were options that are not among them.
+    """
+    definition = report.definitions.get(section.name)
+    depth = section.depth if definition is None else definition.iodepth
+    if depth not in (None, 1) and not options.get("iodepth"):
+        return False
+    if definition is None:
+        return True
+    sizes = set(definition.block_size_bytes.values()) - {_DEFAULT_BLOCK_BYTES}
+    block = any(options.get(name) for name in ("bs", "bsrange", "bssplit", "blocksize_range"))
+    return (
+        (bool(options.get("rw")) or definition.rw == "read")
+        and (bool(options.get("ioengine")) or definition.engine in _DEFAULT_ENGINES)
+        and (block or not sizes)
+    )
 
 
 def _fits(options: Options, report: Report, section: Section) -> bool:
@@ -261,7 +312,8 @@ def _fits(options: Options, report: Report, section: Section) -> bool:
         return "write" in rw and "write" in section.directions
     definition = report.definitions.get(section.name)
     if definition is None:
-        return True
+        depth = units.whole(options.get("iodepth"))
+        return not depth or section.depth in (None, depth)
     if rw and {rw, definition.rw} not in ({rw}, {"rw", "readwrite"}):
         return False
     asked = units.option_size(options.get("bs"))
@@ -294,7 +346,7 @@ def _nothing_done(job: _Job) -> tuple[Figures, ...]:
     first line of a job alone, out of a report, is no result.
     """
     section = job.section
-    direction = "read" if "read" in job.rw or job.rw in _MIXED else "write" if job.rw else ""
+    direction = "read" if "read" in job.rw or job.rw in MIXED else "write" if job.rw else ""
     if not section.whole and not section.errors and job.item.report.kind != "json":
         return ()
     section.total_ios.setdefault(direction, 0)

@@ -20,6 +20,12 @@ _MOST_DEVICES = 256
 _SHORTEST_STATEMENT = 4
 # Shorter lines are not broken by terminals and mail programs.
 _SHORTEST_BROKEN = 56
+# Words by which a text says that the next run was asked for otherwise.
+_OTHER_OPTIONS = re.compile(
+    r"\b(?:run ?time|seconds?|secs?|minutes?|iodepth|queue depth|numjobs|jobs|direct|buffered"
+    r"|block ?size|bs|rate|sync|verify|threads?)\b|--?[a-z_]{2,20}=",
+    re.IGNORECASE | re.ASCII,
+)
 # What stands below a whole command: a fence, a prompt, a comment, another program's words.
 _AFTER_A_COMMAND = re.compile(
     r"\s*(?:```|~~~|[$#>%{\[(<-]|[\w./-]{1,40}: |\S{1,40}[@:]\S{0,40}[$#>])", re.ASCII
@@ -116,10 +122,12 @@ class Context:
             self._command = ""
         self._last_line_of_command = False
         self._leave_listing()
+        job_file = None if self._job_file.empty else self._job_file.asked
+        self._job_file.report()
         return replace(
             self._now,
             command=command,
-            job_file=None if self._job_file.empty else self._job_file.asked,
+            job_file=job_file,
             machine_type=self._heading_type or self._sentence_type,
         )
 
@@ -131,9 +139,11 @@ class Context:
         if self._remembered is not None and self._remembered[0] == key:
             return self._remembered[1]
         command = asked.from_command(self._command, cut=self._command_is_cut)
-        if command.jobs and len(self._now.commands) < _MOST_DEVICES:
+        if command.jobs:
             named = {name: command for name in command.jobs if name}
-            self._now = replace(self._now, commands={**self._now.commands, **named})
+            # The oldest are dropped.
+            kept = list({**self._now.commands, **named}.items())[-_MOST_DEVICES:]
+            self._now = replace(self._now, commands=dict(kept))
         self._remembered = (key, command)
         return command
 
@@ -145,6 +155,9 @@ class Context:
             self._now = replace(self._now, host=shown[0])
 
     def _note_words(self, line: str) -> None:
+        if self._now.commands and _OTHER_OPTIONS.search(line):
+            # "And here with 30 seconds": another command, that is not shown.
+            self._now, self._remembered = replace(self._now, commands={}), None
         heading = prose.is_heading(line)
         self._note_machine(set(prose.machine_types(line)), heading=heading and "|" not in line)
         kind, volume = storage.kind(line), storage.volume(line)

@@ -15,8 +15,8 @@ from appliance.model import DeviceIo, DiskKind
 
 # A diary of more directories than this is not kept track of.
 _MOST_PLACES = 4096
-# Of clones × devices; beyond, it is not told on what they were.
-_MOST_SHARES = 16_384
+# Of clones × devices; of more it is not known on which they were.
+_MOST_SHARES = 4096
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ _BIN_WIDTH = 0.05
 _SMALLEST_MEAN_NS = 1000
 # Options that end a job by another amount than its size.
 _OTHER_BOUNDS = frozenset({"io_size", "io_limit", "number_ios", "loops", "filesize"})
+# Options that end a job when it has become steady.
+_STEADY = ("ss", "steadystate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +116,27 @@ def block_size(
     return power if power <= high < 2 * power else None
 
 
-def runtime_asked_ms(options: Options, section: Section, workers: int | None) -> int | None:
+def runtime_asked_ms(
+    options: Options, section: Section, workers: int | None, *, verifies: bool
+) -> int | None:
     """What ``runtime=`` asks for, unless the job had done all of its size before.
 
-    fio's JSON does not say ``time_based``, so the amount has to tell.
+    fio's JSON does not say ``time_based``, so the amount has to tell; what a job that ``verifies``
+    reads again is none of it.
     """
     asked = units.duration_ms(options.get("runtime", ""))
-    if not asked:
+    if not asked or any(options.get(name) for name in _STEADY):
         return None
     if options.get("time_based", "0") != "0":
         return asked
     size = units.option_size(options.get("size", ""))
     if size is None or _OTHER_BOUNDS & options.said.keys() or not workers:
         return None
-    done = sum(f.io_bytes.value for f in section.directions.values() if f.io_bytes)
+    done = sum(
+        figures.io_bytes.value
+        for figures in section.directions.values()
+        if figures.io_bytes and not (verifies and figures.direction == "read")
+    )
     return None if done >= size * workers * (1 - _PRINTED_PRECISION) else asked
 
 
@@ -135,10 +144,10 @@ def iodepth(section: Section, definition: Definition | None, options: Options) -
     """What each worker was asked for; 1 where all options are known and do not say."""
     if definition is not None and definition.iodepth is not None:
         return definition.iodepth
-    if text := options.get("iodepth"):
-        return units.whole(text)
     if section.depth is not None:
         return section.depth
+    if text := options.get("iodepth"):
+        return units.whole(text)
     return 1 if options.knows("iodepth") else None
 
 
@@ -169,7 +178,10 @@ def paced_by(options: Options) -> str | None:
     if there is no such option, ``None`` where there may be.
     """
     for name in _PACES:
-        if (value := options.get(name, "0")) not in _OFF:
+        value = options.get(name, "0")
+        # Batches of one, and refilling at the depth itself, are what fio does anyhow.
+        usual = {"iodepth_low": options.get("iodepth")}.get(name, "1" if "batch" in name else "0")
+        if value not in _OFF and value != usual:
             return f"{name}={value[:_LONGEST_VALUE]}"
     return "" if options.knows(*_PACES) else None
 

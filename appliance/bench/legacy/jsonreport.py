@@ -188,7 +188,14 @@ def _options(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
         return {}
     pairs = list(value.items())[:256]
-    return {_text(key): _text(one, 4096) for key, one in pairs if isinstance(one, str)}
+    return {_text(key): _value(one) for key, one in pairs}
+
+
+def _value(one: object) -> str:
+    """An option's value as fio writes it; what none of its options can be is not known."""
+    if isinstance(one, str):
+        return _text(one, 4096)
+    return str(int(one)) if isinstance(one, bool | int) and abs(one) < _KIB**4 else asked.NOT_SEEN
 
 
 def _text(value: object, longest: int = 200) -> str:

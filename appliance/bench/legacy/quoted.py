@@ -14,10 +14,13 @@ from itertools import islice
 JOINED = "\x0b"
 # In plain text fio writes no "=3D" behind its own words.
 _MARK = re.compile(
-    r"\b(?:IOPS|iops|BW|bw|io|avg|min|max|ios|rw|bs|err|groupid|jobs|usr|util|total|g)=3D", re.ASCII
+    r"\b(?:IOPS|iops|BW|bw|io|avg|min|max|ios|rw|bs|err|groupid|jobs|usr|util|total|g)=3[Dd]",
+    re.ASCII,
 )
-_ESCAPED = re.compile(r"=3D|=20$|=09$|=[89A-F][0-9A-F]", re.ASCII)
-_ESCAPES = re.compile(r"(?:=[0-9A-F]{2})+", re.ASCII)
+# A line that is encoded has no other "=": in one without this, "=95" is a figure.
+_ESCAPED = re.compile(r"=3[Dd]", re.ASCII)
+_ESCAPES = re.compile(r"(?:=[0-9A-Fa-f]{2})+", re.ASCII)
+_SHORTEST_CUT = 60
 # Mail has at most 76 characters a line, and no line of a report is longer than this.
 _MOST_LINES = 16
 _AT_A_TIME = 10_000
@@ -48,6 +51,7 @@ def _lines(text: str) -> Iterator[str]:
         end = line.rstrip("\r")
         # A row of "=" is a heading's.
         soft = end.endswith("=") and not end.endswith("==") and len(held) < _MOST_LINES
+        soft = soft and (len(end) >= _SHORTEST_CUT or _ESCAPED.search(end) is not None)
         held.append(end[:-1] if soft else line)
         if not soft:
             yield from _whole(held)

@@ -109,12 +109,16 @@ def _counted(evidence: Evidence) -> tuple[DeviceIo, ...]:
     at once have no statistics (pmem, brd, null_blk by bio), and md's members on some kernels
     have none while the array has.
     """
-    if all(io.read_ios or io.write_ios for io in evidence.device_io):
+    some = tuple(io for io in evidence.device_io if io.read_ios or io.write_ios)
+    if len(some) == len(evidence.device_io):
         return evidence.device_io
-    some = [io for io in evidence.device_io if io.read_ios or io.write_ios]
-    if any(io.device == evidence.device for io in some) and len(some) == 1:
-        return tuple(some)
-    return tuple(io for io in evidence.device_io if io in some or not _UNCOUNTED.match(io.device))
+    if len(some) == 1 and some[0].device == evidence.device:
+        return some
+    return tuple(
+        io
+        for io in evidence.device_io
+        if io.read_ios or io.write_ios or not _UNCOUNTED.match(io.device)
+    )
 
 
 def ios(io: DeviceIo, direction: str) -> int:

@@ -30,6 +30,9 @@ _SHALLOW_PER_MEMBER = 1.0
 # Counters of milliseconds, and disks that answer in less than this.
 _MIN_DIFFERENCE_MS = 0.25
 _AT_CAPABILITY = 0.90
+# Disks' own counts are of whole µs, and no two disks are alike.
+_MIN_OWN_DIFFERENCE_US = 20.0
+_AS_QUICK = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +138,11 @@ def _by_its_own_count(evidence: Evidence, apart: Apart) -> str:
         return ""
     others_us = median(others)
     count = f"by their own count it took {slow_us:,.0f} µs and the others {others_us:,.0f} µs"
-    if slow_us >= MAX_RATIO_SHALLOW * others_us:
+    if slow_us >= MAX_RATIO_SHALLOW * others_us and slow_us - others_us >= _MIN_OWN_DIFFERENCE_US:
         return f"{count}: the disk itself is slower"
-    return f"{count}: the I/Os wait in front of it, the disk is as quick as the others"
+    if slow_us <= _AS_QUICK * others_us:
+        return f"{count}: the I/Os wait in front of it, the disk is as quick as the others"
+    return count
 
 
 def _judged(evidence: Evidence) -> str:
