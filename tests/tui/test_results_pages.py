@@ -6,16 +6,27 @@ import dataclasses
 from pathlib import Path
 
 from appliance.errors import OperatorError
-from appliance.model import Finding, Severity
+from appliance.model import DeviceLatency, Finding, Severity
 from tests.tui.driving import both_sizes, notices, pressed, results_opened, settled
-from tests.tui.fake_results import RESULTS, FakeResults
+from tests.tui.fake_results import RESULTS, FakeResults, run
 from tests.tui.fakes import screen_text, snapshot, stage
 from tests.tui.pictures import assert_looks_as_kept
 from tests.tui.test_hostile import CLICK, CONTROL, RED, assert_clean, shown
+from tui.marks import UNICODE
 from tui.screens.results import ResultsScreen
 from tui.screens.results_run import RunScreen
 from tui.screens.results_series import SeriesScreen
 from tui.screens.results_trend import TrendScreen
+from tui.widgets import results_item
+
+
+def test_what_the_disks_say_of_their_own_latency():
+    own = (DeviceLatency("nvme1n1", 100, 9000, ((0, 64, 10), (64, 128, 90))),)
+    result = dataclasses.replace(RESULTS[0], device_latencies=own)
+    item = results_item.of_result(result, run(1), UNICODE)
+    text = "\n".join(str(line) for line in results_item.item_lines(item, 100, UNICODE))
+    assert "by the disks" in text
+    assert "nvme1n1 mean 90 µs, p99 at most 128 µs" in text
 
 
 @both_sizes

@@ -17,8 +17,10 @@ from appliance.bench.figures.provisioned import decode, in_words, latencies_sinc
 from appliance.bench.running import logpage
 from appliance.history import rows
 from appliance.model import DeviceLatency, Provisioned
+from appliance.report import html, markdown
+from appliance.report.gather import gather
 from tests.unit import diary
-from tests.unit.reports import results
+from tests.unit.reports import BEGAN, material, results
 
 EBS, LOCAL = 0x3C23B510, 0xEC2C0D7E
 BOUNDS = [(0, 64), (64, 128), (128, 256), (256, 1024)]
@@ -218,6 +220,17 @@ def test_they_are_kept_and_shown() -> None:
             ],
         }
     ]
+
+
+def test_they_are_in_the_report() -> None:
+    latencies = between(page(), page(reads=(1700, 1200, 199, 1), read_us=390_000))
+    made = material()
+    first = dataclasses.replace(made.results[0], device_latencies=latencies)
+    made = dataclasses.replace(made, results=(first, *made.results[1:]))
+    document = gather(made, written_at=BEGAN, version="1")
+    words = "nvme1n1 mean 143 µs, p99 at most 256 µs"
+    assert f"by the disks: {words}" in html.page(document)
+    assert words in markdown.text(document)
 
 
 def test_root_leaves_them_for_others(tmp_path: Path) -> None:

@@ -314,7 +314,7 @@ class JobFile:
         if found := _SECTION.fullmatch(line):
             return self._section(found[1].strip())
         if self._current is None:
-            # Settings behind a line that is none: the file went on, and that line was of it.
+            # Settings after a line that is no setting: that line was part of the file.
             setting = _SETTING.fullmatch(line) if self._left is not None else None
             if setting is not None and setting[2]:
                 self._cut = True

@@ -342,7 +342,7 @@ def _from_summaries(report: Report) -> list[Section]:
 
 
 def _nothing_done(job: _Job) -> tuple[Figures, ...]:
-    """A job that ended without any I/O is told, too, in the direction that was asked for; the
+    """A job that ended without any I/O is a result, in the direction that was asked for; the
     first line of a job alone, out of a report, is no result.
     """
     section = job.section

@@ -122,7 +122,7 @@ def runtime_asked_ms(
     """What ``runtime=`` asks for, unless the job had done all of its size before.
 
     fio's JSON does not say ``time_based``, so the amount has to tell; what a job that ``verifies``
-    reads again is none of it.
+    reads back does not count towards it.
     """
     asked = units.duration_ms(options.get("runtime", ""))
     if not asked or any(options.get(name) for name in _STEADY):

@@ -40,7 +40,7 @@ def judge(evidence: Evidence) -> Finding | None:
     # fio times fsync apart: while a worker waits for it, none of its I/Os is in flight. A
     # pause between two single I/Os that was asked for is what such a job is for.
     pause = evidence.think_time_ms and evidence.iodepth == 1
-    # Nor does fio fill a queue that it is told to hold back.
+    # Nor does fio fill a queue that an option keeps short.
     if (evidence.sync_ios or pause or evidence.paced_by) and seen < asked:
         return None
     severity = Severity.BLOCK
