@@ -21,6 +21,13 @@ from appliance.model import Judged
 
 # A text becomes up to four times its size in memory. Ten thousand reports have 25 MB.
 MAX_FILE_BYTES = 100 * 1024 * 1024
+_WORDS = {
+    "iops": "IOPS",
+    "bandwidth_bytes": "bandwidth",
+    "total_ios": "I/Os",
+    "runtime_ms": "run time",
+    "latency_mean_ns": "latency",
+}
 _WHAT_IS_READ = "what is read: fio's normal output and its JSON, with any text around them"
 
 
@@ -143,7 +150,7 @@ def _file_text(file: _File) -> str:
     lines = [text.printable(heading), text.table(rows, fold=True)]
     for one in file.judged:
         if lacking := missing(one.evidence):
-            words = ", ".join(name.removesuffix("_bytes").replace("_", " ") for name in lacking)
+            words = ", ".join(_WORDS[name] for name in lacking)
             lines.append(f"  line {one.line}: cut off, without {words}")
         for finding in one.findings:
             lines += text.wrapped(

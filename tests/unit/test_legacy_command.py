@@ -90,6 +90,22 @@ def test_no_report_is_an_error_that_says_what_is_read(
     assert "note: no fio report in" in capsys.readouterr().err
 
 
+def test_what_an_excerpt_lacks_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = tmp_path / "group.txt"
+    text.write_text(
+        "   READ: bw=100MiB/s (105MB/s), 100MiB/s-100MiB/s (105MB/s-105MB/s), "
+        "io=1GiB (1074MB), run=10000-10000msec\n"
+    )
+    assert run(text) == 0
+    assert "  line 1: cut off, without IOPS, I/Os, latency" in capsys.readouterr().out
+    assert run(text, "--json", "--db", tmp_path / "h.db") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (len(document["results"]), document["imports"]) == (1, [1])
+    (result,) = document["results"]
+    assert (result["valid"], result["direct"]) == (True, None)
+    assert result["missing"] == ["iops", "total_ios", "latency_mean_ns"]
+
+
 def test_a_compressed_file_is_told_as_such(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
