@@ -177,7 +177,7 @@ def command_in(line: str) -> str | None:
 def _is_prose(rest: str) -> bool:
     """Whether more words follow than options and their values have."""
     words = _OPERATOR.split(rest, maxsplit=1)[0].split()
-    options = sum(_OPTION.match(word) is not None for word in words)
+    options = sum(word[0] in "-–—" for word in words)
     return len(words) > 2 * options + _MOST_STRAYS
 
 

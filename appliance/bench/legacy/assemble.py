@@ -271,7 +271,8 @@ def _from_text(item: Item, section: Section) -> Options:
             options = job_file.of("" if only else section.name)
     if command is not None and command.knows(section.name):
         given = command.of(section.name)
-        options = replace(given.over(options), whole=given.whole or options.whole)
+        both = given.over(options) if options.said else given
+        options = replace(both, whole=True) if options.whole and not given.whole else both
     elif before is not None and not options.said:
         # The same job once more, as far as the report shows.
         options = before.of(section.name)
@@ -280,7 +281,9 @@ def _from_text(item: Item, section: Section) -> Options:
             return Options()
     if not _fits(options, report, section):
         return Options()
-    return replace(options, whole=options.whole and _explains(options, report, section))
+    if options.whole and not _explains(options, report, section):
+        return replace(options, whole=False)
+    return options
 
 
 def _explains(options: Options, report: Report, section: Section) -> bool:

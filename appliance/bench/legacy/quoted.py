@@ -28,7 +28,7 @@ _AT_A_TIME = 10_000
 
 def decoded(text: str) -> str:
     """``text`` with its quoted-printable lines decoded; as it is, if it has none."""
-    if not _MARK.search(text):
+    if ("=3D" not in text and "=3d" not in text) or not _MARK.search(text):
         return text
     # Some lines at a time: a line as an object is larger than the line.
     lines, parts = _lines(text), list[str]()

@@ -45,7 +45,7 @@ def decode(data: bytes) -> str:
         # A single one of these makes Python use four bytes for each character of the text.
         data = _ASTRAL.sub(b"\xef\xbf\xbd", data)
     text = quoted.decoded(data.decode("utf-16" if utf16 else "utf-8-sig", errors="replace"))
-    if _QUOTED_JSON.search(text):
+    if '"' in text and "\n>" in text and _QUOTED_JSON.search(text):
         # A document is read as a whole: its quotation marks go first.
         text = _QUOTATION.sub("", text)
     return text
