@@ -17,8 +17,11 @@ _MARK = re.compile(
     r"\b(?:IOPS|iops|BW|bw|io|avg|min|max|ios|rw|bs|err|groupid|jobs|usr|util|total|g)=3[Dd]",
     re.ASCII,
 )
-# A line that is encoded has no other "=": in one without this, "=95" is a figure.
-_ESCAPED = re.compile(r"=3[Dd]", re.ASCII)
+# A line that is encoded has no other "=", or a character of several bytes: without these "=95"
+# is a figure.
+_ESCAPED = re.compile(r"=3[Dd]|=[C-Fc-f][0-9A-Fa-f]=[89ABab][0-9A-Fa-f]", re.ASCII)
+# The space before a broken line's end, where it is the only sign; not an option's 20.
+_SPACE = re.compile(r"(?<!iodepth)(?<!numjobs)(?<!runtime)(?<!size)(?<!bs)=20\r?$", re.ASCII)
 _ESCAPES = re.compile(r"(?:=[0-9A-Fa-f]{2})+", re.ASCII)
 _SHORTEST_CUT = 60
 # Mail has at most 76 characters a line, and no line of a report is longer than this.
@@ -63,7 +66,9 @@ def _whole(held: list[str]) -> Iterator[str]:
     if not held:
         return
     whole = "".join(held)
-    yield _ESCAPES.sub(_characters, whole) if _ESCAPED.search(whole) else whole
+    if _ESCAPED.search(whole):
+        whole = _ESCAPES.sub(_characters, whole)
+    yield _SPACE.sub(" ", whole)
     yield from (JOINED,) * (len(held) - 1)
 
 
