@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import quopri
@@ -12,8 +13,9 @@ import pytest
 from appliance.bench import legacy
 from appliance.bench.legacy import import_reports, jsonreport, jsontext, reading
 from appliance.bench.legacy.document import to_json
+from appliance.bench.validity import coverage, impossible, units
 from appliance.errors import UsageError
-from appliance.model import Evidence, Judged
+from appliance.model import DeviceIo, Evidence, Judged, Source
 from tests.unit.legacies import FIO, codes, command, imported, only, report_3
 
 SECTION = "job: (groupid=0, jobs=16): err= 0: pid=100: Mon Mar  1 10:00:00 2021"
@@ -155,6 +157,22 @@ def test_json_in_mail_and_broken_in_its_strings() -> None:
     compact = json.dumps(document)
     at_80 = "\n".join(compact[at : at + 80] for at in range(0, len(compact), 80))
     assert only(at_80 + "\n").evidence == whole
+
+
+def test_a_report_behind_broken_json_is_read() -> None:
+    document = json.loads((FIO / "fio-3.33-group.json").read_text())
+    document["jobs"][0]["job options"]["description"] = "four workers"
+    broken = json.dumps(document, indent=2).replace("four workers", "four\nworkers")
+    assert len(imported(broken + "\n\n" + report_3())) == 2
+
+
+def test_clones_on_more_devices_than_can_be_shared_out() -> None:
+    section, rest = report_3(jobs=1).split("Run status")
+    disk = rest.splitlines()[-1] + "\n"
+    disks = "".join(disk.replace("nvme1n1", f"nvme{n}n1") for n in range(70))
+    found = imported(section * 70 + "Run status" + rest + disks)
+    assert len(found) == 70
+    assert {(one.evidence.members, one.evidence.device_io) for one in found} == {((), ())}
 
 
 # --------------------------------------------------------------------------- figures
@@ -333,6 +351,13 @@ def test_a_text_that_says_that_the_next_run_was_another(words: str) -> None:
     found = imported(f"$ {command()}\n{report_3()}\n{words}\n{report_3(pid=2)}")
     assert found[1].evidence.direct is None
     assert found[1].evidence.runtime_asked_ms is None
+
+
+def test_the_common_part_of_a_file_ends_with_its_report() -> None:
+    first = "[global]\ndirect=1\n[job]\nrw=randread\niodepth=32\n\n"
+    second = "[second]\nrw=randread\niodepth=32\n\n"
+    found = imported(first + report_3() + "\n" + second + report_3(pid=2, name="second"))
+    assert [one.evidence.direct for one in found] == [True, False]
 
 
 def test_prose_about_fio_is_no_command() -> None:
@@ -562,6 +587,42 @@ def test_both_directions_of_a_volume_count_together() -> None:
     )
     assert [codes(one) for one in imported(text)] == [["CAP"], ["CAP"]]
     assert all("CAP" not in codes(one) for one in imported(text.replace("3000 IOPS", "9000 IOPS")))
+
+
+def test_writes_that_no_memory_holds() -> None:
+    written = in_memory("write").evidence
+    assert impossible.judge(dataclasses.replace(written, io_bytes=10**9)) is not None
+    assert impossible.judge(dataclasses.replace(written, io_bytes=110 * 10**9)) is None
+
+
+def test_a_trim_copies_nothing() -> None:
+    large = Evidence(
+        source=Source.IMPORT, job="x", direction="write", block_size_bytes=1 << 20,
+        latency_min_ns=15_000,
+    )  # fmt: skip
+    assert impossible.judge(large) is not None
+    assert impossible.judge(dataclasses.replace(large, direction="trim")) is None
+
+
+def test_requests_and_merges_bound_what_reached_a_disk() -> None:
+    # rbd takes requests of 4 MiB: 1,000 of them for 8,000 reads of 512 KiB.
+    io = DeviceIo("rbd0", 1000, 0, read_merges=7000)
+    read = Evidence(
+        source=Source.IMPORT, job="x", direction="read", rw="read", direct=False,
+        block_size_bytes=512 * 1024, total_ios=8000, io_bytes=8000 * 512 * 1024,
+        runtime_ms=60_000, device="rbd0", members=("rbd0",), device_io=(io,),
+    )  # fmt: skip
+    assert coverage.judge(read) is None
+    none = dataclasses.replace(io, read_merges=0)
+    assert coverage.judge(dataclasses.replace(read, device_io=(none,))) is not None
+
+
+def test_a_cut_figure_may_be_as_far_off_as_it_was_printed() -> None:
+    cut = Evidence(
+        source=Source.IMPORT, job="x", direction="read", iops=26_991.0, printed_iops=26_000.0
+    )
+    assert units.judge(cut) is not None
+    assert units.judge(dataclasses.replace(cut, printed_iops_error=1000.0)) is None
 
 
 # --------------------------------------------------------------------------- bounds

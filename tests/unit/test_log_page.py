@@ -191,6 +191,7 @@ def test_two_readings() -> None:
     # Attached again, or another disk.
     assert between(page(reads=(1700, 1200, 199, 1)), page()) == ()
     assert between(page(EBS), page(reads=(1700, 1200, 199, 1))) == ()
+    assert between(page(), page(reads=(1700, 1200, 199, 1), read_us=80_000)) == ()
 
 
 def test_a_counter_of_32_bits_goes_round() -> None:
@@ -262,10 +263,40 @@ def test_a_slow_member_is_told_from_its_queue(slow_us: int, says: str) -> None:
         if f.code == "MEMBER"
     ]
     assert says in found.message
+    # Between the two it gives the figures and no more.
+    half_again = tuple(
+        dataclasses.replace(one, time_us=150_000 if one.device == member[1] else 100_000)
+        for one in own
+    )
+    (found,) = [
+        f
+        for f in validity.judge(dataclasses.replace(stripe, device_latencies=half_again))
+        if f.code == "MEMBER"
+    ]
+    assert found.message.endswith("took 150 µs and the others 100 µs")
     # Of one member alone it says nothing.
     alone = dataclasses.replace(stripe, device_latencies=own[:1])
     (found,) = [f for f in validity.judge(alone) if f.code == "MEMBER"]
     assert "by their own count" not in found.message
+
+
+def test_a_local_disk_is_asked_for_the_long_page_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = {"nvme1n1": logpage._LOCAL_MODEL, "nvme2n1": "Amazon Elastic Block Store"}
+    for name, model in models.items():
+        (tmp_path / name / "device").mkdir(parents=True)
+        (tmp_path / name / "device/model").write_text(model)
+    asked = []
+
+    def answer(node: Path, size_bytes: int = 4096) -> bytes:
+        asked.append((node.name, size_bytes))
+        return page()[:size_bytes] if size_bytes == 4096 else b""
+
+    monkeypatch.setattr(logpage, "_log_page", answer)
+    found = logpage.read_exceeded(("nvme1n1", "nvme2n1"), sys_block=tmp_path)
+    assert asked == [("nvme1n1", 8192), ("nvme1n1", 4096), ("nvme2n1", 4096)]
+    assert found["nvme1n1"].times["read"].ios == 1000
 
 
 def test_both_lengths_of_the_page_are_asked_for() -> None:

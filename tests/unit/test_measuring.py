@@ -1,11 +1,16 @@
 """What is taken into account of the disks while a job runs."""
 
 import struct
+from types import SimpleNamespace
 
-from appliance.bench.running import logpage
+from appliance.bench.figures.provisioned import Exceeded, Times
+from appliance.bench.running import execution, logpage, measuring
 from appliance.bench.running.measuring import relevant
+from appliance.bench.running.schedule import Measurement
 from appliance.bench.running.target import Devices
-from appliance.model import Counters
+from appliance.bench.suite import load_suite
+from appliance.model import Counters, DeviceLatency, Provisioned
+from tests.unit.legacies import FIO
 
 STRIPE = Devices("md0", ("nvme1n1", "nvme2n1"))
 
@@ -22,6 +27,41 @@ def test_another_disk_counts_only_if_it_may_have_done_the_targets_work():
     idle = [did("md0"), did("nvme1n1"), did("nvme2n1")]
     assert relevant([*idle, quiet], STRIPE) == (*idle, quiet)
     assert relevant([did("nvme0n1")], STRIPE) == ()
+
+
+def test_a_result_has_what_its_disks_say_of_themselves(monkeypatch):
+    readings = iter(
+        {
+            "nvme1n1": Exceeded(
+                7,
+                Provisioned(volume_iops_us=us),
+                {"read": Times(ios, us, ((0, 64, ios),)), "write": Times(0, 0)},
+            )
+        }
+        for ios, us in ((100, 5000), (300, 25_000))
+    )
+    monkeypatch.setattr(measuring.logpage, "ask_exceeded", lambda _: next(readings))
+    monkeypatch.setattr(measuring.sampler, "read_all", lambda _: {})
+    # fio's report is one that was recorded.
+    report = (FIO / "fio-3.33-group.json").read_text()
+    monkeypatch.setattr(
+        measuring.execution, "run_fio", lambda *_, **__: execution.Ended(0, report, "")
+    )
+    place = SimpleNamespace(
+        devices=Devices("nvme1n1", ("nvme1n1",)),
+        workers=lambda _: (),
+        file_size_bytes=0,
+        kind="file",
+        cwd=None,
+    )
+    live = SimpleNamespace(tick=lambda: None, interim=lambda _: None, samples_of_phase=lambda: ())
+    suite = load_suite("smoke")
+    job = next(one for one in suite.jobs if one.rw == "randread")
+    (result,), _ = measuring.measure(
+        Measurement(job), place, live, measuring.Surroundings(suite, "libaio", "")
+    )
+    assert result.device_latencies == (DeviceLatency("nvme1n1", 200, 20_000, ((0, 64, 200),)),)
+    assert result.provisioned == Provisioned(volume_iops_us=20_000)
 
 
 def test_the_log_page_is_asked_for_as_a_whole_and_by_its_number():

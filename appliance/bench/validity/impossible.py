@@ -24,7 +24,8 @@ _COPIED_BYTES = 64 * 1024
 # What a worker does through the page cache at most while it has to wait for a disk.
 _BUFFERED_BYTES_PER_S = 6e9
 _NEVER_WAITED_PERCENT = 97.0
-# No machine leaves so much unwritten: a fifth of its memory (vm.dirty_ratio) at most.
+# Writers wait for the disk when a fifth of the memory is dirty (vm.dirty_ratio); how much memory
+# another's machine had is not known.
 _MOST_DIRTY_BYTES = 64e9
 
 
