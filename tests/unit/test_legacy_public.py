@@ -640,7 +640,7 @@ def test_what_is_not_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(kept.judged) == 2
     assert "only the first 2 results" in kept.notes[0]
     monkeypatch.setattr(reading, "MOST_LINES", 30)
-    assert "line 31 and all behind it" in notes(report_3().encode() * 3)[0]
+    assert "at line 31;" in notes(report_3().encode() * 3)[0]
     monkeypatch.setattr(jsonreport, "_MOST_SECTIONS", 1)
     two = json.loads((FIO / "fio-3.33-group.json").read_bytes())
     two["jobs"] *= 2

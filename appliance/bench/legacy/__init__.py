@@ -48,5 +48,5 @@ def import_reports(data: bytes, *, file: str, machine_type: str = "") -> Importe
     )
     judged = tuple(islice(found, MOST_RESULTS))
     if len(judged) == MOST_RESULTS and next(found, None) is not None:
-        notes.append(f"only the first {MOST_RESULTS:,} results are kept: split the file")
+        notes.append(f"kept only the first {MOST_RESULTS:,} results; split the file")
     return Imported(judged, tuple(notes))

@@ -36,8 +36,8 @@ def report(document: Document, line: int, notes: list[str]) -> tuple[Report, Ask
         return None
     if len(jobs) > _MOST_SECTIONS:
         notes.append(
-            f"of the {len(jobs):,} jobs of the report at line {line} the first "
-            f"{_MOST_SECTIONS:,} are read"
+            f"read only the first {_MOST_SECTIONS:,} of the {len(jobs):,} jobs in the report at "
+            f"line {line}"
         )
         jobs = jobs[:_MOST_SECTIONS]
     found = Report(line, kind="json", version=_text(value.get("fio version")), cut=document.cut)

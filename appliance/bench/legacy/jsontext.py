@@ -53,8 +53,8 @@ def documents(text: str, notes: list[str]) -> Iterator[Document]:
             found = _repaired(decoder, part, start)
             if end - start > MOST_CHARACTERS:
                 notes.append(
-                    f"of a JSON document only the first {MOST_CHARACTERS // 1024**2} Mi "
-                    "characters are read"
+                    f"read only the first {MOST_CHARACTERS // 1024**2} Mi characters of a "
+                    "JSON document"
                 )
         if found is not None:
             yield found

@@ -96,9 +96,7 @@ class _Reader:
             at = document.end
         for line in _lines(self._text, at, len(self._text)):
             if number > MOST_LINES:
-                self._notes.append(
-                    f"line {number:,} and all behind it are not read: split the file"
-                )
+                self._notes.append(f"stopped reading at line {number:,}; split the file")
                 break
             self._line(line, number)
             number += line.endswith("\n")
@@ -150,7 +148,8 @@ class _Reader:
         if not self._terse and _TERSE.match(line):
             self._terse = True
             self._notes.append(
-                f"line {number} is fio's terse output, which is not read: --output-format=json"
+                f"line {number} is fio's terse output, which is not supported; "
+                "use --output-format=json"
             )
         if self._context.feed(line):
             self._parser.close(command=True)

@@ -55,7 +55,7 @@ def judge(evidence: Evidence) -> Finding | None:
     elif seen < asked:
         why = "the queue depth that was asked for was not there"
         if evidence.paced_by is None:
-            why += ", by what is to be seen of the job's options"
+            why += " (not all of the job's options are known)"
     else:
         why = "IOPS and latency contradict each other"
     return _finding(severity, f"{seen:.1f} I/Os in flight of {asked} asked: {why}", seen, asked)

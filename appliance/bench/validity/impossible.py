@@ -140,8 +140,8 @@ def _quicker_than_memory(evidence: Evidence) -> Finding | None:
     if rate <= _MEMORY_BYTES_PER_S:
         return None
     return _finding(
-        f"{size // 1024:,} KiB in {quickest_ns / 1000:.2f} µs is {rate / 1e9:,.0f} GB/s, more "
-        "than memory does: nothing was read or written",
+        f"{size // 1024:,} KiB in {quickest_ns / 1000:.2f} µs is {rate / 1e9:,.0f} GB/s, faster "
+        "than memory: nothing was read or written",
         rate,
         _MEMORY_BYTES_PER_S,
     )
@@ -182,8 +182,8 @@ def _in_memory(evidence: Evidence) -> Finding | None:
     if mean_ns >= copied_ns:
         return None
     return _finding(
-        f"writes of {size // 1024:,} KiB took {mean_ns / 1000:.1f} µs, as long as copying them "
-        "does: memory took them, and no sync says when a disk had them",
+        f"{size // 1024:,} KiB writes took {mean_ns / 1000:.1f} µs, no longer than a copy: they "
+        "went to memory, and no sync shows when they reached a disk",
         mean_ns,
         copied_ns,
     )
@@ -196,8 +196,8 @@ def _never_waited(evidence: Evidence) -> Finding | None:
     if not unsynced or busy < _NEVER_WAITED_PERCENT:
         return None
     return _finding(
-        f"a worker that was busy for {busy:.0f} % of the time waited for no disk: memory took "
-        "the writes, and no sync says when a disk had them",
+        f"workers were busy for {busy:.0f} % of the time and did not wait for a disk: the writes "
+        "went to memory, and no sync shows when they reached a disk",
         busy,
         _NEVER_WAITED_PERCENT,
     )

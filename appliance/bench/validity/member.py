@@ -141,7 +141,7 @@ def _by_its_own_count(evidence: Evidence, apart: Apart) -> str:
     if slow_us >= MAX_RATIO_SHALLOW * others_us and slow_us - others_us >= _MIN_OWN_DIFFERENCE_US:
         return f"{count}: the disk itself is slower"
     if slow_us <= _AS_QUICK * others_us:
-        return f"{count}: the I/Os wait in front of it, the disk is as quick as the others"
+        return f"{count}: the I/Os wait in front of it, the disk is as fast as the others"
     return count
 
 

@@ -25,7 +25,7 @@ def judge(evidence: Evidence) -> Finding | None:
     if (found := _NO_DISK.match(evidence.target)) or evidence.engine in _NO_DISK_ENGINES:
         what = found[0] if found else f"engine {evidence.engine}"
         return Finding(
-            code=CODE, severity=Severity.BLOCK, message=f"{what} is no disk: memory answered"
+            code=CODE, severity=Severity.BLOCK, message=f"{what} is not a disk: memory answered"
         )
     expected = {disk_of(name) for name in evidence.expected}
     if not expected:
