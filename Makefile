@@ -32,7 +32,7 @@ lint: $(VENV)/ready
 	$(VENV)/bin/ruff check $(SOURCES)
 	$(VENV)/bin/ruff format --check $(SOURCES)
 	$(VENV)/bin/mypy
-	$(VENV)/bin/lint-imports
+	$(VENV)/bin/lint-imports --no-cache
 
 format: $(VENV)/ready ## Bring the sources into the house format
 	$(VENV)/bin/ruff format $(SOURCES)

@@ -12,8 +12,8 @@ from tui.marks import Glyphs, Mark
 from tui.widgets.panel import clean
 
 if TYPE_CHECKING:
+    from appliance.client.machine_status import Status, VolumeStatus
     from appliance.model import Disk, JobResult, RunRecord
-    from appliance.status import Status, VolumeStatus
 
 _LABEL_CELLS = 14
 

@@ -22,10 +22,10 @@ from tui.snapshot import TREND_SECONDS, LiveDevice, Snapshot, TrendPoint
 from tui.tracks import Second, second_of
 
 if TYPE_CHECKING:
-    from appliance.asking.plans import ApplyProgress
     from appliance.bench.live_file import LiveJob
+    from appliance.client.machine_status import Status
+    from appliance.client.plan_requests import ApplyProgress
     from appliance.model import Counters, JobResult, Suite
-    from appliance.status import Status
     from appliance.system.services import UnitState
 
 _STATUS_EVERY_SECONDS = 5.0

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from appliance.model import Inventory, Layout, Selector, Volume
-from appliance.storage import md
-from appliance.storage.layout_render import amount, render_layout
+from appliance.storage.formats import md
+from appliance.storage.policy.layout_render import amount, render_layout
 
 _GROUP = "stripewright-"
 

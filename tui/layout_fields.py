@@ -1,6 +1,6 @@
 """One volume as it stands in the form: texts as typed, and what is wrong with them. Pure.
 
-Nothing is checked here that :mod:`appliance.storage.layout` checks: the texts become a
+Nothing is checked here that :mod:`appliance.storage.policy.layout` checks: the texts become a
 ``[[volume]]`` table of a whole layout, and what the parser says of it is told at its field.
 """
 
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from appliance.errors import UsageError
 from appliance.model import DiskKind, Layout, Volume
-from appliance.storage.layout import parse_layout
-from appliance.storage.layout_render import amount, render_layout
+from appliance.storage.policy.layout import parse_layout
+from appliance.storage.policy.layout_render import amount, render_layout
 from appliance.text import printable
 
 ALL, COUNT, ROLE, SERIALS = "all", "so many", "by role", "chosen"

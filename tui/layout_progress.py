@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from appliance.asking.plans import ApplyEnd, ApplyProgress, AskedApply
+from appliance.client.plan_requests import ApplyEnd, ApplyProgress, AskedApply
 from appliance.errors import EXIT_OK
 from appliance.model import Decision, Plan
 

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
+from appliance.client.machine_status import Status, VolumeStatus
 from appliance.model import Layout, Volume
-from appliance.status import Status, VolumeStatus
-from appliance.storage.preview import Preview, VolumePreview
+from appliance.storage.policy.preview import Preview, VolumePreview
 from tui.layout_draft import Draft
 
 

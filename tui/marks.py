@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from appliance.text import printable
 
 if TYPE_CHECKING:
-    from appliance.drift.summary import DriftSummary
+    from appliance.client.machine_status import Health
+    from appliance.drift.check_summary import DriftSummary
     from appliance.model import JobResult, Judged, RunState
-    from appliance.status import Health
 
 GOOD = "$text-success"
 WARN = "$text-warning"
@@ -71,7 +71,7 @@ class Mark:
 
 def health(value: Health, glyphs: Glyphs) -> Mark:
     """Mark of the machine's health."""
-    from appliance.status import Health
+    from appliance.client.machine_status import Health
 
     return {
         Health.OK: Mark(glyphs.good, "HEALTHY", GOOD),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tui.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from appliance.client.machine_status import VolumeStatus
     from appliance.model import Suite
-    from appliance.status import VolumeStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from appliance.bench.running.schedule import Measurement
+    from appliance.bench.job_order import Measurement
     from appliance.model import Job, JobResult, RunRecord, Suite
 
 
@@ -85,7 +85,7 @@ def plan_of(run: RunRecord, suite: Suite | None) -> tuple[Measurement, ...]:
 
     The order of shuffled passes follows from the run's number, as the runner has it.
     """
-    from appliance.bench.running.schedule import schedule
+    from appliance.bench.job_order import schedule
     from appliance.bench.suite import only_reads, scaled
 
     if suite is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from appliance.client.machine_status import VolumeStatus
 from appliance.model import RunRecord, Suite
-from appliance.status import VolumeStatus
 from appliance.text import duration, size
 from tui import marks
 from tui.marks import Glyphs

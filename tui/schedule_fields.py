@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appliance import schedule
-from appliance.asking.schedules import ScheduleNow, When, with_times
+from appliance.bench import timetable
+from appliance.client.schedule_requests import ScheduleNow, When, with_times
 from appliance.errors import UsageError
 from appliance.system.services import BENCH_TIMER
 
@@ -62,11 +62,11 @@ def judged(suite: str, when: When, suites: Sequence[str]) -> Judged:
     if when.every and when.at:
         return Judged("at", "there is every, too: leave one of the two empty")
     try:
-        parsed = schedule.parse_schedule(with_times("", suite, when), "schedule", suites)
+        parsed = timetable.parse_schedule(with_times("", suite, when), "schedule", suites)
     except UsageError as error:
         place, what = _parts(error.message)
         return Judged(place, f"{what}: {error.hint}")
-    rows = {row[0]: row[1] for row in schedule.describe(parsed)}
+    rows = {row[0]: row[1] for row in timetable.describe(parsed)}
     return Judged(comes_to=rows.get(f"suite {suite}", _NEVER))
 
 
@@ -86,7 +86,7 @@ def why_not_default(suite: str, now: ScheduleNow) -> str:
 
 def built_in(suite: str) -> str:
     """What the image itself says of ``suite``, in words."""
-    times = schedule.DEFAULTS.get(suite)
+    times = timetable.DEFAULTS.get(suite)
     if times is None:
         return _NEVER
     return f"{times.calendar}, up to {times.jitter_minutes} min later"

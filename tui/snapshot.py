@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # What only types need is not loaded before the first paint, here and in what draws it.
-    from appliance.asking.plans import ApplyProgress
     from appliance.bench.live_file import LiveJob
+    from appliance.client.machine_status import Status, VolumeStatus
+    from appliance.client.plan_requests import ApplyProgress
     from appliance.model import JobResult, RunRecord, Sample, Suite
-    from appliance.status import Status, VolumeStatus
     from tui.tracks import Second
 
 # So far back the live figures go.

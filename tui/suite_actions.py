@@ -9,8 +9,8 @@ from tui.permission import may_measure, may_start
 from tui.widgets.panel import clean
 
 if TYPE_CHECKING:
+    from appliance.client.machine_status import VolumeStatus
     from appliance.model import Suite
-    from appliance.status import VolumeStatus
     from tui.app import StripewrightApp
 
 _START = "start"

@@ -17,7 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from appliance import files, paths
+from appliance import paths
+from appliance.system import files
 
 FILE_NAME = "live.json"
 # More than both directions of a job; a file of another form is not read to its end.

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from appliance import text
-from appliance.bench.running import extents
-from appliance.bench.running.extents import Extent
+from appliance.bench import extents
+from appliance.bench.extents import Extent
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.paths import BENCH_DIR_NAME
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from appliance.bench.figures import minutes
 from appliance.bench.suite import RESERVED_NAMES
+from appliance.figures import minutes
 from appliance.model import Sample
 
 _BAR_WIDTH = 20

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from appliance.bench import capability, fio, validity
-from appliance.bench.running.target import Devices
+from appliance.bench import fio, validity
+from appliance.bench.block_devices import Devices
+from appliance.clouds import capability
 from appliance.model import (
     Capability,
     Counters,

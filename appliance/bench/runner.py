@@ -12,21 +12,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from appliance.bench import cleanup, fingerprint, fio_process
+from appliance.bench import raw_device as rawdevice
+from appliance.bench.idle_check import Patience
 from appliance.bench.precondition import absolute_target, private_directory
 from appliance.bench.progress import Progress
-from appliance.bench.running import environment, execution, leftovers
-from appliance.bench.running import raw as rawdevice
-from appliance.bench.running.place import FILESYSTEM, RAW_READ, RAW_WRITE, Files, Place, Raw
-from appliance.bench.running.quiet import Patience
-from appliance.bench.running.run import Run
-from appliance.bench.running.signals import StopSignals
+from appliance.bench.run import Run
+from appliance.bench.signals import StopSignals
+from appliance.bench.target import FILESYSTEM, RAW_READ, RAW_WRITE, Files, Place, Raw
+from appliance.clouds.machine import read_machine
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.history.store import History
 from appliance.model import RunState, Suite
-from appliance.system.machine import read_machine
 
-default_target = environment.default_target
-target_on = environment.target_on
+default_target = fingerprint.default_target
+target_on = fingerprint.target_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,14 @@ def run_suite(
         )
     wanted = target if isinstance(target, Target) else Target(target)
     path = absolute_target(wanted.path)
-    version = execution.find_fio()
+    version = fio_process.find_fio()
     try:
         with (
             _opened(wanted, path, suite, wait_seconds) as place,
             History.open_writable(db) as history,
             StopSignals() as signals,
         ):
-            leftovers.clean(history, held=place.path if isinstance(place, Files) else None)
+            cleanup.clean(history, held=place.path if isinstance(place, Files) else None)
             if isinstance(place, Files):
                 place.private.require_direct_io()
             run = Run(
@@ -111,7 +111,7 @@ def reap(db: Path) -> int:
     The files of these, and of those that another opening marked before, are removed.
     """
     with History.open_writable(db) as history:
-        leftovers.clean(history)
+        cleanup.clean(history)
         return len(history.reaped)
 
 

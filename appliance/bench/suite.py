@@ -16,7 +16,7 @@ from importlib import resources
 from appliance.bench.fio import ENGINES, SYNCHRONOUS_ENGINES
 from appliance.errors import UsageError
 from appliance.model import Job, Suite
-from appliance.storage.declared import read_toml
+from appliance.model.toml_table import read_toml
 
 # fio's rw= words, each with the directions that it does.
 ACCESS_PATTERNS: dict[str, tuple[str, ...]] = {

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance import advice, text
-from appliance.bench import capability
-from appliance.drift import members
-from appliance.drift.members import Outlier
-from appliance.model import Detail, DriftSeverity, Fact, JobResult
+from appliance import text
+from appliance.clouds import capability
+from appliance.drift import member_rules
+from appliance.drift.member_rules import Outlier
+from appliance.model import Detail, DriftSeverity, Fact, JobResult, advice
 
 # Below it the stripe does not do what it is sold as. Published figures are upper bounds.
 LEAST_PERCENT = 80.0
@@ -51,7 +51,7 @@ def judge(detail: Detail, epoch_id: int, fingerprint: Mapping[str, str]) -> Acce
     facts = [_member_fact(detail, epoch_id, serial, found) for serial, found in slow.items()]
     if below:
         facts.append(_below_fact(detail, epoch_id, stripe, below, tuple(slow)))
-    compared = any(members.ratios(result, detail, fingerprint) for result in stripe)
+    compared = any(member_rules.ratios(result, detail, fingerprint) for result in stripe)
     healthy = not facts if shares or compared else None
     return Acceptance(
         detail.run.id, healthy, tuple(facts), tuple(_notes(detail, stripe, shares, compared))
@@ -83,7 +83,7 @@ def _slow(
     """
     judged = {(result.job, result.direction) for result in stripe}
     found: dict[str, list[Outlier]] = {}
-    for one in members.outliers(detail, fingerprint):
+    for one in member_rules.outliers(detail, fingerprint):
         of = (one.job, one.direction)
         percent = shares.get(of)
         content = percent is not None and percent >= AT_CAPABILITY_PERCENT

@@ -6,18 +6,18 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance import advice, paths
+from appliance import paths
 from appliance.bench import runner
+from appliance.bench.idle_check import Patience
 from appliance.bench.progress import Progress
-from appliance.bench.running.quiet import Patience
 from appliance.bench.suite import load_suite
-from appliance.drift import judging, repeating
+from appliance.drift import evaluate, repeating
 from appliance.drift.acceptance import Acceptance
 from appliance.errors import OperatorError, Refused
 from appliance.history import queries
-from appliance.history.slots import Slots
+from appliance.history.series_slots import Slots
 from appliance.history.store import History
-from appliance.model import RunRecord, RunState
+from appliance.model import RunRecord, RunState, advice
 
 SUITE = "smoke"
 # At boot a run that was missed may have begun; that it is at work says nothing about the disks.
@@ -58,13 +58,13 @@ def accept(
                 db, suite, run.target, on_progress=on_progress, patience=patience
             )
     with queries.open_readonly(db) as reader:
-        found = judging.accepted(reader, run_id)
+        found = evaluate.accepted(reader, run_id)
     if found is None:
         raise OperatorError(
             f"run {run_id} is no longer in the history", "try again: stripewright drift accept"
         )
     with History.open_writable(db) as history:
-        history.drift.set_value(judging.ACCEPTED_RUN, str(run_id))
+        history.drift.set_value(evaluate.ACCEPTED_RUN, str(run_id))
     return found
 
 

@@ -10,7 +10,7 @@ from appliance.drift.facts import fact
 from appliance.drift.observation import ArrayNow, DiskNow, Member, Observation, SlotNow, VolumeThen
 from appliance.drift.stripes import PLAN, Stripe, gone, missing
 from appliance.model import Fact, Volume
-from appliance.storage import md
+from appliance.storage.formats import md
 from appliance.text import size
 
 # Documentation/admin-guide/md.rst, array_state. "broken" is RAID0 and linear that have lost a

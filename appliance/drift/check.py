@@ -1,6 +1,6 @@
 """One drift check: look, see what has changed, keep it, tell it.
 
-What is seen comes from :mod:`appliance.drift.gathering`, what becomes of it is decided in
+What is seen comes from :mod:`appliance.drift.collect`, what becomes of it is decided in
 :mod:`appliance.drift.lifecycle`. Nothing is written to the disk when nothing has changed.
 """
 
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import paths
-from appliance.drift import gathering, lifecycle, memory, roots_events, spool, telling
+from appliance.drift import check_cache, collect, journal_events, lifecycle, roots_events, spool
 from appliance.drift.codes import CODES
-from appliance.drift.gathering import Gathered
+from appliance.drift.collect import Gathered
 from appliance.drift.lifecycle import Scope
 from appliance.errors import OperatorError
 from appliance.model.confirmations import Confirmation, Verdict
-from appliance.model.drift import (
+from appliance.model.findings import (
     Area,
     DriftSeverity,
     DriftState,
@@ -63,8 +63,8 @@ def check(db: Path, *, now: float | None = None) -> Outcome:
     now = time.time() if now is None else now
     deaf = _hear(db, now=now)
     unexplained = roots_events.keep(db)
-    remembered = memory.load(paths.DRIFT_RUN_DIR)
-    seen = gathering.gather(db, remembered, now=now)
+    remembered = check_cache.load(paths.DRIFT_RUN_DIR)
+    seen = collect.gather(db, remembered, now=now)
 
     def decide(records: tuple[FindingRecord, ...]) -> tuple[Transition, ...]:
         moved = lifecycle.step(records, seen.facts, seen.scope, now=now, boot_id=seen.boot_id)
@@ -114,7 +114,7 @@ def keep_performance(
             ],
             now=now,
         )
-    telling.tell_all(kept.moved)
+    journal_events.tell_all(kept.moved)
     return tuple(one for one in kept.records if one.state is not DriftState.CLOSED)
 
 
@@ -122,7 +122,7 @@ def _hear(db: Path, *, now: float) -> str:
     """Do what operators have left in the spool; why not, if the history cannot be written."""
     if db.absolute() != paths.HISTORY_DB or not (words := spool.read(paths.DRIFT_SPOOL_DIR)):
         return ""
-    from appliance.drift import words as saying
+    from appliance.drift import acknowledge as saying
     from appliance.history.store import History
 
     try:
@@ -151,7 +151,7 @@ def _keep(
         if seen.surroundings:
             history.drift.keep_surroundings(seen.boot_id, seen.surroundings, now=now)
     if seen.is_own:
-        telling.tell_all(kept.moved)
+        journal_events.tell_all(kept.moved)
     return kept.records
 
 
@@ -184,7 +184,7 @@ def _as_if_kept(
 
 
 def _remember(
-    before: memory.Memory,
+    before: check_cache.Memory,
     seen: Gathered,
     untold: Sequence[Transition],
     *,
@@ -204,9 +204,11 @@ def _remember(
     tell_defect = bool(seen.defect) and _DEFECT not in told
     if tell_defect:
         told[_DEFECT] = now
-    if memory.save(paths.DRIFT_RUN_DIR, memory.Memory(now, judged, judged_at, told, asked_at)):
+    if check_cache.save(
+        paths.DRIFT_RUN_DIR, check_cache.Memory(now, judged, judged_at, told, asked_at)
+    ):
         for one in news:
-            telling.tell(None, one)
+            journal_events.tell(None, one)
         if tell_defect:
             # The unit has its stderr in the journal.
             print(seen.defect, file=sys.stderr, flush=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from appliance.model.drift import Area, DriftSeverity
+from appliance.model.findings import Area, DriftSeverity
 
 _C, _W, _N = DriftSeverity.CRITICAL, DriftSeverity.WARNING, DriftSeverity.NOTICE
 

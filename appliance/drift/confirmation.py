@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from appliance import text
 from appliance.drift import lifecycle
-from appliance.drift.detection.baseline import DEAD_BAND
+from appliance.drift.detection.normal import DEAD_BAND
 from appliance.model import Confirmation, DriftState, Fact, FindingRecord, Verdict
 
 REPEATS = 5

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from appliance.drift.facts import fact
 from appliance.drift.observation import Health, Member, Observation, VolumeThen
 from appliance.model import DriftSeverity, Fact
-from appliance.storage import surroundings as names
+from appliance.model import surroundings as names
 
 _CRITICAL_WARNING = (
     "its spare blocks have fallen below the threshold",

@@ -17,7 +17,7 @@ from typing import Any
 from appliance import paths
 from appliance.drift import lastboot
 from appliance.drift.host import AHEAD_SECONDS, RUN, Ended, Host, Room
-from appliance.storage.probe.kernel import Kernel, Mount, read_text
+from appliance.system.kernel import Kernel, Mount, read_text
 
 # The second is looked at where it is a file system of its own.
 PLACES = ("/", "/var", RUN)

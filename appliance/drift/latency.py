@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance.bench.figures.histogram import merge, percentile_ns
+from appliance.figures.histogram import merge, percentile_ns
 
 Bins = Mapping[int, int]
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from appliance.drift.codes import CODES
 from appliance.errors import Refused, UsageError
-from appliance.model.drift import (
+from appliance.model.findings import (
     GRAVITY,
     TEXTS,
     Area,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from appliance.model import DiskKind, HardwareDrive, Layout, Machine, VirtualDrive, VolumeGroup
-from appliance.storage.probe.kernel import Mount
+from appliance.system.kernel import Mount
 
 # What can be said of a volume only with root's look.
 ROOT_CODES = ("LVM-SEGMENTS", "HWRAID-STATE", "DISK-HEALTH", "FS-GEOMETRY")
@@ -185,7 +185,7 @@ class Observation:
     ``volumes`` are those that were up and are judged; ``groups_then`` are the LVM groups as the
     boot unit read them. ``nodes`` has for each volume where its link in /dev/stripewright leads
     (``major:minor``, empty: there is none). ``answers`` are by mount point. ``surroundings_then``
-    and ``surroundings_now`` have the same names (:mod:`appliance.storage.surroundings`);
+    and ``surroundings_now`` have the same names (:mod:`appliance.model.surroundings`);
     ``surroundings`` is what history keeps of this boot. ``blind`` names what could not be judged,
     as (code, volume), where ``*`` is every code and an empty volume is all of them; ``notes`` say
     it in words.

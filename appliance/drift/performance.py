@@ -15,12 +15,12 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from appliance import advice, text
-from appliance.bench.validity.figures import percentile_ns
-from appliance.drift import cause, confirmation, context, silence, symptoms
-from appliance.drift.context import Evidence, Known
-from appliance.drift.detection.baseline import DEAD_BAND
-from appliance.drift.series import Standing, Survey
+from appliance import text
+from appliance.drift import attribution, confirmation, missing_runs, series_context, series_rules
+from appliance.drift.detection.normal import DEAD_BAND
+from appliance.drift.series_context import Evidence, Known
+from appliance.drift.series_state import Standing, Survey
+from appliance.figures.quantities import percentile_ns
 from appliance.model import (
     Detail,
     DriftSeverity,
@@ -29,6 +29,7 @@ from appliance.model import (
     SeriesKey,
     Span,
     Verdict,
+    advice,
 )
 
 # Changes of two series this near to each other are probably one.
@@ -37,14 +38,17 @@ _TOGETHER_SLOTS = 2.0
 
 def wanted(span: Span, surveys: Iterable[Survey]) -> set[int]:
     """The runs whose details :func:`judge` needs."""
-    found = silence.wanted(span)
+    found = missing_runs.wanted(span)
     for one in surveys:
         for change in one.standing:
             found.update(
-                slot.run_id for slot in context.before(one, change) + context.after(one, change)
+                slot.run_id
+                for slot in series_context.before(one, change) + series_context.after(one, change)
             )
         if one.normal is not None and not one.key.member:
-            found.update(slot.run_id for slot in context.early(one) + context.latest(one))
+            found.update(
+                slot.run_id for slot in series_context.early(one) + series_context.latest(one)
+            )
     return found
 
 
@@ -56,12 +60,14 @@ def judge(
     ``now`` and ``up_since`` (the boot) are seconds since the epoch (UTC); without ``up_since``
     nothing is said about runs that are missing.
     """
-    facts = [_anew(fact, known, now) for fact in symptoms.slow_members(span, surveys, known)]
+    facts = [_anew(fact, known, now) for fact in series_rules.slow_members(span, surveys, known)]
     for one in surveys:
         facts += [_changed(span, one, change, surveys, known) for change in one.standing]
-        facts += [_anew(fact, known, now) for fact in symptoms.modes(span, one, known)]
+        facts += [_anew(fact, known, now) for fact in series_rules.modes(span, one, known)]
     if up_since is not None:
-        facts += silence.judge(span, known.details, now=now, up_since=up_since, gaps=known.gaps)
+        facts += missing_runs.judge(
+            span, known.details, now=now, up_since=up_since, gaps=known.gaps
+        )
     said = (_with_verdict(fact, known, now=now, up_since=up_since) for fact in facts)
     return tuple(fact for fact in said if fact is not None)
 
@@ -76,11 +82,11 @@ def _changed(
     began, alarm = one.slots[change.began], one.slots[change.alarm]
     before, after = (
         [known.details[slot.run_id] for slot in slots if slot.run_id in known.details]
-        for slots in (context.before(one, change), context.after(one, change))
+        for slots in (series_context.before(one, change), series_context.after(one, change))
     )
     last_before = one.slots[change.began - 1] if change.began else began
-    found = cause.causes(
-        cause.Around(
+    found = attribution.causes(
+        attribution.Around(
             one.key,
             before,
             after,
@@ -95,7 +101,7 @@ def _changed(
     level = one.level
     in_all = level / normal.median - 1
     evidence: Evidence = {
-        **context.of_series(span, one.key),
+        **series_context.of_series(span, one.key),
         "baseline_iops": round(normal.median, 1),
         "baseline_low_iops": round(normal.low, 1),
         "baseline_high_iops": round(normal.high, 1),
@@ -109,7 +115,7 @@ def _changed(
         "alarm_run": alarm.run_id,
         "alarm_at": text.moment(alarm.started_at),
         "slots_since": len(one.slots) - change.began,
-        "cause": cause.in_words(found),
+        "cause": attribution.in_words(found),
         "cause_kind": found[0].kind if found else "",
         "also_changed": ", ".join(others),
         **_p99(one.key, before, after),
@@ -126,7 +132,7 @@ def _changed(
         summary=f"{one.key}: {change.effect:+.1%} since {text.moment(began.started_at)} "
         f"(run {began.run_id}), now {text.count(level)} IOPS; normal is "
         f"{text.count(normal.median)}{more}{provisional}",
-        severity=context.severity(evidence) if slower else DriftSeverity.NOTICE,
+        severity=series_context.severity(evidence) if slower else DriftSeverity.NOTICE,
         expected=f"{text.count(normal.low)} to {text.count(normal.high)} IOPS",
         observed=f"{text.count(level)} IOPS",
         member=next((why.member for why in found if why.member), ""),
@@ -136,7 +142,7 @@ def _changed(
     )
 
 
-def _next_step(slower: bool, found: Sequence[cause.Cause]) -> str:
+def _next_step(slower: bool, found: Sequence[attribution.Cause]) -> str:
     if not slower:
         return "if this is how it is to be from now on: stripewright drift approve ID"
     steps = {
@@ -179,7 +185,7 @@ def _p99(key: SeriesKey, before: Sequence[Detail], after: Sequence[Detail]) -> E
         values = [
             p99
             for detail in side
-            for result in context.results(key, detail)
+            for result in series_context.results(key, detail)
             if (p99 := percentile_ns(result, 99.0)) is not None
         ]
         if values:

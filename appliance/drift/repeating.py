@@ -14,17 +14,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance import advice, paths
-from appliance.bench import runner
+from appliance import paths
+from appliance.bench import control_job, runner
+from appliance.bench import fingerprint as environment
+from appliance.bench.block_devices import devices_of
+from appliance.bench.idle_check import Patience
 from appliance.bench.progress import Progress
-from appliance.bench.running import control, environment
-from appliance.bench.running.quiet import Patience
-from appliance.bench.running.target import devices_of
 from appliance.bench.suite import content_hash, file_count, load_suite, suite_names
-from appliance.drift import confirmation, judging, latency, members
+from appliance.drift import confirmation, evaluate, latency, member_rules
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.history import queries
-from appliance.history.slots import Slots
+from appliance.history.series_slots import Slots
 from appliance.history.store import History
 from appliance.model import (
     CONFIRM_SUITE,
@@ -35,6 +35,7 @@ from appliance.model import (
     JobResult,
     RunState,
     Suite,
+    advice,
 )
 
 # Another run may be at work; the jobs of a suite take less.
@@ -67,7 +68,7 @@ def repeat_suspects(
     :class:`OperatorError` for a history that cannot be read or written. A run that cannot be made
     (no target, no fio) keeps none of the others from being made.
     """
-    facts = judging.facts_of(db, now=now())
+    facts = evaluate.facts_of(db, now=now())
     with queries.open_readonly(db) as reader:
         suspects = confirmation.waiting(facts, reader.confirmations(), last_tried=None, now=now())
     chosen = sorted(suspects, key=_weight, reverse=True)[:MAX_SUSPECTS]
@@ -118,7 +119,7 @@ def measure_controls(
     patience: Patience | None = None,
 ) -> None:
     """Keep what the control jobs of ``suite`` do on this machine now, for later confirmations."""
-    controls = tuple(control.job_for(job) for job in suite.jobs)
+    controls = tuple(control_job.job_for(job) for job in suite.jobs)
     runner.run_suite(
         _made(controls, passes=confirmation.NEEDED_CONTROL),
         target=_directory(target),
@@ -202,7 +203,9 @@ def _suite_of(db: Path, group: Sequence[Fact]) -> Suite:
             f"the jobs of suite {run.suite} are not in this history",
             f"repeat it: {advice.run_suite(run.suite)}",
         )
-    made = _made((*found, *(control.job_for(job) for job in found)), passes=confirmation.REPEATS)
+    made = _made(
+        (*found, *(control_job.job_for(job) for job in found)), passes=confirmation.REPEATS
+    )
     made = dataclasses.replace(
         made,
         files=file_count(whole),
@@ -239,7 +242,7 @@ def _judged(slots: Slots, fact: Fact, detail: Detail, *, at: float) -> Confirmat
     job, direction = str(fact.evidence["job"]), str(fact.evidence["direction"])
     repeats = _valid(detail, job, direction)
     (of_job,) = (one for one in slots.jobs(detail.run.id) if one.name == job)
-    beside = control.job_for(of_job).name
+    beside = control_job.job_for(of_job).name
     controls = [result.iops for result in _valid(detail, beside, direction)]
     if fact.code == "PERF-MEMBER":
         outcome = _member_again(slots, fact, detail, repeats)
@@ -285,7 +288,9 @@ def _member_again(
     seen = [
         any(
             one.serial == fact.member
-            for one in members.outliers(dataclasses.replace(detail, results=(result,)), fingerprint)
+            for one in member_rules.outliers(
+                dataclasses.replace(detail, results=(result,)), fingerprint
+            )
         )
         for result in repeats
     ]

@@ -15,7 +15,7 @@ from typing import Any
 from appliance import paths
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.history.slots import EXPLAINING
+from appliance.history.series_slots import EXPLAINING
 from appliance.system import journal, services
 from appliance.text import printable
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from appliance.drift.facts import fact
 from appliance.drift.observation import ArrayNow, Member, Observation, VolumeThen
 from appliance.model import Fact, LogicalVolume, VolumeGroup
-from appliance.storage import hwraid, lvm
-from appliance.storage.probe import obstacles
+from appliance.storage.formats import hwraid, lvm
+from appliance.storage.policy import exclusions
 from appliance.text import size
 
 # storcli's word for a drive that does its part in a virtual drive.
@@ -67,7 +67,7 @@ def gone(volume: VolumeThen, member: Member, *, unnoticed: bool = False) -> Fact
 
 def logical(seen: Observation, volume: VolumeThen) -> Stripe:
     """A logical volume and its disks."""
-    note = obstacles.lvm_note(lvm.group_name(volume.name), volume.name)
+    note = exclusions.lvm_note(lvm.group_name(volume.name), volume.name)
     device = next((one for one in seen.mapped if one.what == note), None)
     lost = [gone(volume, one) for one in volume.members if seen.disk(one) is None]
     if device is None:

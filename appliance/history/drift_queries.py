@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from appliance.errors import OperatorError
-from appliance.history import drift_rows, reading
+from appliance.history import connection, drift_rows
 from appliance.model.confirmations import Approval, Confirmation
-from appliance.model.drift import DriftState, FindingRecord
+from appliance.model.findings import DriftState, FindingRecord
 
 # SQLite's integers; a larger number is in no row.
 MAX_ID = (1 << 63) - 1
@@ -37,7 +37,7 @@ class NoSuchFindingError(OperatorError):
 CHECKED_AT = "checked_at"
 
 
-class DriftQueries(reading.Connection):
+class DriftQueries(connection.Connection):
     """The part of :class:`appliance.history.queries.Reader` that is about drift."""
 
     def drift_findings(self, *, include_closed: bool = False) -> tuple[FindingRecord, ...]:

@@ -1,4 +1,4 @@
-"""Rows of the drift tables to and from the frozen values of appliance.model.drift. Pure."""
+"""Rows of the drift tables to and from the frozen values of appliance.model.findings. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from appliance.history.rows import Row, to_json
 from appliance.model.confirmations import Approval, Confirmation, Verdict
-from appliance.model.drift import TEXTS, DriftSeverity, DriftState, Fact, FindingRecord
+from appliance.model.findings import TEXTS, DriftSeverity, DriftState, Fact, FindingRecord
 
 # Columns of drift_confirmation that are fields of a Confirmation as they are.
 _CONFIRMATION = (

@@ -14,14 +14,13 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 
 from appliance import __version__
-from appliance.bench import validity
-from appliance.bench.document import figures, result_to_json, run_to_json
-from appliance.bench.figures import minutes
-from appliance.history import drift_exports
+from appliance.figures import minutes, quantities
+from appliance.history import finding_exports
 from appliance.history import format as file_format
 from appliance.history.imports import ImportRecord
 from appliance.history.openmetrics import Gauge, Labels, render
 from appliance.history.queries import Reader
+from appliance.history.runs_json import figures, result_to_json, run_to_json
 from appliance.model import Evidence, JobResult, Judged, RunRecord
 
 _EVERY_RUN = -1  # SQLite: no limit
@@ -132,7 +131,7 @@ def _run_cells(run: RunRecord, result: JobResult) -> dict[str, _Cell]:
         "member": result.member,
         **_percentile_cells(result),
         "coverage": result.coverage,
-        "corrected_iops": validity.corrected_iops(result),
+        "corrected_iops": quantities.corrected_iops(result),
         "published_iops": result.published_iops,
         "published_bytes_per_s": result.published_bytes_per_s,
         "valid": int(result.valid),
@@ -152,8 +151,8 @@ def _import_cells(report: Judged) -> dict[str, _Cell]:
         "fio_version": evidence.fio_version,
         **figures(evidence),
         **_percentile_cells(evidence),
-        "coverage": validity.coverage_of(evidence),
-        "corrected_iops": validity.corrected_iops(report),
+        "coverage": quantities.coverage_of(evidence),
+        "corrected_iops": quantities.corrected_iops(report),
         "published_iops": limits.iops if limits else None,
         "published_bytes_per_s": limits.bytes_per_s if limits else None,
         "valid": int(report.valid),
@@ -163,7 +162,7 @@ def _import_cells(report: Judged) -> dict[str, _Cell]:
 
 def _percentile_cells(of: JobResult | Evidence) -> dict[str, _Cell]:
     return {
-        f"p{percent:g}_ns": validity.percentile_ns(of, percent) for percent in (50.0, 99.0, 99.9)
+        f"p{percent:g}_ns": quantities.percentile_ns(of, percent) for percent in (50.0, 99.0, 99.9)
     }
 
 
@@ -205,7 +204,7 @@ def json_text(reader: Reader) -> Iterator[str]:
     yield from _listed(json.dumps(event) for event in reader.log("event"))
     yield '],\n"drift": ['
     yield from _listed(
-        json.dumps(drift_exports.document(reader, record))
+        json.dumps(finding_exports.document(reader, record))
         for record in reader.drift_findings(include_closed=True)
     )
     yield '],\n"audit": ['
@@ -284,7 +283,7 @@ def metrics_text(reader: Reader, *, drift_checked_at: float | None = None) -> st
                 )
                 for name, unit, summary, value_of in _RESULT_GAUGES
             ),
-            *drift_exports.gauges(reader, checked_at=drift_checked_at),
+            *finding_exports.gauges(reader, checked_at=drift_checked_at),
         ]
     )
 
@@ -321,7 +320,7 @@ _RESULT_GAUGES: tuple[tuple[str, str, str, Callable[[RunRecord, JobResult], floa
         "latency_p99_seconds",
         "seconds",
         "The 99th percentile of latency",
-        lambda _, result: _seconds(validity.percentile_ns(result, 99.0)),
+        lambda _, result: _seconds(quantities.percentile_ns(result, 99.0)),
     ),
     (
         "published_ratio",

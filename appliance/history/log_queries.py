@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from appliance.history import reading
+from appliance.history import connection
 
 # A reader keeps a writer waiting for as long as it reads.
 ROWS_AT_ONCE = 1000
 
 
-class LogQueries(reading.Connection):
+class LogQueries(connection.Connection):
     """The part of :class:`appliance.history.queries.Reader` that is about what was logged."""
 
     def log(self, table: str) -> Iterator[dict[str, Any]]:

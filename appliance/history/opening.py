@@ -14,10 +14,11 @@ import stat
 import time
 from pathlib import Path
 
-from appliance import files, paths
+from appliance import paths
 from appliance.errors import OperatorError, UsageError
 from appliance.history import format as file_format
 from appliance.history import published
+from appliance.system import files
 
 _WAIT_SECONDS = 20.0
 

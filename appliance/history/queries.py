@@ -1,6 +1,6 @@
 """What can be asked of history.db, by anybody who may read the file, also while a run writes.
 
-How it is read is in :mod:`appliance.history.reading`.
+How it is read is in :mod:`appliance.history.connection`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from appliance.errors import OperatorError
-from appliance.history import drift_queries, imports, liveness, log_queries, reading, rows, series
+from appliance.figures import ten_seconds
+from appliance.history import connection, drift_queries, imports, log_queries, rows
 from appliance.history import format as file_format
 from appliance.model import (
     CONFIRM_SUITE,
@@ -24,6 +25,7 @@ from appliance.model import (
     RunState,
     Sample,
 )
+from appliance.system import liveness
 
 # The epochs that the boot unit opens; runs in other directories keep their own.
 APPLIANCE = "appliance"
@@ -56,7 +58,7 @@ class TrendPoint(NamedTuple):
 
 def open_readonly(path: Path) -> Reader:
     """Open ``path``; :class:`OperatorError` says what is wrong if it cannot be read."""
-    reader = Reader(reading.connect(path), path)
+    reader = Reader(connection.connect(path), path)
     try:
         reader.require_ours()
     except BaseException:
@@ -308,9 +310,9 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
                 run_id,
             )
             if found or self._version < 3:
-                return tuple(series.second(Sample(*row)) for row in found)
+                return tuple(ten_seconds.second(Sample(*row)) for row in found)
             packed = self._all("SELECT means FROM sample_mean WHERE run_id = ?", run_id)
-            return series.unpack(packed[0]["means"]) if packed else ()
+            return ten_seconds.unpack(packed[0]["means"]) if packed else ()
 
     def ends(self, run_id: int) -> tuple[float | None, ...]:
         """When each result of a run was written, just after its job ended, in their order."""

@@ -21,8 +21,8 @@ from typing import Any
 
 from appliance.errors import OperatorError
 from appliance.history import format as file_format
-from appliance.history import imports, liveness, opening, retention, rows
-from appliance.history.drift import DriftWriter
+from appliance.history import imports, opening, retention, rows
+from appliance.history.findings_store import DriftWriter
 from appliance.history.queries import APPLIANCE
 from appliance.history.writing import Writer
 from appliance.model import (
@@ -35,7 +35,7 @@ from appliance.model import (
     Suite,
 )
 from appliance.model.confirmations import Confirmation
-from appliance.system import journal
+from appliance.system import journal, liveness
 
 _KILLED = (
     "the process that ran it is gone: it was killed, or the machine lost power; "

@@ -35,14 +35,6 @@ from appliance.model.disks import (
     VirtualDrive,
     VolumeGroup,
 )
-from appliance.model.drift import (
-    Area,
-    DriftSeverity,
-    DriftState,
-    Fact,
-    FindingRecord,
-    SeriesKey,
-)
 from appliance.model.evidence import (
     Capability,
     DeviceIo,
@@ -50,6 +42,7 @@ from appliance.model.evidence import (
     Judged,
     Source,
 )
+from appliance.model.findings import Area, DriftSeverity, DriftState, Fact, FindingRecord, SeriesKey
 from appliance.model.plans import (
     Decision,
     Destruction,
@@ -65,7 +58,7 @@ from appliance.model.plans import (
     VolumePlan,
     XfsOptions,
 )
-from appliance.model.results import (
+from appliance.model.runs import (
     Counters,
     DeviceLatency,
     EpochRecord,

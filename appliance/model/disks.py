@@ -104,7 +104,7 @@ class MarkState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Our own note on a disk (:mod:`appliance.storage.marks`), believed only on that very disk.
+    """Our own note on a disk (:mod:`appliance.storage.formats.marks`), believed only on it.
 
     ``intact``, of a released disk: every sampled part reads as it did when it was released
     (``None``: not compared). Of a disk that was blank when the making began: nothing was found
@@ -125,7 +125,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """How much of a device was read and found to be zero (:mod:`appliance.storage.scan`).
+    """How much of a device was read and found to be zero (:mod:`appliance.storage.formats.scan`).
 
     ``unseen_bytes``: data that takes more room than this would have been seen with a probability
     of more than 0.9999; 0 if all of it was read. ``samples`` counts the random places, where it
@@ -156,7 +156,7 @@ class Disk:
     ``id`` is stable across boots and kernel names (``nvme-MODEL_SERIAL`` or the wwid);
     ``blank`` is ``True`` only when no prober found a signature and all that was read was zero
     (a mark of ours apart; ``scan`` says how much it was), ``None`` when it could not be read (no
-    root), or not in full where it has to be (:func:`appliance.storage.identity.persists`).
+    root), or not in full where it has to be (:func:`appliance.storage.policy.identity.persists`).
     ``stable_path`` is a link that survives renaming (``/dev/disk/by-id/…``), empty where udev
     made none. ``cloud_name`` is what the provider calls it (EBS attachment ``sdf``, GCP device
     name), ``claimed_by`` who else has plans for it (``/etc/fstab line 3``), empty if nobody.

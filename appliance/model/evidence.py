@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from appliance.model.results import DeviceLatency, Finding, Provisioned, Severity, Slice
+from appliance.model.runs import DeviceLatency, Finding, Provisioned, Severity, Slice
 
 
 class Source(StrEnum):

@@ -108,7 +108,7 @@ class Tuning:
 class Layout:
     """What the operator declared; ``source`` is the file, or ``built-in default``.
 
-    ``scan_seconds``: how long each disk is read to find it blank (:mod:`appliance.storage.scan`).
+    ``scan_seconds``: how long each disk is read to find it blank.
     """
 
     volumes: tuple[Volume, ...]
@@ -165,7 +165,7 @@ class Destruction:
 class Step:
     """One program run. ``check`` names the verification that must hold afterwards,
     ``volume`` the volume that the step is for. Where ``argv[0]`` is ``stripewright`` it is a
-    chore of our own (:mod:`appliance.storage.act.chores`), done without starting a process.
+    built-in step, done without starting a process.
     """
 
     argv: tuple[str, ...]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from appliance.model.drift import SeriesKey
-from appliance.model.results import JobResult, RunRecord, RunState
+from appliance.model.findings import SeriesKey
+from appliance.model.runs import JobResult, RunRecord, RunState
 
 
 class Slot(NamedTuple):

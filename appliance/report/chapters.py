@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from appliance import text
-from appliance.report import charts, distributions, elements, svg, words
-from appliance.report.document import JobDetail, ReportDocument, Trend
+from appliance.report import charts, distributions, elements, figure_words, svg
 from appliance.report.markup import Markup, tag
+from appliance.report.page import JobDetail, ReportDocument, Trend
 
 # A page with a chart for each of thousands of imported reports would open in no browser.
 MOST_JOBS = 64
@@ -16,14 +16,18 @@ def timeline(report: ReportDocument) -> Markup:
     if report.timeline is None:
         return elements.absent(title, report.missing.get("timeline"))
     one = report.timeline
-    caption = f"Bytes a second of the measured device. {words.sampled(one)}"
+    caption = f"Bytes a second of the measured device. {figure_words.sampled(one)}"
     if not one.bands:
         caption += " When each job ran is not known."
-    phases = words.phases(one)
+    phases = figure_words.phases(one)
     table = (
         elements.data("Throughput", ("Job", "From", "To", "Read (mean)", "Written (mean)"), phases)
         if phases
-        else (elements.data("Throughput", ("What", "Mean", "Lowest", "Highest"), words.ranges(one)))
+        else (
+            elements.data(
+                "Throughput", ("What", "Mean", "Lowest", "Highest"), figure_words.ranges(one)
+            )
+        )
     )
     return elements.section(
         title,
@@ -40,14 +44,14 @@ def latency(report: ReportDocument) -> Markup:
     if not wide:
         return Markup()
     narrow = distributions.latency_drawings(rows, svg.NARROW)
-    used = [p for p in words.PERCENTILES if any(row.percentile_ns(p) for row in rows)]
+    used = [p for p in figure_words.PERCENTILES if any(row.percentile_ns(p) for row in rows)]
     table = elements.data(
         "Latency",
-        ("Job", *(words.percentile_name(percent) for percent in used)),
+        ("Job", *(figure_words.percentile_name(percent) for percent in used)),
         [
             (
                 row.label + ("" if row.valid else " (invalid)"),
-                *(words.latency(row.percentile_ns(percent)) for percent in used),
+                *(figure_words.latency(row.percentile_ns(percent)) for percent in used),
             )
             for row in rows
         ],
@@ -81,14 +85,14 @@ def jobs(report: ReportDocument) -> Markup:
 
 def _job(detail: JobDetail) -> Markup:
     row = detail.row
-    glyph, word, tone = words.verdict(row)
+    glyph, word, tone = figure_words.verdict(row)
     figures, tables = [], []
     if (chart := charts.over_time(detail)) is not None and detail.whole is not None:
-        caption = words.sampled(detail.whole) if detail.whole.is_downsampled else ""
+        caption = figure_words.sampled(detail.whole) if detail.whole.is_downsampled else ""
         figures.append(elements.figure((chart,), caption))
-        ranges = words.ranges(detail.whole)
+        ranges = figure_words.ranges(detail.whole)
         if detail.members is not None:
-            ranges += words.ranges(detail.members)
+            ranges += figure_words.ranges(detail.members)
         tables.append(elements.data("Throughput", ("Device", "Mean", "Lowest", "Highest"), ranges))
     if (chart := charts.balance(detail)) is not None:
         figures.append(elements.figure((chart,), ""))
@@ -99,9 +103,9 @@ def _job(detail: JobDetail) -> Markup:
                 [
                     (
                         one.member,
-                        words.size(one.size_bytes),
+                        figure_words.size(one.size_bytes),
                         f"{one.ios:,}",
-                        words.latency(None if one.await_ms is None else one.await_ms * 1e6),
+                        figure_words.latency(None if one.await_ms is None else one.await_ms * 1e6),
                     )
                     for one in detail.shares
                 ],
@@ -112,7 +116,7 @@ def _job(detail: JobDetail) -> Markup:
         tag(
             "h3",
             f"{row.label} ",
-            tag("span", " ".join((glyph, word, *words.codes(row.findings))), class_=tone),
+            tag("span", " ".join((glyph, word, *figure_words.codes(row.findings))), class_=tone),
             " ",
             tag("small", "; ".join(part for part in (row.asked, row.where) if part)),
         ),
@@ -149,12 +153,14 @@ def _trend(one: Trend) -> Markup:
         (
             str(point.run_id),
             text.moment(point.at),
-            words.iops(point.iops) if point.valid else f"{words.iops(point.iops)} (invalid)",
+            figure_words.iops(point.iops)
+            if point.valid
+            else f"{figure_words.iops(point.iops)} (invalid)",
         )
         for point in one.points
     ]
     return tag(
         "div",
-        elements.figure((distributions.trend_drawing(one),), words.trend(one)),
+        elements.figure((distributions.trend_drawing(one),), figure_words.trend(one)),
         elements.data("Runs", ("Run", "Began", "IOPS"), rows),
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from appliance import text
 from appliance.report import svg
-from appliance.report.document import Band, JobDetail, MemberShare, Point, Series, Timeline
 from appliance.report.markup import Markup, tag
+from appliance.report.page import Band, JobDetail, MemberShare, Point, Series, Timeline
 
 # Lines of this many members can still be told apart; more become a band.
 MAX_LINES = 6

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from appliance import text
-from appliance.bench import capability, validity
-from appliance.bench.validity import figures
+from appliance.clouds import capability
+from appliance.figures import quantities
 from appliance.model import DeviceIo, Evidence, Judged
-from appliance.report.document import (
+from appliance.report.page import (
     Fact,
     FactGroup,
     JobDetail,
@@ -18,7 +18,7 @@ from appliance.report.document import (
     Row,
     Tone,
 )
-from appliance.report.rows import access, against, percentiles
+from appliance.report.result_rows import access, against, percentiles
 
 
 def gather(
@@ -95,7 +95,7 @@ def _each(values: Iterable[str]) -> list[str]:
 
 def _row(number: int, one: Judged) -> Row:
     evidence = one.evidence
-    corrected = validity.corrected_iops(one)
+    corrected = quantities.corrected_iops(one)
     block = evidence.block_size_bytes
     return Row(
         number=number,
@@ -109,7 +109,7 @@ def _row(number: int, one: Judged) -> Row:
         percentiles=percentiles(evidence.percentiles_ns or {}),
         findings=one.findings,
         valid=one.valid,
-        coverage=figures.coverage_of(evidence),
+        coverage=quantities.coverage_of(evidence),
         corrected_iops=corrected,
         corrected_bytes_per_s=corrected * block if corrected is not None and block else None,
         published=_published(one, corrected),
@@ -168,15 +168,15 @@ def _published(one: Judged, corrected: float | None) -> tuple[Published, ...]:
 
 def _shares(evidence: Evidence) -> tuple[MemberShare, ...]:
     """What each member did, in the order of the report; none for a single disk."""
-    found = figures.member_io(evidence)
+    found = quantities.member_io(evidence)
     return tuple(_share(did, evidence.direction) for did in found) if len(found) > 1 else ()
 
 
 def _share(did: DeviceIo, direction: str) -> MemberShare:
-    ios, ticks_ms = figures.ios(did, direction), figures.ticks_ms(did, direction)
+    ios, ticks_ms = quantities.ios(did, direction), quantities.ticks_ms(did, direction)
     return MemberShare(
         member=did.device,
-        size_bytes=figures.io_bytes(did, direction),
+        size_bytes=quantities.io_bytes(did, direction),
         ios=ios,
         await_ms=ticks_ms / ios if ticks_ms is not None and ios else None,
     )

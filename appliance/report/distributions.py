@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from appliance import text
 from appliance.report import svg
-from appliance.report.document import Row, Trend, TrendPoint
 from appliance.report.markup import Markup
+from appliance.report.page import Row, Trend, TrendPoint
 
 # What is marked of each latency distribution, and how.
 MARKED = ((50.0, "p50", "dot"), (99.0, "p99", "diamond"), (99.9, "p99.9", "triangle"))

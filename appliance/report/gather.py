@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from appliance import text
-from appliance.bench.figures.efficiency import efficiencies
+from appliance.figures.efficiency import efficiencies
 from appliance.model import EpochRecord, JobResult, RunRecord, RunState
-from appliance.report import rates, surroundings
-from appliance.report.document import (
+from appliance.report import machine_facts, rates
+from appliance.report.markup import clipped
+from appliance.report.page import (
     NAME,
     Band,
     JobDetail,
@@ -22,8 +23,7 @@ from appliance.report.document import (
     Timeline,
     Tone,
 )
-from appliance.report.markup import clipped
-from appliance.report.rows import Normals, result_rows, trends
+from appliance.report.result_rows import Normals, result_rows, trends
 
 # As many points as the charts have room for.
 TIMELINE_POINTS = 240
@@ -74,9 +74,9 @@ def gather(material: Material, *, written_at: float, version: str) -> ReportDocu
         title=f"{clipped(run.suite, NAME)}, run {run.id}",
         tone=tone,
         headline=headline,
-        summary=surroundings.summary(material.run, material.epoch),
+        summary=machine_facts.summary(material.run, material.epoch),
         notes=_notes(material),
-        facts=surroundings.facts(material.run, material.epoch, material.host),
+        facts=machine_facts.facts(material.run, material.epoch, material.host),
         rows=rows,
         gains=_gains(material),
         timeline=made,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from appliance import text
-from appliance.report import chapters, elements, words
-from appliance.report.advice import ADVICE
-from appliance.report.document import FactGroup, ReportDocument, Row, Tone
+from appliance.report import chapters, elements, figure_words
 from appliance.report.markup import Markup, tag, together
+from appliance.report.page import FactGroup, ReportDocument, Row, Tone
 from appliance.report.style import STYLE
+from appliance.report.verdict_advice import ADVICE
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -99,7 +99,7 @@ def _results(report: ReportDocument) -> Markup:
         tag("tbody", *(_result(row, columns) for row in report.rows)),
         class_="results",
     )
-    sources = words.sources(report.rows)
+    sources = figure_words.sources(report.rows)
     beneath = [
         tag("div", tag("h3", title), elements.bullets(lines))
         for title, lines in (
@@ -112,9 +112,9 @@ def _results(report: ReportDocument) -> Markup:
 
 
 def _result(row: Row, columns: Sequence[str]) -> Markup:
-    glyph, word, tone = words.verdict(row)
+    glyph, word, tone = figure_words.verdict(row)
     codes = together(
-        part for code in words.codes(row.findings) for part in (Markup(" "), _code(code))
+        part for code in figure_words.codes(row.findings) for part in (Markup(" "), _code(code))
     )
     where = (tag("small", row.where),) if row.where else ()
     cells = {
@@ -124,16 +124,16 @@ def _result(row: Row, columns: Sequence[str]) -> Markup:
                 tag("br"),
                 _figure(
                     row,
-                    words.bandwidth(row.bytes_per_s),
+                    figure_words.bandwidth(row.bytes_per_s),
                     row.corrected_bytes_per_s,
-                    words.bandwidth,
+                    figure_words.bandwidth,
                 ),
             ]
         ),
         "Latency": _latencies(row),
-        "Coverage": together([words.coverage(row)]),
-        "Published": together(tag("div", words.published(one)) for one in row.published)
-        or together([words.UNKNOWN]),
+        "Coverage": together([figure_words.coverage(row)]),
+        "Published": together(tag("div", figure_words.published(one)) for one in row.published)
+        or together([figure_words.UNKNOWN]),
         "Earlier runs": _baseline(row),
         "Verdict": together([tag("span", f"{glyph} {word}", class_=tone), codes]),
     }
@@ -155,7 +155,7 @@ def _result(row: Row, columns: Sequence[str]) -> Markup:
 
 
 def _iops(value: float | None) -> str:
-    return f"{words.iops(value)} IOPS"
+    return f"{figure_words.iops(value)} IOPS"
 
 
 def _figure(
@@ -165,7 +165,7 @@ def _figure(
     say: Callable[[float | None], str] = str,
 ) -> Markup:
     """A figure, or a struck one with what is probably true beside it."""
-    if row.valid or shown.startswith(words.UNKNOWN):
+    if row.valid or shown.startswith(figure_words.UNKNOWN):
         return together([shown])
     parts = [tag("span", "invalid: ", class_="vh"), tag("del", shown)]
     if corrected is not None:
@@ -177,21 +177,21 @@ def _figure(
 
 def _baseline(row: Row) -> Markup:
     if row.baseline is None:
-        return together([words.UNKNOWN])
-    short, normal = words.baseline(row.baseline)
+        return together([figure_words.UNKNOWN])
+    short, normal = figure_words.baseline(row.baseline)
     return together([short, tag("small", normal)] if normal else [short])
 
 
 def _latencies(row: Row) -> Markup:
     marked = [
-        f"{words.percentile_name(percent)} {words.latency(ns)}"
+        f"{figure_words.percentile_name(percent)} {figure_words.latency(ns)}"
         for percent in (50.0, 99.0, 99.9)
         if (ns := row.percentile_ns(percent)) is not None
     ]
     others = [tag("small", one if row.valid else tag("del", one)) for one in marked]
     if row.by_the_disks:
         others.append(tag("small", f"by the disks: {row.by_the_disks}"))
-    return together([_figure(row, words.latency(row.latency_mean_ns)), *others])
+    return together([_figure(row, figure_words.latency(row.latency_mean_ns)), *others])
 
 
 def _code(code: str) -> Markup:

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from appliance import text as plain
-from appliance.report import words
-from appliance.report.advice import ADVICE
-from appliance.report.document import JobDetail, ReportDocument, Row, Series
+from appliance.report import figure_words
 from appliance.report.markup import clipped
+from appliance.report.page import JobDetail, ReportDocument, Row, Series
+from appliance.report.verdict_advice import ADVICE
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|~$#@])")
 # At its beginning a text could become a heading, a list, a quote or a rule.
@@ -74,7 +74,7 @@ def _results(report: ReportDocument) -> str:
     head = ["Job", "Asked", "IOPS", "Bandwidth", "Mean", "p50", "p99", "p99.9", "Coverage"]
     head += ["Published", *(["Earlier runs"] if report.kind == "run" else []), "Verdict"]
     made = _table(head, [_result(row, is_run=report.kind == "run") for row in report.rows])
-    sources = words.sources(report.rows)
+    sources = figure_words.sources(report.rows)
     if sources:
         made += "\n\nPublished figures:\n\n" + _bullets(escaped(one) for one in sources)
     if report.gains:
@@ -86,19 +86,25 @@ def _results(report: ReportDocument) -> str:
 
 def _result(row: Row, *, is_run: bool) -> list[str]:
     corrected = row.corrected_iops, row.corrected_bytes_per_s
-    glyph, word, _ = words.verdict(row)
-    codes = ", ".join(words.codes(row.findings))
+    glyph, word, _ = figure_words.verdict(row)
+    codes = ", ".join(figure_words.codes(row.findings))
     cells = [
         escaped(row.label),
         escaped("; ".join(part for part in (row.asked, row.where) if part)),
-        _figure(row, words.iops(row.iops), corrected[0] and words.iops(corrected[0])),
+        _figure(row, figure_words.iops(row.iops), corrected[0] and figure_words.iops(corrected[0])),
         _figure(
-            row, words.bandwidth(row.bytes_per_s), corrected[1] and words.bandwidth(corrected[1])
+            row,
+            figure_words.bandwidth(row.bytes_per_s),
+            corrected[1] and figure_words.bandwidth(corrected[1]),
         ),
-        _figure(row, words.latency(row.latency_mean_ns), None),
-        *(_figure(row, words.latency(row.percentile_ns(p)), None) for p in (50.0, 99.0, 99.9)),
-        words.coverage(row) + (f"; {escaped(row.by_the_disks)}" if row.by_the_disks else ""),
-        escaped("; ".join(words.published(one) for one in row.published)) or words.UNKNOWN,
+        _figure(row, figure_words.latency(row.latency_mean_ns), None),
+        *(
+            _figure(row, figure_words.latency(row.percentile_ns(p)), None)
+            for p in (50.0, 99.0, 99.9)
+        ),
+        figure_words.coverage(row) + (f"; {escaped(row.by_the_disks)}" if row.by_the_disks else ""),
+        escaped("; ".join(figure_words.published(one) for one in row.published))
+        or figure_words.UNKNOWN,
     ]
     if is_run:
         cells.append(_baseline(row))
@@ -107,12 +113,12 @@ def _result(row: Row, *, is_run: bool) -> list[str]:
 
 def _baseline(row: Row) -> str:
     if row.baseline is None:
-        return words.UNKNOWN
-    return "; ".join(part for part in words.baseline(row.baseline) if part)
+        return figure_words.UNKNOWN
+    return "; ".join(part for part in figure_words.baseline(row.baseline) if part)
 
 
 def _figure(row: Row, shown: str, corrected: str | float | None) -> str:
-    if row.valid or shown == words.UNKNOWN:
+    if row.valid or shown == figure_words.UNKNOWN:
         return shown
     return f"~~{shown}~~ " + (f"**{corrected}** probably true" if corrected else "invalid")
 
@@ -138,9 +144,9 @@ def _throughput(report: ReportDocument) -> list[str]:
         for each in one.series
         if each.points
     ]
-    made = ["## Throughput over time", f"{words.sampled(one)} From 0 to the highest mean:"]
+    made = ["## Throughput over time", f"{figure_words.sampled(one)} From 0 to the highest mean:"]
     made.append(_bullets(lines))
-    if phases := words.phases(one):
+    if phases := figure_words.phases(one):
         made.append(
             _table(
                 ("Job", "From", "To", "Read (mean)", "Written (mean)"),
@@ -169,9 +175,9 @@ def _members(details: Sequence[JobDetail]) -> list[str]:
         (
             escaped(detail.row.label),
             escaped(one.member),
-            words.size(one.size_bytes),
+            figure_words.size(one.size_bytes),
             f"{one.ios:,}",
-            words.latency(None if one.await_ms is None else one.await_ms * 1e6),
+            figure_words.latency(None if one.await_ms is None else one.await_ms * 1e6),
         )
         for detail in details
         for one in detail.shares
@@ -188,10 +194,10 @@ def _earlier(report: ReportDocument) -> list[str]:
     lines = [
         f"{escaped(one.label)}: "
         + ", ".join(
-            words.iops(point.iops) if point.valid else f"~~{words.iops(point.iops)}~~"
+            figure_words.iops(point.iops) if point.valid else f"~~{figure_words.iops(point.iops)}~~"
             for point in one.points[-8:]
         )
-        + f" IOPS (the last is this run). {words.trend(one)}"
+        + f" IOPS (the last is this run). {figure_words.trend(one)}"
         for one in report.trends
     ]
     return [*made, _bullets(lines)]

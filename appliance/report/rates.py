@@ -10,7 +10,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
-from appliance.report.document import Point, Rate, Series
+from appliance.report.page import Point, Rate, Series
 
 Value = Callable[[Rate], float]
 

@@ -41,7 +41,7 @@ mount -o nodev,nosuid,noatime /dev/md/scratch /mnt/scratch
 # takes to read is in it.
 _PATHS = {"create": 160, "create 4 x 1 GiB": 1024, "create 4 x 64 GiB": 65536, "assemble": 160}
 # As the installed command starts: `-m` would compile cli.py anew each time.
-_START = "import sys; from appliance.cli import main; sys.exit(main(['assemble']))"
+_START = "import sys; from appliance.cli.main import main; sys.exit(main(['assemble']))"
 _OURS = (sys.executable, "-c", _START)
 
 

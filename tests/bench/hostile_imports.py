@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.unit.legacies import report_3
 
 MB = 1_000_000
-_IMPORT = "import sys; from appliance.cli import main; sys.exit(main(sys.argv[1:]))"
+_IMPORT = "import sys; from appliance.cli.main import main; sys.exit(main(sys.argv[1:]))"
 _HEADLINE = b"  read: IOPS=412k, BW=1610MiB/s (1688MB/s)(283GiB/180002msec)\n"
 _JOB = (
     '{"jobname":"x","error":0,"read":{"io_bytes":4096000,"bw_bytes":4096,"iops":1000.0,'

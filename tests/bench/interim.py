@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.bench import fio
-from appliance.bench.running import execution
-from appliance.bench.running.interim import Interim
+from appliance.bench import fio, fio_process
+from appliance.bench.interim import Interim
 from appliance.model import Job
 from appliance.system import process
 
@@ -55,7 +54,7 @@ def _arguments(job: Job) -> tuple[str, ...]:
 def _measured(place: Path, *, asked: bool) -> Ended:
     job = _job(_PAIR_SECONDS)
     answers: list[fio.FioReport] = []
-    ended = execution.run_fio(
+    ended = fio_process.run_fio(
         _arguments(job),
         cwd=str(place),
         timeout_seconds=300,
@@ -185,7 +184,7 @@ def _short(place: Path, begin: float, end: float) -> list[int]:
 
 
 def main(count: int) -> None:
-    print(json.dumps({"fio": execution.find_fio()}))
+    print(json.dumps({"fio": fio_process.find_fio()}))
     with tempfile.TemporaryDirectory(prefix="stripewright-bench-", dir="/var/tmp") as name:
         place = Path(name)
         written = fio.prepare_arguments(_NAMES, file_size_bytes=_FILE_BYTES, engine=_ENGINE)

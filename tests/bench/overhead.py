@@ -15,8 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from appliance.bench import fio, runner, sampler
-from appliance.bench.running import quiet
+from appliance.bench import fio, idle_check, runner, sampler
 from appliance.bench.suite import parse_suite
 from appliance.history import queries
 from appliance.model import Suite
@@ -89,7 +88,7 @@ def _iops(pairs: int) -> dict[str, Any]:
 
 def _ours(suite: Suite, place: Path) -> float:
     db = place / "history.db"
-    run_id = runner.run_suite(suite, target=place, db=db, patience=quiet.Patience(1.0))
+    run_id = runner.run_suite(suite, target=place, db=db, patience=idle_check.Patience(1.0))
     with queries.open_readonly(db) as reader:
         (result,) = reader.results(run_id)
     return result.iops

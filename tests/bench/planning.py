@@ -6,7 +6,7 @@ import statistics
 import time
 
 from appliance.model import Disk, DiskKind, Inventory, Layout, Machine, Selector, Volume
-from appliance.storage import identity, planner
+from appliance.storage.policy import identity, planner
 
 COUNTS = (8, 64, 1000)
 _REPEATS = 7

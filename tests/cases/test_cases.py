@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 
 from appliance.model import Decision, Orders, VolumePlan
-from appliance.storage.document import load_inventory
-from appliance.storage.layout import load_layout
-from appliance.storage.planner import plan
-from appliance.storage.preview import preview
+from appliance.storage.policy.documents import load_inventory
+from appliance.storage.policy.layout import load_layout
+from appliance.storage.policy.planner import plan
+from appliance.storage.policy.preview import preview
 
 CASES = sorted(found.parent for found in Path(__file__).parent.glob("*/inventory.json"))
-# LVM is told the same settings in each call (appliance.storage.lvm); they say nothing here.
+# LVM is told the same settings in each call (appliance.storage.formats.lvm); they say nothing here.
 _SETTINGS = "--config"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance import cli
+from appliance.cli.main import main
 from tests.drift.hosts import hosts
 from tests.drift.measuring import judge, measure
 from tests.drift.ours import ours
@@ -43,7 +43,7 @@ def replay(
     """The findings of ``stripewright drift replay FILE --json``."""
     rows = "".join(f"{slot},{value!r}\n" for slot, value in enumerate(series.values))
     path.write_text("slot,value\n" + rows)
-    assert cli.main(["drift", "replay", str(path), "--json"]) == 0
+    assert main(["drift", "replay", str(path), "--json"]) == 0
     findings: list[dict[str, object]] = json.loads(capsys.readouterr().out)["findings"]
     return findings
 

@@ -58,14 +58,14 @@ _RESULTS_OF_A_RUN = 3
 # The command itself, on a machine that may be busy with other things.
 _COMMAND = """
 import functools, sys
-from appliance import cli
+from appliance.cli.main import main
 from appliance.bench import precondition, runner
-from appliance.bench.running import quiet
-quiet.WINDOW_SECONDS = 0.2
+from appliance.bench import idle_check
+idle_check.WINDOW_SECONDS = 0.2
 precondition.MAX_BUDGET_BYTES = precondition.MIN_BUDGET_BYTES
-patience = quiet.Patience(max_foreign_util=100.0)
+patience = idle_check.Patience(max_foreign_util=100.0)
 runner.run_suite = functools.partial(runner.run_suite, patience=patience)
-sys.exit(cli.main(sys.argv[1:]))
+sys.exit(main(sys.argv[1:]))
 """
 
 

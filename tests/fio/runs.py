@@ -20,9 +20,9 @@ import sys
 from pathlib import Path
 from appliance import paths
 from appliance.bench import precondition, runner
-from appliance.bench.running import quiet
+from appliance.bench import idle_check
 from appliance.bench.suite import load_suite
-quiet.WINDOW_SECONDS = 0.2
+idle_check.WINDOW_SECONDS = 0.2
 precondition.MAX_BUDGET_BYTES = precondition.MIN_BUDGET_BYTES
 place = Path(sys.argv[1])
 if len(sys.argv) > 3:
@@ -31,7 +31,7 @@ runner.run_suite(
     load_suite("smoke"),
     target=place,
     db=place / "history.db",
-    patience=quiet.Patience(1.0),
+    patience=idle_check.Patience(1.0),
     time_factor=float(sys.argv[2]),
 )
 """

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import precondition, runner, validity
-from appliance.bench.running import control, quiet
+from appliance.bench import control_job, idle_check, precondition, runner, validity
 from appliance.bench.suite import content_hash
-from appliance.drift import acceptance, accepting, judging, repeating
+from appliance.drift import acceptance, accepting, evaluate, repeating
 from appliance.history import queries
-from appliance.history.slots import Slots
+from appliance.history.series_slots import Slots
 from appliance.history.store import History
 from appliance.model import (
     CONFIRM_SUITE,
@@ -29,7 +28,7 @@ from appliance.model import (
 from tests.unit.histories import select
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-PATIENCE = quiet.Patience(1.0)
+PATIENCE = idle_check.Patience(1.0)
 
 
 def job(name: str) -> Job:
@@ -43,9 +42,9 @@ def suite(*names: str) -> Suite:
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quiet, "WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr(idle_check, "WINDOW_SECONDS", 0.2)
     monkeypatch.setattr(precondition, "MAX_BUDGET_BYTES", precondition.MIN_BUDGET_BYTES)
-    monkeypatch.setattr(control, "SECONDS", 1.0)
+    monkeypatch.setattr(control_job, "SECONDS", 1.0)
     # Valid wherever this test runs, whatever else uses the disk.
     monkeypatch.setattr(validity, "judge", lambda _: ())
     # This machine's shell may itself be a unit's.
@@ -109,7 +108,7 @@ def test_two_suspects_one_of_which_is_so(place):
     add_slots(place, [slot(0.2, 20.0) for _ in range(39)])
     add_slots(place, [slot(0.01, 1.0) for _ in range(4)])
     # The only real run so far is one of the new level; both orders of time are by its number.
-    suspects = judging.facts_of(db, now=time.time())
+    suspects = evaluate.facts_of(db, now=time.time())
     assert {fact.code for fact in suspects} == {"PERF-SLOWER"}
     assert {fact.state for fact in suspects} == {DriftState.SUSPECT}
     assert len(suspects) == 2
@@ -124,7 +123,7 @@ def test_two_suspects_one_of_which_is_so(place):
         # No disk is in it.
         assert min(one.control) > 2 * max(one.repeats)
 
-    (fact,) = judging.facts_of(db, now=time.time())
+    (fact,) = evaluate.facts_of(db, now=time.time())
     assert (fact.subject, fact.state) == ("mini/slower read", DriftState.CONFIRMED)
     with queries.open_readonly(db) as reader:
         (run,) = reader.runs(1)
@@ -154,13 +153,13 @@ def test_a_suspect_waits_while_others_use_the_disks(place, monkeypatch):
             for at in range(21)
         ],
     )
-    monkeypatch.setattr(quiet, "foreign_load", lambda *_, **__: "foreign load: sda was busy")
-    found = repeating.repeat_suspects(db, patience=quiet.Patience(seconds=0.0))
+    monkeypatch.setattr(idle_check, "foreign_load", lambda *_, **__: "foreign load: sda was busy")
+    found = repeating.repeat_suspects(db, patience=idle_check.Patience(seconds=0.0))
     assert [(fact.subject, why) for fact, why in found.waits] == [
         ("mini/slower read", "foreign load: sda was busy")
     ]
     assert (found.made, found.stopped) == ((), False)
-    (fact,) = judging.facts_of(db, now=time.time())
+    (fact,) = evaluate.facts_of(db, now=time.time())
     assert fact.state is DriftState.SUSPECT
     with queries.open_readonly(db) as reader:
         assert reader.runs(1)[0].state is RunState.SKIPPED

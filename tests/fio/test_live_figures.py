@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import precondition, runner
+from appliance.bench import idle_check, interim, precondition, runner
 from appliance.bench.live_file import LiveJob, read_live
-from appliance.bench.running import interim, quiet
 from appliance.bench.suite import parse_suite
 from appliance.errors import OperatorError
 from appliance.history import queries
@@ -28,7 +27,7 @@ SECONDS = 5
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked each second, and left alone in the last two of five."""
-    monkeypatch.setattr(quiet, "WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr(idle_check, "WINDOW_SECONDS", 0.2)
     monkeypatch.setattr(precondition, "MAX_BUDGET_BYTES", precondition.MIN_BUDGET_BYTES)
     monkeypatch.setattr(interim, "LEAST_SECONDS", 1.0)
     monkeypatch.setattr(interim, "QUIET_SECONDS", 2.0)
@@ -59,7 +58,7 @@ def measure(what: Suite, place: Path) -> tuple[list[tuple[LiveJob, ...]], tuple[
         what,
         target=place,
         db=place / "history.db",
-        patience=quiet.Patience(1.0),
+        patience=idle_check.Patience(1.0),
         on_progress=lambda _: seen.append(read_live(place / "run")),
     )
     with queries.open_readonly(place / "history.db") as reader:
@@ -136,7 +135,7 @@ def test_figures_on_the_way_are_no_result_of_a_fio_that_was_killed(place: Path, 
             suite("randread"),
             target=place,
             db=place / "history.db",
-            patience=quiet.Patience(1.0),
+            patience=idle_check.Patience(1.0),
             on_progress=kill_once_it_told,
         )
     assert killed

@@ -14,7 +14,7 @@ from appliance import paths
 from appliance.history import published, queries
 from appliance.history.store import History
 from appliance.model import RunState
-from appliance.storage.act import record
+from appliance.storage.execute import record
 from tests.fio import locks
 from tests.fio.runs import ROOT, running_smoke, the_run
 

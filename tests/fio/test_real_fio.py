@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from appliance.bench import fio as fio_module
-from appliance.bench import precondition, runner
-from appliance.bench.running import live, quiet
+from appliance.bench import idle_check, precondition, run_log, runner
 from appliance.bench.suite import load_suite, parse_suite
 from appliance.errors import OperatorError, ProgramMissing, Refused, UsageError
 from appliance.history import queries
@@ -34,7 +33,7 @@ pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     """The smallest budget, and a short look at foreign load: tests run beside other tests."""
-    monkeypatch.setattr(quiet, "WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr(idle_check, "WINDOW_SECONDS", 0.2)
     monkeypatch.setattr(precondition, "MAX_BUDGET_BYTES", precondition.MIN_BUDGET_BYTES)
 
 
@@ -48,7 +47,7 @@ def one_job(rw: str = "randread", iodepth: int = 8) -> Suite:
 
 def measure(suite: Suite, place: Path, **changes: object) -> int:
     """Run on a machine that may be busy with other tests."""
-    arguments = {"target": place, "db": place / "history.db", "patience": quiet.Patience(1.0)}
+    arguments = {"target": place, "db": place / "history.db", "patience": idle_check.Patience(1.0)}
     return runner.run_suite(suite, **(arguments | changes))  # type: ignore[arg-type]
 
 
@@ -179,7 +178,7 @@ def test_a_second_run_in_the_same_place_is_refused(place):
 
 
 def test_foreign_load_is_a_row_with_the_reason(place):
-    measure(one_job(), place, patience=quiet.Patience(-1.0, 0.0))
+    measure(one_job(), place, patience=idle_check.Patience(-1.0, 0.0))
     run = the_run(place)
     if not run.members:
         pytest.skip("the temporary directory has no block device")
@@ -206,7 +205,7 @@ def test_the_row_is_closed_though_the_last_samples_cannot_be_written(place, monk
         raise OperatorError("history: database or disk is full", "make room")
 
     monkeypatch.setattr(History, "add_samples", full)
-    monkeypatch.setattr(live, "WRITE_SECONDS", 3600.0)
+    monkeypatch.setattr(run_log, "WRITE_SECONDS", 3600.0)
     measure(one_job(), place)
     assert rows(place, "SELECT state FROM run") == [("complete",)]
 

@@ -19,14 +19,14 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import precondition, runner
-from appliance.bench.figures import steady
-from appliance.bench.figures.efficiency import efficiencies
-from appliance.bench.figures.stripes import Stripe
-from appliance.bench.running import members, place, preparing, quiet, raw
-from appliance.bench.running.target import Devices
+from appliance.bench import idle_check, member_baseline, precondition, prepare, raw_device, runner
+from appliance.bench import target as place
+from appliance.bench.block_devices import Devices
 from appliance.bench.suite import load_suite, parse_suite
 from appliance.errors import Refused
+from appliance.figures import steady
+from appliance.figures.efficiency import efficiencies
+from appliance.figures.stripe_delivery import Stripe
 from appliance.history import queries
 from appliance.model import JobResult, RunRecord, RunState, Suite
 
@@ -45,10 +45,10 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(quiet, "WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr(idle_check, "WINDOW_SECONDS", 0.2)
     monkeypatch.setattr(precondition, "MAX_BUDGET_BYTES", precondition.MIN_BUDGET_BYTES)
     monkeypatch.setattr(precondition, "MAX_ASKED_BYTES", 2 * precondition.MIN_BUDGET_BYTES)
-    monkeypatch.setattr(preparing, "_ROUND_SECONDS", 1.0)
+    monkeypatch.setattr(prepare, "_ROUND_SECONDS", 1.0)
     # A loop device on a busy machine may never be steady.
     monkeypatch.setattr(steady, "MAX_ROUNDS", 6)
     # This machine's shell may itself be a unit's.
@@ -68,7 +68,7 @@ def suite(*jobs: str, head: str = "") -> Suite:
 def measure(
     what: Suite, target: object, folder: Path, **more: object
 ) -> tuple[RunRecord, tuple[JobResult, ...]]:
-    arguments: dict[str, object] = {"patience": quiet.Patience(1.0)} | more
+    arguments: dict[str, object] = {"patience": idle_check.Patience(1.0)} | more
     run_id = runner.run_suite(what, target=target, db=folder / "history.db", **arguments)
     return stored(folder, run_id)
 
@@ -141,9 +141,10 @@ def test_passes_measure_every_job_and_say_which_pass_it_was(folder):
 _BUSY_OR_NOT = """
 import sys
 from appliance.bench import runner
-from appliance.bench.running import quiet
-from appliance.cli import main
-quiet.Patience = runner.Patience = lambda: type("P", (), {"max_foreign_util": 1.0, "seconds": 0.0})
+from appliance.bench import idle_check
+from appliance.cli.main import main
+Any = type("Any", (), {"max_foreign_util": 1.0, "seconds": 0.0})
+idle_check.Patience = runner.Patience = Any
 sys.exit(main())
 """
 
@@ -307,13 +308,13 @@ def test_a_device_with_anything_on_it_is_not_written(folder, what):
 def test_nobody_else_can_take_a_device_that_is_being_written(folder):
     with (
         loop_device(folder) as device,
-        raw.open_to_overwrite(device, str(folder / "disk")),
+        raw_device.open_to_overwrite(device, str(folder / "disk")),
     ):
         with pytest.raises(OSError, match="busy"):
             os.open(device, os.O_RDONLY | os.O_EXCL)
         with (
             pytest.raises(Refused),
-            raw.open_to_overwrite(device, str(folder / "disk")),
+            raw_device.open_to_overwrite(device, str(folder / "disk")),
         ):
             pass
 
@@ -327,8 +328,12 @@ def test_members_are_measured_one_by_one_beside_the_stripe(folder, monkeypatch):
         names = (one.name, two.name)
         # As if the directory were on a stripe of the two: its files lie where they lie.
         monkeypatch.setattr(place, "devices_of", lambda number: devices(number, names))
-        monkeypatch.setattr(members, "read_stripe", lambda _: Stripe(names, 64 << 10, (MIB, MIB)))
-        monkeypatch.setattr(members.stripes, "on_member", lambda *_, **__: ((MIB, 32 * MIB),))
+        monkeypatch.setattr(
+            member_baseline, "read_stripe", lambda _: Stripe(names, 64 << 10, (MIB, MIB))
+        )
+        monkeypatch.setattr(
+            member_baseline.stripe_delivery, "on_member", lambda *_, **__: ((MIB, 32 * MIB),)
+        )
         run, results = measure(
             suite(job("reads", "randread"), job("writes", "randwrite")),
             runner.Target(folder, members=True),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from appliance.drift.telling import MESSAGE_IDS
+from appliance.drift.journal_events import MESSAGE_IDS
 from tests.image.test_life import KEPT, Life
 from tests.image.test_stops import findings, look
 from tests.rig.build import cache_root

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from appliance.drift.telling import MESSAGE_IDS
+from appliance.drift.journal_events import MESSAGE_IDS
 from appliance.system.journal import Event
 from tests.image.waiting import RUNNING, wait_for_finding, wait_for_row
 from tests.rig.drives import blank_drives

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from appliance.drift.telling import MESSAGE_IDS
+from appliance.drift.journal_events import MESSAGE_IDS
 from appliance.system.journal import Event
 from tests.rig.drives import blank_drives
 from tests.rig.machine import Guest, Machine

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from appliance.bench import runner
-from appliance.bench.figures import steady
-from appliance.bench.running import members, place, preparing, quiet
-from appliance.bench.running.target import devices_of
+from appliance.bench import idle_check, member_baseline, prepare, runner
+from appliance.bench import target as place
+from appliance.bench.block_devices import devices_of
 from appliance.bench.suite import parse_suite
 from appliance.errors import OperatorError
+from appliance.figures import steady
 from appliance.history import queries
 from tests.lab import rack
 from tests.lab.guest import DISKS, RESULTS, must_be_guest
@@ -55,7 +55,7 @@ runtime_seconds = 2
 
 
 def _run(target: runner.Target) -> dict[str, Any]:
-    run_id = runner.run_suite(_SUITE, target=target, db=_DB, patience=quiet.Patience(1.0))
+    run_id = runner.run_suite(_SUITE, target=target, db=_DB, patience=idle_check.Patience(1.0))
     with queries.open_readonly(_DB) as reader:
         return {
             "run": dataclasses.asdict(reader.run(run_id)),
@@ -74,7 +74,7 @@ def stripe(one: rack.DiskOfLab, two: rack.DiskOfLab) -> dict[str, Any]:
     sh("mount", "/dev/md/lab", str(_MOUNT))
     try:
         devices = devices_of(_MOUNT.stat().st_dev)
-        found = members.read_stripe(devices)
+        found = member_baseline.read_stripe(devices)
         assert found is not None, devices
         # Writing to a member of it is refused, though the serial is right.
         refused = _refusal(one.path, one.serial)
@@ -108,8 +108,8 @@ def main() -> None:
     must_be_guest()
     rack.load()
     os.environ.pop("INVOCATION_ID", None)
-    quiet.WINDOW_SECONDS = 0.2
-    preparing._ROUND_SECONDS = 1.0
+    idle_check.WINDOW_SECONDS = 0.2
+    prepare._ROUND_SECONDS = 1.0
     steady.MAX_ROUNDS = 6
     disks = rack.Rack(DISKS)
     one, two, three = (disks.add(f"d{number}", 160 * MIB) for number in (1, 2, 3))

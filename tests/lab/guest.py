@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from appliance import commands, drift, history
+from appliance import cli, drift, history
 from tests.lab import catalogue, rack
 from tests.lab.play import Player
 
@@ -33,7 +33,7 @@ def load_all() -> None:
     """Import what commands, and history's clerk, import when they are called: once instead of in
     each process. What is there then is no garbage: a child that looked would copy every page.
     """
-    for room in (commands, drift, history):
+    for room in (cli, drift, history):
         for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             importlib.import_module(module.name)
     gc.freeze()

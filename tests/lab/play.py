@@ -23,12 +23,12 @@ from typing import Any
 from unittest import mock
 
 from appliance import paths
+from appliance.clouds.machine import read_machine
 from appliance.errors import OperatorError
 from appliance.model import Decision, Machine
-from appliance.storage import devices, executor
-from appliance.storage.act import bootloop
-from appliance.storage.act.requests import Request
-from appliance.system.machine import read_machine
+from appliance.storage.execute import boot, executor
+from appliance.storage.execute.request_spool import Request
+from appliance.storage.probe import devices
 from tests.lab.catalogue import Deed, Expected, Scenario, size_of
 from tests.lab.rack import Rack
 from tests.lab.shapes import write
@@ -365,7 +365,7 @@ def machine(expected_disks: int | None, provider: str = "gcp") -> Iterator[None]
     with (
         mock.patch.object(devices, "read_machine", read),
         # Disks of an unknown machine type are waited for; here none comes unannounced.
-        mock.patch.object(bootloop, "_SETTLE_SECONDS", 0.5),
+        mock.patch.object(boot, "_SETTLE_SECONDS", 0.5),
     ):
         yield
 

@@ -11,10 +11,10 @@ import pytest
 
 from appliance.errors import OperatorError
 from appliance.model import Disk, Step, Volume
-from appliance.storage import ext4, filesystem
-from appliance.storage.act import verify
-from appliance.storage.act.chores import Bench, by_path
-from appliance.storage.probe.kernel import Kernel
+from appliance.storage.execute import verify
+from appliance.storage.execute.builtin_steps import Bench, by_path
+from appliance.storage.formats import ext4, filesystem
+from appliance.system.kernel import Kernel
 
 MIB = 1 << 20
 XFS = Volume("data", "single", "xfs", "/mnt/data")

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from appliance.model import Disk, Ext4Options, Layout, Mark, MarkState, MdMember, Volume, XfsOptions
-from appliance.storage import filesystem, marks
+from appliance.storage.formats import filesystem, marks
 from appliance.storage.probe import blockdev, halfmade
-from appliance.storage.probe.kernel import Kernel
+from appliance.system.kernel import Kernel
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 UUID = "9c4f34e5" * 4

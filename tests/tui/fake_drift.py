@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from appliance.asking.findings import AskedConfirm, ConfirmEnd
-from appliance.drift.detection.baseline import learn
+from appliance.client.finding_actions import AskedConfirm, ConfirmEnd
+from appliance.drift.detection.normal import learn
+from appliance.drift.trends import Stretch
 from appliance.errors import OperatorError
 from appliance.history.drift_rows import TransitionRecord
-from appliance.history.trends import Stretch
 from appliance.model import (
     Confirmation,
     DriftSeverity,

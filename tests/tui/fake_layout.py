@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from appliance.asking.plans import (
+from appliance.client.plan_requests import (
     ApplyEnd,
     ApplyProgress,
     AskedApply,
@@ -15,11 +15,11 @@ from appliance.asking.plans import (
 )
 from appliance.errors import OperatorError, StalePlan
 from appliance.model import Disk, Inventory, Layout, Machine, Orders, Volume
-from appliance.storage import planner
-from appliance.storage.act.requests import Request
-from appliance.storage.identity import identify_all
-from appliance.storage.layout import DEFAULT_LAYOUT, parse_layout
-from appliance.storage.preview import Preview, preview
+from appliance.storage.execute.request_spool import Request
+from appliance.storage.policy import planner
+from appliance.storage.policy.identity import identify_all
+from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout
+from appliance.storage.policy.preview import Preview, preview
 from tests.tui.fakes import MEMBERS, NOW, STATUS
 from tests.unit.disks import member
 

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from appliance.bench.figures import comparison, selection, sides
-from appliance.bench.figures.sides import Chosen
-from appliance.drift.detection.baseline import learn
+from appliance.drift.detection.normal import learn
+from appliance.drift.trends import Stretch, Trend
 from appliance.errors import OperatorError
+from appliance.figures import comparison, selection, sides
+from appliance.figures.sides import Chosen
 from appliance.history.imports import ImportRecord
 from appliance.history.pages import Page, RunSummary
-from appliance.history.trends import Stretch, Trend
 from appliance.model import (
     Counters,
     DriftSeverity,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from appliance import schedule
-from appliance.asking.schedules import Row, ScheduleNow
+from appliance.bench import timetable
 from appliance.bench.live_file import LiveJob
+from appliance.client.schedule_requests import Row, ScheduleNow
 from appliance.errors import OperatorError
 from appliance.history.pages import RunSummary
 from appliance.model import Job, RunRecord, RunState, Severity, Suite
@@ -97,7 +97,7 @@ CATALOG = Catalog(
     },
 )
 SCHEDULE = ScheduleNow(
-    rows=tuple(Row(*row) for row in schedule.describe(schedule.Schedule())),
+    rows=tuple(Row(*row) for row in timetable.describe(timetable.Schedule())),
     next_at={
         "stripewright-bench@smoke.timer": WALL + 15_120,
         "stripewright-bench@full.timer": WALL + 200_000,

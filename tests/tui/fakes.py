@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from appliance.drift.summary import DriftSummary
+from appliance.client.machine_status import Health, Status, VolumeStatus
+from appliance.drift.check_summary import DriftSummary
 from appliance.errors import OperatorError
 from appliance.model import (
     Disk,
@@ -21,7 +22,6 @@ from appliance.model import (
     Severity,
     Signature,
 )
-from appliance.status import Health, Status, VolumeStatus
 from tests.tui.fake_drift import FakeDrift
 from tests.tui.fake_log import FakeLog
 from tests.tui.fake_results import FakeResults

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from appliance.asking.plans import ApplyEnd
+from appliance.client.plan_requests import ApplyEnd
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, progress
 from tests.tui.fakes import (
     REFUSED_STATUS,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.drift.summary import DriftSummary
+from appliance.drift.check_summary import DriftSummary
 from tests.tui.fakes import STATUS, WALL, screen_text, snapshot, stage
 from tui import marks
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from appliance.asking.findings import ConfirmEnd
+from appliance.client.finding_actions import ConfirmEnd
 from appliance.drift import repeating
 from appliance.errors import OperatorError, Refused
 from appliance.model import CONFIRM_SUITE

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.asking.findings import ConfirmEnd
+from appliance.client.finding_actions import ConfirmEnd
 from appliance.model import DriftState, FindingRecord
 from tests.tui.fake_drift import (
     CLOSED,

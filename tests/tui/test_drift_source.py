@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from appliance.bench.running import control
+from appliance.bench import control_job
 from appliance.bench.suite import load_suite
 from appliance.drift import confirmation
 from appliance.history.store import History
@@ -18,7 +18,7 @@ from appliance.model import (
     SeriesKey,
     Verdict,
 )
-from appliance.model.drift import Kind, Transition
+from appliance.model.findings import Kind, Transition
 from appliance.system import journal
 from tests.unit.histories import FINGERPRINT, RESULT, begin
 from tui.sources import drift
@@ -93,7 +93,7 @@ def test_findings_what_is_not_judged_and_what_would_be_repeated(db):
     (repeat,) = found.repeats
     (job,) = [one for one in load_suite("smoke").jobs if one.name == "rand-read-4k"]
     assert (repeat.subject, repeat.target, repeat.rw) == ("mode", TARGET, "randread")
-    seconds = confirmation.REPEATS * (job.runtime_seconds + control.SECONDS)
+    seconds = confirmation.REPEATS * (job.runtime_seconds + control_job.SECONDS)
     assert repeat.seconds == seconds
 
 
@@ -116,10 +116,10 @@ def test_evidence_has_the_series_of_its_epoch_the_repeats_and_what_happened(db):
 
 
 def test_too_few_results_are_told_and_counted_anew_only_after_a_run(db, monkeypatch):
-    from appliance.drift import judging
+    from appliance.drift import evaluate
 
     asked = []
-    monkeypatch.setattr(judging, "unlearned", lambda _: (asked.append(1), "too few")[0:2])
+    monkeypatch.setattr(evaluate, "unlearned", lambda _: (asked.append(1), "too few")[0:2])
     source = MachineDrift(db)
     assert source.findings().unjudged == "too few"
     source.findings()

@@ -52,13 +52,13 @@ def elsewhere(monkeypatch):
         raise AssertionError("this machine was asked")
 
     for name in (
-        "appliance.status.read_status",
-        "appliance.status.next_run_at",
+        "appliance.client.machine_status.read_status",
+        "appliance.client.machine_status.next_run_at",
         "appliance.bench.sampler.read_counters",
-        "appliance.asking.plans.current_layout",
-        "appliance.asking.plans.recent_plans",
-        "appliance.asking.plans.applying",
-        "appliance.asking.schedules.schedule_now",
+        "appliance.client.plan_requests.current_layout",
+        "appliance.client.plan_requests.recent_plans",
+        "appliance.client.plan_requests.applying",
+        "appliance.client.schedule_requests.schedule_now",
         "appliance.system.services.systemd_is_running",
         "appliance.system.services.unit_state",
         "appliance.system.process.run",

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.asking.plans import ApplyEnd, AskedApply
+from appliance.client.plan_requests import ApplyEnd, AskedApply
 from appliance.errors import OperatorError
 from tests.tui.driving import keys, notices, settled, until
 from tests.tui.fake_drift import OF_SLOWER, SLOWER, FakeDrift

@@ -16,9 +16,9 @@ from appliance.model import (
     Volume,
     XfsOptions,
 )
-from appliance.storage import planner
-from appliance.storage.layout import DEFAULT_LAYOUT, parse_layout
-from appliance.storage.preview import preview
+from appliance.storage.policy import planner
+from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout
+from appliance.storage.policy.preview import preview
 from tests.tui.fake_layout import inventory, text_of
 from tests.unit.disks import disk, pv
 from tui.layout_draft import (

@@ -6,10 +6,10 @@ from threading import Event, Thread
 import pytest
 from textual.events import Paste
 
-from appliance.asking.plans import ApplyEnd
+from appliance.client.plan_requests import ApplyEnd
 from appliance.errors import OperatorError
 from appliance.model import Layout
-from appliance.storage.act.requests import PLAN_LIFETIME_SECONDS, Request
+from appliance.storage.execute.request_spool import PLAN_LIFETIME_SECONDS, Request
 from tests.tui.driving import both_sizes, keys, notices, settled, typed
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, note_of, planned, progress, text_of
 from tests.tui.fakes import NOW, WALL, screen_text, snapshot, stage

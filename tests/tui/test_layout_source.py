@@ -3,7 +3,7 @@
 import json
 
 from appliance import paths
-from appliance.asking.plans import ApplyProgress
+from appliance.client.plan_requests import ApplyProgress
 from appliance.errors import UsageError
 from appliance.system.services import APPLY_UNIT
 from tests.tui.fake_layout import inventory

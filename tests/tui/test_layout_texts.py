@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.asking.plans import ApplyEnd, AskedApply
+from appliance.client.plan_requests import ApplyEnd, AskedApply
 from appliance.model import Decision, Layout, Selector, Volume
-from appliance.storage.act.requests import Request
+from appliance.storage.execute.request_spool import Request
 from tests.tui.fake_layout import inventory, planned, progress, text_of
 from tests.unit.disks import disk
 from tui import marks

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.asking.plans import ApplyProgress
+from appliance.client.plan_requests import ApplyProgress
 from appliance.errors import OperatorError
 from appliance.model import RunState
 from tests.tui.driving import both_sizes, notices, settled

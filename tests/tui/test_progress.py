@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.bench.running.schedule import schedule
+from appliance.bench.job_order import schedule
 from tests.tui.fakes import SMOKE, WALL, result, run_record
 from tui.progress import StepState, plan_of, progress, steps, suite_seconds
 

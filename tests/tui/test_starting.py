@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.asking.plans import ApplyProgress
+from appliance.client.plan_requests import ApplyProgress
 from appliance.errors import OperatorError
 from appliance.model import RunState
 from tests.tui.driving import both_sizes, notices, settled, until

@@ -2,8 +2,8 @@
 
 import pytest
 
-from appliance.asking.schedules import When
 from appliance.bench.suite import suite_names
+from appliance.client.schedule_requests import When
 from appliance.errors import OperatorError
 from appliance.history.store import History
 from appliance.model import RunState

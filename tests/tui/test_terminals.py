@@ -9,8 +9,8 @@ from textual.color import Color
 from textual.command import CommandPalette
 from textual.widgets import DataTable, Input
 
-from appliance import cli
-from appliance.arguments import parser
+from appliance.cli import main
+from appliance.cli.arguments import parser
 from tests.tui.driving import notices, resized, settled
 from tests.tui.fakes import running_snapshot, screen_text, snapshot, stage
 from tui import plain, start
@@ -250,7 +250,7 @@ def started(monkeypatch, tmp_path):
 
 
 def tui(*words):
-    return cli._tui(parser().parse_args(["tui", *words]))
+    return main._tui(parser().parse_args(["tui", *words]))
 
 
 def test_the_command_line_says_how_to_start(started, monkeypatch):
@@ -291,7 +291,7 @@ def test_a_dumb_terminal_is_refused_and_told_the_status(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", argparse.Namespace(isatty=lambda: True))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     told = []
-    monkeypatch.setattr(cli, "_status", lambda arguments: told.append(arguments.db) or 0)
+    monkeypatch.setattr(main, "_status", lambda arguments: told.append(arguments.db) or 0)
     assert tui() == 0
     assert len(told) == 1
     assert "TERM=dumb" in capsys.readouterr().err

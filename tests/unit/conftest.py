@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from appliance import cli, paths
+from appliance import paths
+from appliance.cli.main import main
 from appliance.system import journal
 from tests.unit import drift_checks
 
@@ -41,7 +42,7 @@ def drift(watched, capsys):
     """`stripewright drift`: the exit status, and the JSON document or what is on stderr."""
 
     def command(*words, db=None):
-        status = cli.main(["drift", *words, "--db", str(db or watched.db), "--json"])
+        status = main(["drift", *words, "--db", str(db or watched.db), "--json"])
         printed = capsys.readouterr()
         return status, json.loads(printed.out) if printed.out else printed.err
 

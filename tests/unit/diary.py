@@ -6,7 +6,7 @@ statistics are requests, without bytes.
 
 import dataclasses
 
-from appliance.bench.capability import published
+from appliance.clouds.capability import published
 from appliance.model import DeviceIo, DiskKind, Evidence, Source
 
 LOCAL = DiskKind.INSTANCE_STORE

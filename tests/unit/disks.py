@@ -20,7 +20,7 @@ from appliance.model import (
     Volume,
     VolumeGroup,
 )
-from appliance.storage.identity import identify_all
+from appliance.storage.policy.identity import identify_all
 
 GB = 10**9
 KIB = 1024

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from appliance import paths
-from appliance.drift import environment, gathering, judging, layout, looking
+from appliance.drift import collect, environment_rules, evaluate, layout_rules, observe
 from appliance.history.store import History
 from appliance.model import RunState
-from appliance.model.drift import DriftSeverity, Fact
+from appliance.model.findings import DriftSeverity, Fact
 from appliance.system import journal
 from tests.unit.histories import FINGERPRINT, begin
 
@@ -74,10 +74,10 @@ def set_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(paths, "DRIFT_RUN_DIR", made.folder)
     monkeypatch.setattr(paths, "DRIFT_SPOOL_DIR", made.spool)
     monkeypatch.setattr(paths, "CONFIRM_WANTED", made.wanted)
-    monkeypatch.setattr(gathering.liveness, "boot_id", lambda: "boot")
-    monkeypatch.setattr(looking, "look", made.look)
-    monkeypatch.setattr(layout, "judge", lambda _: tuple(made.layout))
-    monkeypatch.setattr(environment, "judge", lambda _, **__: ())
-    monkeypatch.setattr(judging, "performance_facts", made.performance_facts)
+    monkeypatch.setattr(collect.liveness, "boot_id", lambda: "boot")
+    monkeypatch.setattr(observe, "look", made.look)
+    monkeypatch.setattr(layout_rules, "judge", lambda _: tuple(made.layout))
+    monkeypatch.setattr(environment_rules, "judge", lambda _, **__: ())
+    monkeypatch.setattr(evaluate, "performance_facts", made.performance_facts)
     monkeypatch.setattr(journal, "message", made.tell)
     return made

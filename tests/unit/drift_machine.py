@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from appliance.drift import environment, layout, looking
+from appliance.drift import environment_rules, observe
+from appliance.drift import layout_rules as layout
 from appliance.drift.observation import Observation
 from appliance.model import (
     Decision,
@@ -23,10 +24,11 @@ from appliance.model import (
     Plan,
     VolumePlan,
 )
-from appliance.storage import devices, document
-from appliance.storage import layout as layouts
-from appliance.storage.act import summary, surroundings
-from appliance.storage.probe import surroundings as probed
+from appliance.storage.execute import boot_surroundings, state_document
+from appliance.storage.policy import documents as document
+from appliance.storage.policy import layout as layouts
+from appliance.storage.probe import devices
+from appliance.storage.probe import settings as probed
 from tests.unit.fakesysfs import FakeSysfs
 
 CHUNK = 262144
@@ -79,7 +81,7 @@ class Machine:
                 self.fake.put(f"{folder}/disable", "0")
         self.fake.put("module/intel_idle/parameters/max_cstate", "9")
         (root / "layout.toml").write_text(layout)
-        self.sources = looking.Sources(
+        self.sources = observe.Sources(
             kernel=self.fake.kernel,
             state=root / "state.json",
             seen=root / "seen.json",
@@ -158,12 +160,12 @@ class Machine:
         plan = Plan(
             decision, "", tuple(VolumePlan(v.name, decision, "") for v in wanted.volumes), ()
         )
-        facts = summary.volume_facts(inventory, wanted, plan)
+        facts = state_document.volume_facts(inventory, wanted, plan)
         facts = [{**one, "device": f"/dev/stripewright/{one['name']}"} for one in facts]
         at_device = [
             {**one, "device": str(self.root / "dev/stripewright" / one["name"])} for one in facts
         ]
-        noted = surroundings.note(
+        noted = boot_surroundings.note(
             self.fake.kernel,
             inventory,
             at_device,
@@ -173,7 +175,7 @@ class Machine:
             changed=changed,
             before=self.state().get("surroundings", {}),
         )
-        state = summary.state_document(
+        state = state_document.state_document(
             inventory, plan, wanted, outcome=outcome, message="", hint="", facts=facts, failed={}
         )
         state |= {"inventory": document.inventory_to_json(inventory), "surroundings": noted}
@@ -197,7 +199,7 @@ class Machine:
     # ---- drift
 
     def look(self) -> Observation:
-        return looking.look(self.sources)
+        return observe.look(self.sources)
 
     def layout_facts(self) -> tuple[Fact, ...]:
         return layout.judge(self.look())
@@ -205,7 +207,7 @@ class Machine:
     def environment_facts(
         self, *, epoch: EpochRecord | None = None, before: Mapping[str, str] | None = None
     ) -> tuple[Fact, ...]:
-        return environment.judge(self.look(), epoch=epoch, before=before)
+        return environment_rules.judge(self.look(), epoch=epoch, before=before)
 
 
 def codes(facts: Sequence[Fact]) -> list[str]:

@@ -26,20 +26,19 @@ from appliance.model import (
     Step,
     VolumePlan,
 )
-from appliance.storage import devices, planner
-from appliance.storage.act import (
+from appliance.storage.execute import (
     apply,
-    benchdir,
-    chores,
-    clerk,
-    lastlook,
+    bench_dir,
+    builtin_steps,
+    finalizer,
+    history_proxy,
+    recheck,
     record,
-    settlement,
     verify,
 )
-from appliance.storage.decide import steps
-from appliance.storage.executor import Places, boot
-from appliance.storage.probe import hotplug
+from appliance.storage.execute.executor import Places, boot
+from appliance.storage.policy import planner, steps
+from appliance.storage.probe import devices, hotplug
 from appliance.system import journal, process
 
 MACHINE = Machine(machine_type="m5d.24xlarge", expected_disks=4, boot_id="b")
@@ -144,13 +143,13 @@ class FakeMachine:
         monkeypatch.setattr(apply, "_unmarked", lambda *_: "")
         monkeypatch.setattr(apply, "_mount_problem", lambda *_: "")
         monkeypatch.setattr(apply, "_make_mountpoint", lambda _: None)
-        monkeypatch.setattr(chores, "run", self._chore)
-        monkeypatch.setattr(lastlook, "look_again", self._look_again)
+        monkeypatch.setattr(builtin_steps, "run", self._chore)
+        monkeypatch.setattr(recheck, "look_again", self._look_again)
         monkeypatch.setattr(hotplug, "settle", lambda *_: None)
-        monkeypatch.setattr(settlement, "_fio_version", lambda: "fio-3.39")
+        monkeypatch.setattr(finalizer, "_fio_version", lambda: "fio-3.39")
         monkeypatch.setattr(devices, "udev_properties", dict)
         monkeypatch.setattr(verify, "wait_for_udev", lambda _: None)
-        monkeypatch.setattr(benchdir, "have", lambda *_: None)
+        monkeypatch.setattr(bench_dir, "have", lambda *_: None)
         monkeypatch.setattr(journal, "event", self._event)
         monkeypatch.setattr(record, "Clerk", lambda _: self)
 
@@ -160,9 +159,9 @@ class FakeMachine:
         try:
             if call == "open":
                 return self.history.open()
-            return clerk.answer_with(self.history, {"call": call, **values})  # type: ignore[arg-type]
+            return history_proxy.answer_with(self.history, {"call": call, **values})  # type: ignore[arg-type]
         except RuntimeError as error:
-            raise clerk.ClerkError(str(error)) from error
+            raise history_proxy.ClerkError(str(error)) from error
 
     def dismiss(self, *, kill: bool = False) -> None:
         self.dismissed.append(kill)
@@ -271,7 +270,7 @@ class FakeMachine:
         self.after_step()
         return process.Completed(tuple(argv), 0, "", "")
 
-    def _chore(self, argv: Sequence[str], bench: chores.Bench) -> None:
+    def _chore(self, argv: Sequence[str], bench: builtin_steps.Bench) -> None:
         self.ran.append(f"chore {argv[2]}")
         if argv[2] == "declare":
             assert bench.layout_text is not None

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from appliance.model import Disk, Inventory, Layout
-from appliance.storage import devices
-from appliance.storage.probe.kernel import Kernel
+from appliance.storage.probe import devices
+from appliance.system.kernel import Kernel
 
 MOUNTINFO = (
     "22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw\n"

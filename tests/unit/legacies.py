@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from appliance.bench.legacy import import_reports
+from appliance.fio_import import import_reports
 from appliance.model import Judged
 
 CORPUS = Path(__file__).parent.parent / "corpus"

@@ -16,7 +16,7 @@ from appliance.model import (
     Step,
     Volume,
 )
-from appliance.storage.planner import plan
+from appliance.storage.policy.planner import plan
 from tests.unit.boxes import MIB
 from tests.unit.disks import INSTANCE_STORE
 from tests.unit.world import World

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from appliance.model import Array, Filesystem, Machine, Mark, MarkState, Step
-from appliance.storage import filesystem, md
-from appliance.storage.act.chores import Marking
+from appliance.storage.execute.builtin_steps import Marking
+from appliance.storage.formats import filesystem, md
 from tests.unit.boxes import DATA_OFFSET, FRONT, Box, Running, is_making
 from tests.unit.lvm_programs import LvmPrograms
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import random
 
-from appliance.drift.detection import baseline as detection
+from appliance.drift.detection import normal as detection
 from appliance.model import (
     Capability,
     Counters,
@@ -21,9 +21,9 @@ from appliance.model import (
     Severity,
     Source,
 )
-from appliance.report.baseline import Normal
-from appliance.report.document import Past, Rate
+from appliance.report.beside_normal import Normal
 from appliance.report.gather import Material
+from appliance.report.page import Past, Rate
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 BEGAN = 1_790_000_000.0

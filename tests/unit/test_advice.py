@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance import advice, arguments
-from appliance.bench.running import raw
+from appliance.bench import raw_device
+from appliance.cli import arguments
 from appliance.errors import OperatorError
+from appliance.model import advice
 
 ROOT = Path(__file__).parents[2]
 # To its end, or to what ends a clause.
@@ -55,7 +56,10 @@ def filled_in(text: str) -> str:
     """``text`` with what our own constants are for their names."""
     for name in ("MEMBERS_ALONE", "READING_DISKS"):
         text = re.sub(rf"<(?:advice\.)?{name}>", getattr(advice, name), text)
-    for name, made in (("run_suite", advice.run_suite), ("run_anywhere", advice.run_anywhere)):
+    for name, made in (
+        ("run_suite", advice.run_suite),
+        ("run_anywhere", advice.run_anywhere),
+    ):
         text = re.sub(rf"<advice\.{name}\([^>]*\)>", made(), text)
     return text
 
@@ -116,7 +120,7 @@ NAMED = sorted({*of_sources(), *of_docs()})
 def test_the_commands_are_found() -> None:
     assert len(NAMED) > 70
     files = {file for file, _, _ in NAMED}
-    assert {"appliance/drift/symptoms.py", "units/catalog/stripewright.catalog"} <= files
+    assert {"appliance/drift/series_rules.py", "units/catalog/stripewright.catalog"} <= files
     said = list(commands(f"measure, {advice.MEMBERS_ALONE}; see 'stripewright status'"))
     assert [words for _, words in said] == ["bench run smoke --members", "status"]
 
@@ -141,7 +145,7 @@ def test_a_command_that_a_message_names_can_be_given(file: str, before: str, wor
         return
     # On the appliance the history and the benchmark directory are the service user's, and its
     # directory is one that root does not write in either.
-    as_service = re.search(f"as root: '?{advice.READING_DISKS} $", before) is not None
+    as_service = re.search(f"as root: .?{advice.READING_DISKS} $", before) is not None
     own_place = given.db != arguments.parser().parse_args([]).db and (
         given.does != "bench run" or given.target is not None
     )
@@ -163,11 +167,14 @@ def test_who_may_not_open_a_disk_is_told_a_way_that_root_is_not_refused(
     def refuse(*_: object, **__: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(raw.os, "open", refuse)
-    with pytest.raises(OperatorError) as denied, raw.open_to_read(Path("/dev/nvme1n1")):
+    monkeypatch.setattr(raw_device.os, "open", refuse)
+    with pytest.raises(OperatorError) as denied, raw_device.open_to_read(Path("/dev/nvme1n1")):
         pass
     assert f"as root: {advice.READING_DISKS} stripewright" in denied.value.hint
-    monkeypatch.setattr(raw.os, "geteuid", lambda: 1000)
-    with pytest.raises(OperatorError) as denied, raw.open_to_overwrite(Path("/dev/nvme1n1"), "S"):
+    monkeypatch.setattr(raw_device.os, "geteuid", lambda: 1000)
+    with (
+        pytest.raises(OperatorError) as denied,
+        raw_device.open_to_overwrite(Path("/dev/nvme1n1"), "S"),
+    ):
         pass
     assert "--db FILE" in denied.value.hint

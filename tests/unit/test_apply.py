@@ -26,11 +26,11 @@ from appliance.model import (
     Volume,
     VolumePlan,
 )
-from appliance.storage.act import apply, chores, lastlook, verify
-from appliance.storage.act.record import Record
+from appliance.storage.execute import apply, builtin_steps, recheck, verify
+from appliance.storage.execute.record import Record
 from appliance.storage.probe import blockdev
-from appliance.storage.probe.kernel import Kernel
 from appliance.system import journal, process, services, stopping
+from appliance.system.kernel import Kernel
 
 ONE = Disk("/dev/nvme1n1", "id1", "m", "S1", 10**9, stable_path="/dev/disk/by-id/x")
 DATA = Volume("data", "/mnt/data")
@@ -52,14 +52,16 @@ class Bench:
         self._file = tmp_path / "layout.toml"
         monkeypatch.setattr(process, "run", self._run)
         monkeypatch.setattr(services, "systemd_is_running", lambda: False)
-        monkeypatch.setattr(chores, "run", lambda argv, _: self.ran.append(" ".join(argv[1:4])))
+        monkeypatch.setattr(
+            builtin_steps, "run", lambda argv, _: self.ran.append(" ".join(argv[1:4]))
+        )
         monkeypatch.setattr(verify, "check", lambda *_: None)
         monkeypatch.setattr(verify, "mountpoint_problem", lambda *_, **__: "")
-        monkeypatch.setattr(lastlook, "look_before_mount", lambda *_, **__: "")
+        monkeypatch.setattr(recheck, "look_before_mount", lambda *_, **__: "")
         monkeypatch.setattr(apply, "_make_mountpoint", lambda _: None)
         monkeypatch.setattr(journal, "event", lambda *_, **__: None)
         monkeypatch.setattr(
-            lastlook,
+            recheck,
             "look_again",
             lambda disks, *_, **__: (disks[0], self.look) if self.look else None,
         )
@@ -211,8 +213,8 @@ def test_the_whole_disk_is_looked_at_before_the_first_write_only(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(lastlook, "look_again", lambda *_, **__: looks.append("all"))
-    monkeypatch.setattr(lastlook, "look_at_making", lambda *_, **__: looks.append("mark"))
+    monkeypatch.setattr(recheck, "look_again", lambda *_, **__: looks.append("all"))
+    monkeypatch.setattr(recheck, "look_at_making", lambda *_, **__: looks.append("mark"))
     mark = Step(
         ("stripewright", "chore", "mark", "data", "front", ONE.path), "", LOST, "marks", "data"
     )

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from appliance import cli, paths
-from appliance.asking import findings
-from appliance.commands import confirming
-from appliance.drift import judging
+from appliance import paths
+from appliance.cli import drift_confirm, main
+from appliance.client import finding_actions
+from appliance.drift import evaluate
 from appliance.errors import OperatorError, Refused
 from appliance.history import queries
 from appliance.history.store import History
 from appliance.model import Confirmation, Fact, RunState, Verdict
-from appliance.model.drift import DriftState
+from appliance.model.findings import DriftState
 from appliance.system import services
 from appliance.system.services import CONFIRM_UNIT, UnitState
 from tests.unit.histories import begin
@@ -65,21 +65,21 @@ def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Unit:
     db = tmp_path / "history.db"
     monkeypatch.setattr(paths, "HISTORY_DB", db)
     monkeypatch.setattr(paths, "STATE_FILE", tmp_path / "none")
-    monkeypatch.setattr(findings.time, "time", lambda: NOW)
+    monkeypatch.setattr(finding_actions.time, "time", lambda: NOW)
     with_history(db, (40, stripe(1000.0)), (5, stripe(900.0)))
     made = Unit(db)
-    monkeypatch.setattr(findings, "is_ours_to_write", lambda _: False)
+    monkeypatch.setattr(finding_actions, "is_ours_to_write", lambda _: False)
     monkeypatch.setattr(services, "systemd_is_running", lambda: True)
     monkeypatch.setattr(services, "is_installed", lambda _: True)
     monkeypatch.setattr(services, "start_unit", made.start)
     monkeypatch.setattr(services, "stop_unit", lambda name: made.asked.append(("stop", name)))
     monkeypatch.setattr(services, "unit_state", made.state)
-    monkeypatch.setattr(confirming, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(drift_confirm, "_POLL_SECONDS", 0.0)
     return made
 
 
 def suspect(db: Path) -> Fact:
-    (fact,) = [one for one in judging.facts_of(db, now=NOW) if one.state is DriftState.SUSPECT]
+    (fact,) = [one for one in evaluate.facts_of(db, now=NOW) if one.state is DriftState.SUSPECT]
     return fact
 
 
@@ -99,7 +99,7 @@ def answer(fact: Fact, run_id: int) -> Confirmation:
 
 
 def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    status = cli.main(["drift", "confirm", *words])
+    status = main.main(["drift", "confirm", *words])
     printed = capsys.readouterr()
     return status, printed.out, printed.err
 
@@ -145,7 +145,7 @@ def test_an_answer_of_before_is_not_given_again(unit: Unit) -> None:
     with History.open_writable(unit.db) as history:
         run_id = unit.skip(history, "")
         history.add_confirmation(answer(suspect(unit.db), run_id))
-    end = findings.poll_confirm(findings.confirm_now(unit.db))
+    end = finding_actions.poll_confirm(finding_actions.confirm_now(unit.db))
     assert end is not None
     assert end.made == ()
 
@@ -156,7 +156,7 @@ def test_whoever_stops_waiting_leaves_the_unit_at_work(
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(findings, "poll_confirm", interrupted)
+    monkeypatch.setattr(finding_actions, "poll_confirm", interrupted)
     with pytest.raises(SystemExit) as ended:
         command(capsys, "--db", str(unit.db))
     assert ended.value.code == 130
@@ -165,7 +165,7 @@ def test_whoever_stops_waiting_leaves_the_unit_at_work(
 
 
 def test_the_runs_can_be_ended(unit: Unit) -> None:
-    findings.stop_confirming()
+    finding_actions.stop_confirming()
     assert unit.asked == [("stop", CONFIRM_UNIT)]
 
 
@@ -175,17 +175,17 @@ def test_who_is_no_operator_is_told(unit: Unit, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(services, "start_unit", denied)
     with pytest.raises(Refused, match="not allowed"):
-        findings.confirm_now(unit.db)
+        finding_actions.confirm_now(unit.db)
 
 
 def test_no_unit_writes_another_history_or_where_there_is_none(
     unit: Unit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(OperatorError, match="no unit is here"):
-        findings.confirm_now(tmp_path / "copy.db")
+        finding_actions.confirm_now(tmp_path / "copy.db")
     monkeypatch.setattr(services, "is_installed", lambda _: False)
     with pytest.raises(OperatorError, match="no unit is here"):
-        findings.confirm_now(unit.db)
+        finding_actions.confirm_now(unit.db)
     assert unit.asked == []
 
 
@@ -194,7 +194,7 @@ def test_who_may_write_the_history_needs_no_unit(
 ) -> None:
     from appliance.drift import repeating
 
-    monkeypatch.setattr(findings, "is_ours_to_write", lambda _: True)
+    monkeypatch.setattr(finding_actions, "is_ours_to_write", lambda _: True)
     monkeypatch.setattr(paths, "CONFIRM_WANTED", unit.db.with_name("wanted"))
     monkeypatch.setattr(repeating, "repeat_suspects", lambda *_, **__: repeating.Repeated((), ()))
     assert command(capsys, "--db", str(unit.db))[:2] == (0, "nothing is suspect\n")

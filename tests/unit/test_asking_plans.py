@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from appliance import files, paths
-from appliance.asking import answers, plans
-from appliance.asking.plans import ApplyEnd, ApplyProgress
-from appliance.commands import work
+from appliance import paths
+from appliance.cli import unit_entrypoints
+from appliance.client import answers, plan_requests
+from appliance.client.plan_requests import ApplyEnd, ApplyProgress
 from appliance.errors import EXIT_STALE, OperatorError, Refused, StalePlan, UsageError
 from appliance.model import Decision, Layout, Orders, Plan, VolumePlan
-from appliance.storage import executor
-from appliance.storage.act.requests import Request
-from appliance.storage.layout import DEFAULT_LAYOUT, parse_layout
-from appliance.system import services
+from appliance.storage.execute import executor
+from appliance.storage.execute.request_spool import Request
+from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout
+from appliance.system import files, services
 from tests.unit import test_planning
 from tests.unit.test_planning import DIGEST, FOUND, LAYOUT, PLAN, Unit
 
@@ -50,19 +50,21 @@ def each_its_own(operator: Unit, monkeypatch: pytest.MonkeyPatch) -> Unit:
 
 
 def test_a_request_is_the_installed_layout_or_another(places: Path) -> None:
-    assert plans.current_layout() == DEFAULT_LAYOUT
-    assert plans.make_request() == Request()
+    assert plan_requests.current_layout() == DEFAULT_LAYOUT
+    assert plan_requests.make_request() == Request()
     paths.LAYOUT_FILE.write_text(LAYOUT)
-    assert plans.current_layout().volume_names == ("data",)
+    assert plan_requests.current_layout().volume_names == ("data",)
     layout = parse_layout(LOGS, "layout")
-    text = plans.layout_text(layout)
-    request = plans.make_request(text, remove=["data", "data"], erase=["S1"])
+    text = plan_requests.layout_text(layout)
+    request = plan_requests.make_request(text, remove=["data", "data"], erase=["S1"])
     assert request == Request(text, ("data",), ("S1",)), "what is not declared stays as written"
     assert parse_layout(text, "layout") == layout
-    removed = plans.make_request(LAYOUT + LOGS + 'select = {serials=["A"]}\n', remove=["data"])
+    removed = plan_requests.make_request(
+        LAYOUT + LOGS + 'select = {serials=["A"]}\n', remove=["data"]
+    )
     assert parse_layout(removed.layout_text or "", "x").volume_names == ("logs",)
     with pytest.raises(UsageError, match=r"mine\.toml.*colour"):
-        plans.make_request(LAYOUT + 'colour = "red"\n', source="mine.toml")
+        plan_requests.make_request(LAYOUT + 'colour = "red"\n', source="mine.toml")
 
 
 # ---------------------------------------------------------------------------------- plans
@@ -71,7 +73,7 @@ def test_a_request_is_the_installed_layout_or_another(places: Path) -> None:
 def test_the_unit_plans_for_root_as_well(operator: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     for uid in (1000, 0):
         monkeypatch.setattr("os.geteuid", lambda uid=uid: uid)
-        made = plans.ask_plan(Request(LAYOUT))
+        made = plan_requests.ask_plan(Request(LAYOUT))
         assert (made.plan, made.request, made.confirmable, made.why_not) == (
             PLAN,
             Request(LAYOUT),
@@ -83,13 +85,13 @@ def test_the_unit_plans_for_root_as_well(operator: Unit, monkeypatch: pytest.Mon
 
 
 def test_the_second_sees_what_the_first_planned(each_its_own: Unit) -> None:
-    plans.ask_plan(Request(LAYOUT))
-    second = plans.ask_plan(Request(LOGS, ("old",)))
+    plan_requests.ask_plan(Request(LAYOUT))
+    second = plan_requests.ask_plan(Request(LOGS, ("old",)))
     assert (second.confirmable, second.why_not) == (False, "the plan is a refusal")
     # A schedule's answer, and a request that came to nothing, lie in the same place.
     answers.store().keep_plan("0" * 64, {"at_monotonic_s": 1.0, "error": None})
     set_times(paths.PLANS_DIR)
-    notes = plans.recent_plans()
+    notes = plan_requests.recent_plans()
     assert {(one.digest, one.decision, one.words, one.steps) for one in notes} == {
         (DIGEST, Decision.CREATE, "data: create", 1),
         (OTHER, Decision.REFUSE, "old: refuse; data: create", 1),
@@ -98,9 +100,9 @@ def test_the_second_sees_what_the_first_planned(each_its_own: Unit) -> None:
         DIGEST: Request(LAYOUT),
         OTHER: Request(LOGS, ("old",)),
     }
-    assert plans.planned_before(DIGEST).plan == PLAN
+    assert plan_requests.planned_before(DIGEST).plan == PLAN
     with pytest.raises(StalePlan):
-        plans.planned_before("0" * 64)
+        plan_requests.planned_before("0" * 64)
 
 
 def set_times(folder: Path) -> None:
@@ -110,19 +112,19 @@ def set_times(folder: Path) -> None:
 
 
 def test_the_latest_comes_first_and_a_digest_once(each_its_own: Unit) -> None:
-    made = [plans.ask_plan(Request(LAYOUT, (), (serial,))) for serial in "ABC"]
-    made.append(plans.ask_plan(Request(LAYOUT)))
+    made = [plan_requests.ask_plan(Request(LAYOUT, (), (serial,))) for serial in "ABC"]
+    made.append(plan_requests.ask_plan(Request(LAYOUT)))
     set_times(paths.PLANS_DIR)
     latest = sorted(paths.PLANS_DIR.glob("*.json"))[-1]
-    (first, *others) = plans.recent_plans()
+    (first, *others) = plan_requests.recent_plans()
     assert first.made_at_monotonic_s == json.loads(latest.read_text())["at_monotonic_s"]
     assert len({first.digest, *(one.digest for one in others)}) == 1 + len(others) == 1
     assert {one.plan.digest for one in made} == {DIGEST}
 
 
 def test_nothing_planned_yet_is_no_error(places: Path) -> None:
-    assert plans.recent_plans() == ()
-    assert plans.applying() is None
+    assert plan_requests.recent_plans() == ()
+    assert plan_requests.applying() is None
 
 
 # ---------------------------------------------------------------------------------- apply
@@ -131,7 +133,7 @@ def test_nothing_planned_yet_is_no_error(places: Path) -> None:
 @pytest.fixture
 def started(each_its_own: Unit, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A plan that was made, and what is started then: nothing runs it."""
-    plans.ask_plan(Request(LAYOUT))
+    plan_requests.ask_plan(Request(LAYOUT))
     found: list[str] = []
     monkeypatch.setattr(services, "start_unit", found.append)
     unit_is(monkeypatch, active="activating")
@@ -161,33 +163,33 @@ def step(number: int, **facts: object) -> None:
 
 
 def test_a_plan_is_followed_to_its_end_by_looks(started: list[str]) -> None:
-    asked = plans.start_apply(DIGEST)
+    asked = plan_requests.start_apply(DIGEST)
     assert started == [asked.unit] == [f"stripewright-apply@{DIGEST}.service"]
-    assert plans.poll_apply(asked) is None
+    assert plan_requests.poll_apply(asked) is None
     step(2)
     at_two = ApplyProgress(DIGEST, 2, 3, "make it", ("mdadm", "[red]"), "data", 1e12)
-    assert plans.poll_apply(asked) == at_two
+    assert plan_requests.poll_apply(asked) == at_two
     # Whoever else looks sees the same, without having asked for anything.
-    assert plans.applying() == at_two
+    assert plan_requests.applying() == at_two
     answers.store().keep_result(
         DIGEST,
         {"at_monotonic_s": 1e12, "digest": DIGEST, "exit_code": 0, "message": "ok", "hint": ""},
     )
-    end = plans.poll_apply(asked)
+    end = plan_requests.poll_apply(asked)
     assert end == ApplyEnd(DIGEST, 0, "ok", "", 1e12)
     assert end.error is None
 
 
 def test_another_plan_at_work_is_not_ours(started: list[str]) -> None:
-    asked = plans.start_apply(DIGEST)
+    asked = plan_requests.start_apply(DIGEST)
     step(1, digest=OTHER)
-    assert plans.poll_apply(asked) is None
-    other = plans.applying()
+    assert plan_requests.poll_apply(asked) is None
+    other = plan_requests.applying()
     assert other is not None
     assert other.digest == OTHER
     # Nor is what was done for the same digest before.
     step(1, at_monotonic_s=0.5)
-    assert plans.poll_apply(asked) is None
+    assert plan_requests.poll_apply(asked) is None
 
 
 @pytest.mark.parametrize(
@@ -207,14 +209,14 @@ def test_nothing_is_carried_out_by_who_is_not_there(
     places: Path, break_it: Callable[[], object]
 ) -> None:
     break_it()
-    assert plans.applying() is None
+    assert plan_requests.applying() is None
 
 
 def test_a_stale_digest_is_told_before_anything_is_started(started: list[str]) -> None:
     with pytest.raises(StalePlan):
-        plans.start_apply("0" * 64)
+        plan_requests.start_apply("0" * 64)
     with pytest.raises(UsageError):
-        plans.start_apply("yes")
+        plan_requests.start_apply("yes")
     assert started == []
 
 
@@ -226,12 +228,12 @@ def test_a_plan_that_another_made_stale_ends_as_such(
     def stale(*_: object, **__: object) -> int:
         raise StalePlan("the disks are no longer what the plan was made for", "plan again")
 
-    asked = plans.start_apply(DIGEST)
+    asked = plan_requests.start_apply(DIGEST)
     with monkeypatch.context() as root:
         root.setattr("os.geteuid", lambda: 0)
         root.setattr(executor, "apply_confirmed", stale)
-        assert work.apply_request(DIGEST) == EXIT_STALE
-    end = plans.poll_apply(asked)
+        assert unit_entrypoints.apply_request(DIGEST) == EXIT_STALE
+    end = plan_requests.poll_apply(asked)
     assert isinstance(end, ApplyEnd)
     assert isinstance(end.error, StalePlan)
     assert end.error.hint == "plan again"
@@ -245,24 +247,24 @@ def test_an_end_of_another_kind_is_that_kind() -> None:
 def test_a_unit_that_was_killed_is_told(
     started: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = plans.start_apply(DIGEST)
+    asked = plan_requests.start_apply(DIGEST)
     step(2, pid=2**22 + 1)
     # It may not have begun yet, or just have ended.
     unit_is(monkeypatch, active="inactive")
-    assert plans.poll_apply(asked) is None
+    assert plan_requests.poll_apply(asked) is None
     unit_is(monkeypatch, active="failed")
     with pytest.raises(OperatorError, match="ended without a result"):
-        plans.poll_apply(asked)
+        plan_requests.poll_apply(asked)
     unit_is(monkeypatch, active="inactive")
-    monkeypatch.setattr(plans, "_UNIT_GRACE_SECONDS", -1.0)
+    monkeypatch.setattr(plan_requests, "_UNIT_GRACE_SECONDS", -1.0)
     with pytest.raises(OperatorError, match="ended without a result"):
-        plans.poll_apply(asked)
+        plan_requests.poll_apply(asked)
 
 
 def test_a_result_that_comes_while_systemd_is_asked_counts(
     started: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = plans.start_apply(DIGEST)
+    asked = plan_requests.start_apply(DIGEST)
 
     def ends_meanwhile(name: str) -> services.UnitState:
         document = {"digest": DIGEST, "exit_code": 0, "message": "ok", "hint": ""}
@@ -270,7 +272,7 @@ def test_a_result_that_comes_while_systemd_is_asked_counts(
         return services.UnitState(name, "failed", "", "")
 
     monkeypatch.setattr(services, "unit_state", ends_meanwhile)
-    assert isinstance(plans.poll_apply(asked), ApplyEnd)
+    assert isinstance(plan_requests.poll_apply(asked), ApplyEnd)
 
 
 def test_without_units_no_plan_is_carried_out_from_a_screen(
@@ -279,19 +281,20 @@ def test_without_units_no_plan_is_carried_out_from_a_screen(
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(services, "is_installed", lambda _: False)
     with pytest.raises(OperatorError, match="units are not installed"):
-        plans.start_apply(DIGEST)
+        plan_requests.start_apply(DIGEST)
     assert started == []
 
 
 def test_a_preview_says_what_comes_if_no_more_disks_do(
     places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from appliance.storage import devices, planner
+    from appliance.storage.policy import planner
+    from appliance.storage.probe import devices
 
     waiting = Plan(Decision.WAIT, OTHER, (), ())
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setattr(devices, "probe", lambda **_: FOUND)
     monkeypatch.setattr(planner, "plan", lambda *_, waited, **__: PLAN if waited else waiting)
-    made = plans.ask_plan(Request(LAYOUT))
+    made = plan_requests.ask_plan(Request(LAYOUT))
     assert (made.plan, made.late, made.confirmable) == (waiting, PLAN, False)
     assert "only root can read the disks" in made.why_not

@@ -23,13 +23,13 @@ from appliance.model import (
     Volume,
     VolumePlan,
 )
-from appliance.storage import hwraid
-from appliance.storage.act import apply, verify
-from appliance.storage.act.record import Record
-from appliance.storage.decide import steps
+from appliance.storage.execute import apply, verify
+from appliance.storage.execute.record import Record
+from appliance.storage.formats import hwraid
+from appliance.storage.policy import steps
 from appliance.storage.probe import blockdev
-from appliance.storage.probe.kernel import Kernel
 from appliance.system import journal, process, services
+from appliance.system.kernel import Kernel
 from tests.unit.disks import disk, group, member, pv
 
 KIB = 1024

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench.document import result_to_json, run_to_json
-from appliance.bench.figures.minutes import Minute
+from appliance.bench import fingerprint
+from appliance.bench.block_devices import Devices
 from appliance.bench.fio import DirectionReport, FioReport
 from appliance.bench.progress import Progress, progress_json, progress_line
 from appliance.bench.result import to_result
-from appliance.bench.running import environment
-from appliance.bench.running.target import Devices
 from appliance.errors import OperatorError, UsageError
+from appliance.figures.minutes import Minute
+from appliance.history.runs_json import result_to_json, run_to_json
 from appliance.model import Counters, DiskKind, Job, RunRecord, RunState, Sample
 from tests.unit.formats import RESULT_KEYS
 
@@ -229,10 +229,10 @@ def test_the_disks_that_a_directory_should_be_on_are_those_of_the_volume_declare
         },
         {"mount": str(tmp_path / "logs"), "outcome": "mounted"},
     )
-    disks = environment.declared_disks(tmp_path / "scratch" / "bench", file)
+    disks = fingerprint.declared_disks(tmp_path / "scratch" / "bench", file)
     assert disks == ("nvme1n1", "nvme2n1")
-    assert environment.declared_disks(tmp_path / "logs", file) == ()
-    assert environment.declared_disks(tmp_path / "scratch2", file) == ()
+    assert fingerprint.declared_disks(tmp_path / "logs", file) == ()
+    assert fingerprint.declared_disks(tmp_path / "scratch2", file) == ()
 
 
 def test_the_default_target_is_in_the_first_mounted_volume(tmp_path):
@@ -241,7 +241,7 @@ def test_the_default_target_is_in_the_first_mounted_volume(tmp_path):
         {"name": "a", "outcome": "refused", "mount": "/mnt/a"},
         {"name": "b", "outcome": "mounted", "mount": "/mnt/b", "epoch_id": 4},
     )
-    assert str(environment.default_target(file)) == "/mnt/b/.stripewright-bench"
+    assert str(fingerprint.default_target(file)) == "/mnt/b/.stripewright-bench"
 
 
 def test_a_target_is_on_the_volume_that_is_named(tmp_path):
@@ -252,13 +252,13 @@ def test_a_target_is_on_the_volume_that_is_named(tmp_path):
         {"name": "c", "outcome": "refused", "mount": "/mnt/c"},
         {"name": "d", "outcome": "mounted", "mount": None},
     )
-    assert str(environment.target_on("b", file)) == "/mnt/b/.stripewright-bench"
+    assert str(fingerprint.target_on("b", file)) == "/mnt/b/.stripewright-bench"
     for name in ("c", "d", "e", "", "B", "/mnt/b"):
         with pytest.raises(UsageError, match="no volume called") as caught:
-            environment.target_on(name, file)
+            fingerprint.target_on(name, file)
         assert caught.value.hint.startswith("mounted: a, b;")
     with pytest.raises(UsageError) as caught:
-        environment.target_on("a", tmp_path / "none")
+        fingerprint.target_on("a", tmp_path / "none")
     assert caught.value.hint.startswith("mounted: none;")
 
 
@@ -268,7 +268,7 @@ def test_a_target_is_on_the_volume_that_is_named(tmp_path):
 def test_without_a_mounted_volume_there_is_nothing_to_measure(tmp_path, text):
     (tmp_path / "state.json").write_text(text)
     with pytest.raises(OperatorError, match="nothing to measure") as caught:
-        environment.default_target(tmp_path / "state.json")
+        fingerprint.default_target(tmp_path / "state.json")
     assert "--target" in caught.value.hint
 
 
@@ -278,16 +278,16 @@ def test_a_target_in_a_volume_has_that_volumes_epoch(tmp_path):
     )
     (tmp_path / "b" / "x").mkdir(parents=True)
     (tmp_path / "bee").mkdir()
-    assert environment.declared_epoch(tmp_path / "b" / "x", file) == 4
-    assert environment.declared_epoch(tmp_path / "bee", file) is None
-    assert environment.declared_epoch(tmp_path, tmp_path / "none") is None
+    assert fingerprint.declared_epoch(tmp_path / "b" / "x", file) == 4
+    assert fingerprint.declared_epoch(tmp_path / "bee", file) is None
+    assert fingerprint.declared_epoch(tmp_path, tmp_path / "none") is None
 
 
 def test_another_filesystem_below_a_volume_is_not_in_it(tmp_path):
     file = state(tmp_path, {"name": "b", "outcome": "mounted", "mount": "/", "epoch_id": 4})
-    assert environment.declared_epoch(Path("/etc"), file) == 4
-    assert environment.declared_epoch(Path("/proc"), file) is None
-    assert environment.declared_epoch(Path("/no-such-directory"), file) is None
+    assert fingerprint.declared_epoch(Path("/etc"), file) == 4
+    assert fingerprint.declared_epoch(Path("/proc"), file) is None
+    assert fingerprint.declared_epoch(Path("/no-such-directory"), file) is None
 
 
 def test_a_fingerprint_from_sysfs_and_mountinfo(tmp_path):
@@ -302,7 +302,7 @@ def test_a_fingerprint_from_sysfs_and_mountinfo(tmp_path):
         "22 1 259:0 / / rw,relatime shared:1 - ext4 /dev/root rw\n"
         "40 22 9:0 / /mnt/scratch rw,nodev,noatime shared:9 - xfs /dev/md0 rw,sunit=512\n"
     )
-    found = environment.fingerprint(
+    found = fingerprint.fingerprint(
         STRIPE,
         device_number=os.makedev(9, 0),
         fio_version="fio-3.33",

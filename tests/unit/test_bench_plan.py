@@ -6,17 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.bench import fio
-from appliance.bench.figures import minutes, slices, stripes
-from appliance.bench.figures.efficiency import efficiencies
-from appliance.bench.running import schedule
-from appliance.bench.running.place import RAW_READ, RAW_WRITE, Raw, jobs_for
-from appliance.bench.running.preparing import settles
-from appliance.bench.running.raw import RawDevice
-from appliance.bench.running.target import Devices
+from appliance.bench import fio, job_order
+from appliance.bench.block_devices import Devices
+from appliance.bench.prepare import settles
+from appliance.bench.raw_device import RawDevice
 from appliance.bench.suite import load_suite
+from appliance.bench.target import RAW_READ, RAW_WRITE, Raw, jobs_for
 from appliance.errors import Refused
-from appliance.history import series
+from appliance.figures import minutes, slices, stripe_delivery, ten_seconds
+from appliance.figures.efficiency import efficiencies
 from appliance.model import Finding, JobResult, Sample, Severity
 
 SMOKE = load_suite("smoke")
@@ -27,25 +25,25 @@ SECOND = 10**9
 
 
 def test_one_pass_keeps_the_order_of_the_suite():
-    planned = schedule.schedule(SMOKE.jobs, seed=7)
+    planned = job_order.schedule(SMOKE.jobs, seed=7)
     assert [one.job for one in planned] == list(SMOKE.jobs)
     assert {(one.pass_index, one.member) for one in planned} == {(1, "")}
-    assert schedule.seconds(planned) == 150
+    assert job_order.seconds(planned) == 150
 
 
 def test_several_passes_each_have_every_job_once_and_an_order_of_their_own():
-    planned = schedule.schedule(SMOKE.jobs, passes=4, seed=7)
+    planned = job_order.schedule(SMOKE.jobs, passes=4, seed=7)
     passes = [[one.job.name for one in planned if one.pass_index == at] for at in (1, 2, 3, 4)]
     assert [sorted(names) for names in passes] == [sorted(job.name for job in SMOKE.jobs)] * 4
     assert len({tuple(names) for names in passes}) > 1
     # Interleaved: a pass ends before the next begins.
     assert [one.pass_index for one in planned] == sorted(one.pass_index for one in planned)
-    assert planned == schedule.schedule(SMOKE.jobs, passes=4, seed=7)
-    assert planned != schedule.schedule(SMOKE.jobs, passes=4, seed=8)
+    assert planned == job_order.schedule(SMOKE.jobs, passes=4, seed=7)
+    assert planned != job_order.schedule(SMOKE.jobs, passes=4, seed=8)
 
 
 def test_members_are_measured_beside_the_stripe_and_only_read():
-    planned = schedule.schedule(SMOKE.jobs, members=("sda", "sdb"))
+    planned = job_order.schedule(SMOKE.jobs, members=("sda", "sdb"))
     assert [(one.job.name, one.member) for one in planned[:3]] == [
         ("seq-read-1m", ""),
         ("seq-read-1m", "sda"),
@@ -99,22 +97,24 @@ def test_only_what_writes_to_a_device_that_may_be_destroyed_is_settled_first():
 # ------------------------------------------------------------------------------- stripes
 
 MIB = 1 << 20
-TWO = stripes.Stripe(("a", "b"), 64 << 10, (MIB, 3 * MIB))
+TWO = stripe_delivery.Stripe(("a", "b"), 64 << 10, (MIB, 3 * MIB))
 
 
 def test_a_file_on_a_stripe_lies_on_each_member_at_half_its_place():
     # Bytes 0 to 2 MiB of the array are 0 to 1 MiB of each member, behind its superblock.
-    found = stripes.on_member([(0, 2 * MIB)], TWO, "a", align_bytes=4096)
+    found = stripe_delivery.on_member([(0, 2 * MIB)], TWO, "a", align_bytes=4096)
     assert found == ((MIB, MIB),)
-    assert stripes.on_member([(0, 2 * MIB)], TWO, "b", align_bytes=4096) == ((3 * MIB, MIB),)
+    assert stripe_delivery.on_member([(0, 2 * MIB)], TWO, "b", align_bytes=4096) == (
+        (3 * MIB, MIB),
+    )
 
 
 def test_only_whole_stripes_count_and_the_largest_part_comes_first():
     extents = [(4096, 256 << 10), (10 * MIB, 4 * MIB)]
-    found = stripes.on_member(extents, TWO, "a", align_bytes=4096)
+    found = stripe_delivery.on_member(extents, TWO, "a", align_bytes=4096)
     assert found == ((MIB + 5 * MIB, 2 * MIB), (MIB + (64 << 10), 64 << 10))
-    assert stripes.on_member([(0, 100 << 10)], TWO, "a", align_bytes=4096) == ()
-    assert stripes.on_member([(0, 2 * MIB)], TWO, "a", align_bytes=4 * MIB) == ()
+    assert stripe_delivery.on_member([(0, 100 << 10)], TWO, "a", align_bytes=4096) == ()
+    assert stripe_delivery.on_member([(0, 2 * MIB)], TWO, "a", align_bytes=4 * MIB) == ()
 
 
 @given(
@@ -125,9 +125,9 @@ def test_only_whole_stripes_count_and_the_largest_part_comes_first():
 )
 def test_every_byte_of_a_part_is_a_byte_of_the_extents(extents, count, chunk, data):
     names = tuple(f"d{number}" for number in range(count))
-    stripe = stripes.Stripe(names, chunk, tuple(MIB * (1 + at) for at in range(count)))
+    stripe = stripe_delivery.Stripe(names, chunk, tuple(MIB * (1 + at) for at in range(count)))
     at = data.draw(st.integers(0, count - 1))
-    for offset, size in stripes.on_member(extents, stripe, names[at], align_bytes=4096):
+    for offset, size in stripe_delivery.on_member(extents, stripe, names[at], align_bytes=4096):
         assert offset % 4096 == size % 4096 == 0
         for byte in (offset, offset + size - 1):
             row, inside = divmod(byte - stripe.data_offsets[at], chunk)
@@ -184,8 +184,8 @@ def test_a_short_job_has_few_slices_or_none():
 def test_minutes_are_those_of_the_wall_clock():
     seen = minutes.Minutes("md0")
     for at in range(31, 181):
-        seen.add(series.second(sample(at, "md0", read=100, write=50)))
-        seen.add(series.second(sample(at, "nvme0n1", read=9999)))
+        seen.add(ten_seconds.second(sample(at, "md0", read=100, write=50)))
+        seen.add(ten_seconds.second(sample(at, "nvme0n1", read=9999)))
         if at == 59:
             assert seen.last is None
     assert seen.last == minutes.Minute(120, "md0", 60, 6000.0, 3000.0, 6000 * 4096, 3000 * 4096)
@@ -193,7 +193,7 @@ def test_minutes_are_those_of_the_wall_clock():
 
 @given(st.lists(st.integers(1, 4 * 60 * 1000), min_size=1, max_size=300, unique=True).map(sorted))
 def test_a_minute_is_told_while_it_runs_as_history_has_it_later(moments_ms):
-    points = [series.second(sample(at / 1000, "md0", read=at)) for at in moments_ms]
+    points = [ten_seconds.second(sample(at / 1000, "md0", read=at)) for at in moments_ms]
     seen, told = minutes.Minutes("md0"), []
     for point in points:
         seen.add(point)

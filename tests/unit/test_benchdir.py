@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.storage.act import benchdir
+from appliance.storage.execute import bench_dir
 from appliance.system import services
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
@@ -26,7 +26,7 @@ def _service_user(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _ensure(folder: Path) -> None:
     device = folder.stat().st_dev
-    benchdir.ensure(str(folder), f"{os.major(device)}:{os.minor(device)}")
+    bench_dir.ensure(str(folder), f"{os.major(device)}:{os.minor(device)}")
 
 
 def test_it_is_made_and_then_left_alone(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_only_on_the_volume_itself(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="not a directory"):
         _ensure(link)
     with pytest.raises(OperatorError, match=r"not on the volume \(device 259:77\)"):
-        benchdir.ensure(str(tmp_path), "259:77")
+        bench_dir.ensure(str(tmp_path), "259:77")
     assert not (tmp_path / _NAME).exists()
 
 
@@ -91,7 +91,7 @@ class Unit:
 
     def have(self) -> None:
         device = self._folder.stat().st_dev
-        benchdir.have("data", str(self._folder), f"{os.major(device)}:{os.minor(device)}")
+        bench_dir.have("data", str(self._folder), f"{os.major(device)}:{os.minor(device)}")
 
 
 @pytest.fixture
@@ -118,5 +118,5 @@ def test_what_the_unit_could_not_make_is_told_as_it_is_found(made: Unit, tmp_pat
     with pytest.raises(OperatorError, match="belongs to user 0 with mode 0755"):
         made.have()
     with pytest.raises(OperatorError, match=r"not on the volume \(device 259:77\)"):
-        benchdir.have("data", str(tmp_path), "259:77")
+        bench_dir.have("data", str(tmp_path), "259:77")
     assert len(made.started) == 4

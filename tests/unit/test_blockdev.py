@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from appliance.model import MarkState, Signature
-from appliance.storage import marks
-from appliance.storage.marks import Note
+from appliance.storage.formats import marks
+from appliance.storage.formats.marks import Note
 from appliance.storage.probe import blockdev, probers
 from tests.unit.formats import physical_volume
 

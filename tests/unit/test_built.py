@@ -9,10 +9,10 @@ import pytest
 
 from appliance.errors import ProgramMissing
 from appliance.model import Disk, Filesystem, LvmMember, Signature
-from appliance.storage import hwraid
+from appliance.storage.formats import hwraid
 from appliance.storage.probe import blockdev, built
-from appliance.storage.probe.kernel import Kernel, Mount
 from appliance.system import process
+from appliance.system.kernel import Kernel, Mount
 from tests.unit.disks import disk, making
 from tests.unit.formats import LABEL_BYTES, physical_volume
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from appliance import data
-from appliance.bench import capability
-from appliance.bench.capability import Volume, one_kind, percent_of_published, published
-from appliance.bench.figures.volumes import bounds
+from appliance.clouds import capability
+from appliance.clouds.capability import Volume, one_kind, percent_of_published, published
+from appliance.clouds.volumes import bounds
 from appliance.data import limits
 from appliance.model import Capability, DiskKind, Evidence
 from tests.unit import diary

@@ -11,12 +11,12 @@ import pytest
 
 from appliance.errors import OperatorError, UsageError
 from appliance.model import Disk, LvmMember, MarkState, MdMember, Signature, Step
-from appliance.storage import marks, md
-from appliance.storage.act import chores, verify
-from appliance.storage.act.chores import Bench
+from appliance.storage.execute import builtin_steps, verify
+from appliance.storage.execute.builtin_steps import Bench
+from appliance.storage.formats import marks, md
 from appliance.storage.probe import blockdev, probers
-from appliance.storage.probe.kernel import Kernel
 from appliance.system import journal, process
+from appliance.system.kernel import Kernel
 from tests.unit.formats import physical_volume
 
 MIB = 2**20
@@ -49,7 +49,7 @@ class Desk:
         return replace(made, **facts)
 
     def bench(self, *disks: Disk, **more: Any) -> Bench:
-        return Bench(chores.by_path(disks), "0123456789abcdef", **more)
+        return Bench(builtin_steps.by_path(disks), "0123456789abcdef", **more)
 
     def marks(self, disk: Disk) -> list[tuple[str, str, int]]:
         found = blockdev.read_marks(disk.path, SIZE, disk.serial)
@@ -74,7 +74,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 
 def run(bench: Bench, *words: str) -> None:
-    chores.run((*_CHORE, *words), bench)
+    builtin_steps.run((*_CHORE, *words), bench)
 
 
 def test_a_mark_is_made_and_cleared_again(desk: Desk) -> None:
@@ -108,10 +108,10 @@ def test_the_proof_of_a_mark_is_the_whole_mark(desk: Desk) -> None:
     bench = desk.bench(one)
     words = (*_CHORE, "mark", "data", "front", f"uuid={UUID}", one.path)
     scene = verify.Scene(None, (one,), Kernel(), bench)
-    chores.run(words, bench)
+    builtin_steps.run(words, bench)
     verify.check_marks(Step(words, ""), scene)
     for other in (f"uuid={UUID[::-1]}", ""):
-        chores.run(tuple(word for word in (*words[:5], other, one.path) if word), bench)
+        builtin_steps.run(tuple(word for word in (*words[:5], other, one.path) if word), bench)
         with pytest.raises(OperatorError, match="does not have its mark"):
             verify.check_marks(Step(words, ""), scene)
 
@@ -393,11 +393,11 @@ def test_a_member_that_uses_less_after_a_growth_that_was_cut_off(
         (volume, "0", disk.path),
     ):
         with pytest.raises(OperatorError, match="no member of"):
-            chores.run((*_CHORE, "shrink", *words), desk.bench(disk))
+            builtin_steps.run((*_CHORE, "shrink", *words), desk.bench(disk))
     with pytest.raises(UsageError, match="give a volume, bytes and disks"):
-        chores.run((*_CHORE, "shrink", volume, "much", disk.path), desk.bench(disk))
+        builtin_steps.run((*_CHORE, "shrink", volume, "much", disk.path), desk.bench(disk))
     assert Path(disk.path).read_bytes() == before
-    chores.run((*_CHORE, "shrink", volume, str(MIB), disk.path), desk.bench(disk))
+    builtin_steps.run((*_CHORE, "shrink", volume, str(MIB), disk.path), desk.bench(disk))
     assert md.parse_superblock(blockdev.read_md_superblock(disk.path)) == replace(
         member, used_bytes=MIB
     )

@@ -17,8 +17,8 @@ import pytest
 
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.storage.act import clerk, record
-from appliance.storage.act.record import Record, parse_epoch, write_state
+from appliance.storage.execute import history_proxy, record
+from appliance.storage.execute.record import Record, parse_epoch, write_state
 from appliance.system import journal
 
 _NOBODY = 65534
@@ -124,11 +124,11 @@ def test_the_clerk_writes_as_the_service_user(service_folder: Path, events: list
 def test_a_clerk_that_hangs_is_killed_and_boot_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, events: list[str]
 ) -> None:
-    monkeypatch.setattr(clerk, "_serve", lambda *_: time.sleep(600))
-    made: list[clerk.Clerk] = []
+    monkeypatch.setattr(history_proxy, "_serve", lambda *_: time.sleep(600))
+    made: list[history_proxy.Clerk] = []
 
-    def impatient(db: Path) -> clerk.Clerk:
-        made.append(clerk.Clerk(db, timeout_seconds=0.2))
+    def impatient(db: Path) -> history_proxy.Clerk:
+        made.append(history_proxy.Clerk(db, timeout_seconds=0.2))
         return made[-1]
 
     monkeypatch.setattr(record, "Clerk", impatient)
@@ -201,9 +201,9 @@ def test_answers_are_not_believed(wrong: dict[str, object]) -> None:
 def test_an_answer_that_is_none_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
-    monkeypatch.setattr(clerk, "_serve", lambda _, channel: channel.sendall(said))
-    asked = clerk.Clerk(tmp_path / "history.db")
-    with pytest.raises(clerk.ClerkError):
+    monkeypatch.setattr(history_proxy, "_serve", lambda _, channel: channel.sendall(said))
+    asked = history_proxy.Clerk(tmp_path / "history.db")
+    with pytest.raises(history_proxy.ClerkError):
         asked.ask("current_epoch")
     asked.dismiss(kill=True)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance import arguments, cli, doctor
+from appliance.cli import arguments, doctor, main
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
 from appliance.history.format import APPLICATION_ID
 from appliance.history.store import History
@@ -20,7 +20,7 @@ CASES = Path(__file__).parents[1] / "cases"
 
 def call(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     try:
-        status = cli.main(argv)
+        status = main.main(argv)
     except SystemExit as ended:
         status = int(ended.code or 0)
     printed = capsys.readouterr()
@@ -170,7 +170,7 @@ def test_json_may_be_asked_for_before_or_after_the_command(
 def test_closed_streams_are_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, None)
-    assert cli.main(["suites"]) == EXIT_OK
+    assert main.main(["suites"]) == EXIT_OK
 
 
 @pytest.mark.parametrize(("words", "seconds"), [([], 0.0), (["--wait", "30"], 1800.0)])
@@ -178,7 +178,7 @@ def test_a_scheduled_run_may_wait(
     monkeypatch: pytest.MonkeyPatch, words: list[str], seconds: float
 ) -> None:
     from appliance.bench import runner
-    from appliance.commands import running
+    from appliance.cli import bench_run
 
     class Begun(Exception):
         pass
@@ -187,19 +187,19 @@ def test_a_scheduled_run_may_wait(
         raise Begun(wait_seconds)
 
     monkeypatch.setattr(runner, "run_suite", run_suite)
-    monkeypatch.setattr(running, "_target", lambda _: Path("/x"))
+    monkeypatch.setattr(bench_run, "_target", lambda _: Path("/x"))
     with pytest.raises(Begun) as caught:
-        cli.main(["bench", "run", "smoke", *words])
+        main.main(["bench", "run", "smoke", *words])
     assert caught.value.args == (seconds,)
     with pytest.raises(SystemExit):
-        cli.main(["bench", "run", "smoke", "--wait", "1441"])
+        main.main(["bench", "run", "smoke", "--wait", "1441"])
 
 
 def test_a_terminal_that_knows_only_ascii_gets_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
     monkeypatch.setattr(doctor, "examine", lambda **_: [doctor.Check("x", doctor.Verdict.OK, "µ")])
-    assert cli.main(["doctor"]) == EXIT_OK
+    assert main.main(["doctor"]) == EXIT_OK
     assert written.getvalue().splitlines()[1] == rb"\u2713 ok  x      \xb5"
 
 
@@ -224,7 +224,7 @@ def test_everything_that_can_be_asked_is_done_by_something() -> None:
                     collect(sub)
 
     collect(arguments.parser())
-    assert asked == set(cli.HANDLERS)
+    assert asked == set(main.HANDLERS)
 
 
 def test_reap_makes_no_history_and_says_what_it_did(

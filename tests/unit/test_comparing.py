@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from appliance import cli
+from appliance.cli.main import main
 from appliance.history.store import History
 from appliance.model import Finding, RunState, Sample, Severity
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report, select
@@ -21,14 +21,14 @@ _COVERAGE = Finding("COVERAGE", Severity.BLOCK, "71 %", 0.7, 0.98, 412_279.0, "i
 
 
 def _compare(db, capsys, a: str, b: str, *, status: int = 0) -> str:
-    assert cli.main(["compare", a, b, "--db", str(db)]) == status
+    assert main(["compare", a, b, "--db", str(db)]) == status
     printed = capsys.readouterr()
     assert all(len(line) <= 80 for line in printed.out.splitlines()), printed.out
     return printed.out if status == 0 else printed.err
 
 
 def _document(db, capsys, a: str, b: str) -> dict[str, object]:
-    assert cli.main(["compare", a, b, "--json", "--db", str(db)]) == 0
+    assert main(["compare", a, b, "--json", "--db", str(db)]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -207,7 +207,7 @@ def test_hostile_words_of_a_diary_are_shown_and_not_obeyed(db, capsys):
             ],
         )
     for a in ("import:1", "import:1:other"):
-        assert cli.main(["compare", a, "import:1", "--db", str(db)]) == 0
+        assert main(["compare", a, "import:1", "--db", str(db)]) == 0
         out = capsys.readouterr().out
         assert not any(char in out for char in "\x1b\x07\u202e")
 
@@ -216,16 +216,16 @@ def test_results_name_the_imports_and_can_be_of_one_suite(db, capsys):
     with History.open_writable(db) as history:
         _run(history, _at(1.0))
         history.add_import("d\x1b.txt", sha256="0", machine_type="m5d", judged=[report(1)])
-    assert cli.main(["results", "--db", str(db)]) == 0
+    assert main(["results", "--db", str(db)]) == 0
     out = capsys.readouterr().out
     assert "import 1: d\\x1b.txt, m5d, " in out
     assert "1 of 1 results valid" in out
-    assert cli.main(["results", "--suite", "full", "--db", str(db)]) == 0
+    assert main(["results", "--suite", "full", "--db", str(db)]) == 0
     assert capsys.readouterr().out.startswith("no runs of suite full yet; start one")
-    assert cli.main(["results", "--suite", "smoke", "--json", "--db", str(db)]) == 0
+    assert main(["results", "--suite", "smoke", "--json", "--db", str(db)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert len(found["runs"]) == 1
-    assert cli.main(["results", "--json", "--db", str(db)]) == 0
+    assert main(["results", "--json", "--db", str(db)]) == 0
     (imported,) = json.loads(capsys.readouterr().out)["imports"]
     assert (imported["id"], imported["reports"], imported["valid"]) == (1, 1, 1)
 
@@ -234,7 +234,7 @@ def test_a_run_during_which_the_clock_was_put_back_has_no_duration(db, capsys):
     with History.open_writable(db) as history:
         run_id = _run(history)
     select(db, "UPDATE run SET ended_at = started_at - 3600 WHERE id = ?", run_id)
-    assert cli.main(["results", "--db", str(db)]) == 0
+    assert main(["results", "--db", str(db)]) == 0
     heading = capsys.readouterr().out.splitlines()[0]
     assert "Z, /mnt" in heading
 

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from appliance.bench.figures import comparison, selection
-from appliance.bench.figures.comparison import Key, Observation
 from appliance.errors import UsageError
+from appliance.figures import comparison, selection
+from appliance.figures.comparison import Key, Observation
 from appliance.model import Finding, Severity
 from tests.unit.histories import report
 

@@ -7,30 +7,28 @@ import os
 
 import pytest
 
-from appliance import cli
-from appliance.bench import runner
-from appliance.bench.running import execution
-from appliance.commands import confirming
+from appliance.bench import fio_process, runner
+from appliance.cli import drift_confirm, main
 from appliance.drift import check as checking
-from appliance.drift import judging, memory
+from appliance.drift import check_cache, evaluate
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError, ProgramMissing
 from appliance.history.store import History
 from appliance.model import RunState
-from appliance.model.drift import DriftState
+from appliance.model.findings import DriftState
 from tests.unit import drift_checks
 from tests.unit.histories import begin
 from tests.unit.test_confirming import NOW, stripe, with_history
 from tests.unit.test_drift_history import SLOWER
 
-JUDGE = judging.performance_facts
+JUDGE = evaluate.performance_facts
 
 
 @pytest.fixture
 def suspect(tmp_path, monkeypatch):
     """An appliance that has become slower on a target that is gone."""
     made = drift_checks.set_up(tmp_path, monkeypatch)
-    monkeypatch.setattr(judging, "performance_facts", JUDGE)
-    monkeypatch.setattr(execution, "find_fio", lambda: "fio-3.39")
+    monkeypatch.setattr(evaluate, "performance_facts", JUDGE)
+    monkeypatch.setattr(fio_process, "find_fio", lambda: "fio-3.39")
     with_history(made.db, (40, stripe(1000.0)), (5, stripe(900.0)))
     with History.open_writable(made.db) as history, history._writer._connection as connection:
         connection.execute("UPDATE run SET target = ?", (str(tmp_path / "gone"),))
@@ -47,7 +45,7 @@ def asked(suspect, status, minutes):
         assert states == [DriftState.SUSPECT]
         if suspect.wanted.exists():
             found.append(minute)
-            assert confirming.confirm(suspect.db, as_json=False) == status
+            assert drift_confirm.confirm(suspect.db, as_json=False) == status
     return found
 
 
@@ -73,7 +71,7 @@ def test_a_clock_that_was_put_back_does_not_keep_it_from_being_asked(suspect):
         checking.check(suspect.db, now=now)
         assert suspect.wanted.exists()
         suspect.wanted.unlink()
-        assert memory.load(suspect.folder).asked_at == now
+        assert check_cache.load(suspect.folder).asked_at == now
 
 
 def test_repeats_that_were_made_when_the_clock_was_ahead_do_not_hide_it(suspect):
@@ -98,7 +96,7 @@ def test_what_lies_in_its_place_is_neither_followed_nor_waited_for(watched, tmp_
     os.mkfifo(watched.wanted)
     checking.check(watched.db)
     watched.wanted.unlink()
-    assert memory.load(watched.folder).asked_at == 0.0, "nothing was asked"
+    assert check_cache.load(watched.folder).asked_at == 0.0, "nothing was asked"
     checking.check(watched.db)
     assert watched.wanted.exists()
 
@@ -106,9 +104,9 @@ def test_what_lies_in_its_place_is_neither_followed_nor_waited_for(watched, tmp_
 @pytest.mark.parametrize("count", [5, 12])
 def test_what_has_no_baseline_yet_is_not_called_judged(tmp_path, monkeypatch, capsys, count):
     made = drift_checks.set_up(tmp_path, monkeypatch)
-    monkeypatch.setattr(judging, "performance_facts", JUDGE)
+    monkeypatch.setattr(evaluate, "performance_facts", JUDGE)
     with_history(made.db, (count, stripe(1000.0)))
-    assert cli.main(["drift", "check", "--db", str(made.db), "--json"]) == 0
+    assert main.main(["drift", "check", "--db", str(made.db), "--json"]) == 0
     judged = json.loads(capsys.readouterr().out)["looked_at"]["performance"]
     assert judged["judged"] is (count == 12)
     assert ("the longest series has 5" in judged["why"]) is (count == 5)

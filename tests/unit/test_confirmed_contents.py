@@ -13,14 +13,13 @@ import pytest
 
 from appliance.errors import StalePlan
 from appliance.model import Decision, Disk, Inventory, Orders, Plan, Signature, Step
-from appliance.storage import devices, executor
-from appliance.storage.act import apply, chores, lastlook, verify
-from appliance.storage.act.requests import PLAN_LIFETIME_SECONDS, Request, Store
-from appliance.storage.decide import steps
-from appliance.storage.planner import plan
-from appliance.storage.probe import blockdev, probers
-from appliance.storage.probe.kernel import Kernel
+from appliance.storage.execute import apply, builtin_steps, executor, recheck, verify
+from appliance.storage.execute.request_spool import PLAN_LIFETIME_SECONDS, Request, Store
+from appliance.storage.policy import steps
+from appliance.storage.policy.planner import plan
+from appliance.storage.probe import blockdev, devices, probers
 from appliance.system import process
+from appliance.system.kernel import Kernel
 from tests.unit.disks import LAYOUT, disk, inventory, member
 from tests.unit.fakesysfs import FakeSysfs, three_disks
 
@@ -176,7 +175,7 @@ def test_a_plan_that_is_to_be_confirmed_asks_for_contents(
 
 
 def again(fake: FakeSysfs, before: Disk) -> str:
-    found = lastlook.look_again([before], fake.kernel, properties=lambda _: {})
+    found = recheck.look_again([before], fake.kernel, properties=lambda _: {})
     return found[1] if found else ""
 
 
@@ -206,7 +205,7 @@ class Tools:
         self.written = 0
         self._sysfs = sysfs
         monkeypatch.setattr(process, "run", self._run)
-        monkeypatch.setattr(chores, "run", self._run)
+        monkeypatch.setattr(builtin_steps, "run", self._run)
         monkeypatch.setattr(devices, "udev_properties", lambda: lambda _: {})
         monkeypatch.setattr(verify, "check", lambda *_: None)
         monkeypatch.setattr(verify, "wait_for_udev", lambda _: None)
@@ -290,7 +289,7 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def uptime(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [5000.0]
-    monkeypatch.setattr("appliance.storage.act.requests.boot_seconds", lambda: now[0])
+    monkeypatch.setattr("appliance.storage.execute.request_spool.boot_seconds", lambda: now[0])
     return now
 
 

@@ -10,12 +10,9 @@ from appliance.errors import OperatorError, Refused, StalePlan
 from appliance.model import (
     Decision,
 )
-from appliance.storage.act import (
-    apply,
-    chores,
-)
-from appliance.storage.act.requests import Request
-from appliance.storage.executor import apply_confirmed, plan_request
+from appliance.storage.execute import apply, builtin_steps
+from appliance.storage.execute.executor import apply_confirmed, plan_request
+from appliance.storage.execute.request_spool import Request
 from tests.unit.fake_machine import (
     ONLY_DATA,
     FakeMachine,
@@ -34,7 +31,7 @@ def test_a_confirmed_plan_declares_early_and_is_what_the_machine_is_held_to(
     assert machine.boot()[0] == 0
     request = Request(ONLY_DATA, ("logs",))
     made = plan_request(request, places=machine.places)
-    assert made.orders.declare == chores.sha256_of(ONLY_DATA)
+    assert made.orders.declare == builtin_steps.sha256_of(ONLY_DATA)
     assert made.orders.grow
     assert apply_confirmed(request, made.plan.digest, places=machine.places) == 0
     assert machine.ran == ["umount logs", "chore declare"]

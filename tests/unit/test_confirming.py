@@ -13,8 +13,8 @@ import pytest
 from appliance import paths
 from appliance.bench import runner
 from appliance.bench.suite import load_suite
-from appliance.commands import confirming
-from appliance.drift import check, gathering, judging, repeating
+from appliance.cli import drift_confirm
+from appliance.drift import check, evaluate, repeating
 from appliance.errors import Refused
 from appliance.history import queries
 from appliance.history.store import History
@@ -30,6 +30,7 @@ from appliance.model import (
     Suite,
     Verdict,
 )
+from appliance.system import liveness
 from tests.unit.histories import FINGERPRINT
 from tests.unit.test_slots import STRIPE, TARGET, add
 
@@ -130,7 +131,7 @@ def measure(job: Job, index: int) -> JobResult:
 
 
 def confirm(db: Path, capsys: pytest.CaptureFixture[str], status: int = 0) -> dict[str, object]:
-    assert confirming.confirm(db, as_json=True) == status
+    assert drift_confirm.confirm(db, as_json=True) == status
     document = json.loads(capsys.readouterr().out)
     assert isinstance(document, dict)
     return document
@@ -169,12 +170,12 @@ def test_a_loss_that_repeats_is_confirmed_and_kept(tmp_path, runs, capsys):
 def test_a_loss_that_does_not_repeat_is_forgotten(tmp_path, runs, capsys):
     db = tmp_path / "history.db"
     with_history(db, (40, stripe(1000.0)), (5, stripe(900.0)))
-    judged = judging.facts_of(db, now=NOW)
+    judged = evaluate.facts_of(db, now=NOW)
     assert [fact.code for fact in judged] == ["PERF-SLOWER"]
     measures["suspect"] = lambda job, index: stripe(1000.0)
     (one,) = confirm(db, capsys)["confirmations"]
     assert one["verdict"] == "not_repeated"
-    assert judging.facts_of(db, now=NOW) == ()
+    assert evaluate.facts_of(db, now=NOW) == ()
 
 
 def test_the_machine_is_told_from_its_disks_by_earlier_controls(tmp_path, runs, capsys):
@@ -188,7 +189,7 @@ def test_the_machine_is_told_from_its_disks_by_earlier_controls(tmp_path, runs, 
     measures["null"] = lambda job, index: slow
     (one,) = confirm(db, capsys)["confirmations"]
     assert one["verdict"] == "machine"
-    (fact,) = judging.facts_of(db, now=NOW)
+    (fact,) = evaluate.facts_of(db, now=NOW)
     assert (fact.state, fact.evidence["cause_kind"]) == (DriftState.CONFIRMED, "machine")
 
 
@@ -206,12 +207,12 @@ def test_repeats_that_are_not_valid_decide_nothing(tmp_path, runs, capsys):
 
 def test_what_others_never_let_repeat_is_told_and_denied_in_the_end(tmp_path, runs, monkeypatch):
     db = tmp_path / "history.db"
-    monkeypatch.setattr(gathering, "up_since", lambda _: NOW - 86_400.0)
+    monkeypatch.setattr(liveness, "up_since", lambda _: NOW - 86_400.0)
     with_history(db, (40, stripe(1000.0)), (5, stripe(900.0)))
 
     def look(days: float) -> tuple[DriftState, str]:
         now = NOW + days * 86_400.0
-        facts = [one for one in judging.facts_of(db, now=now) if one.code == "PERF-SLOWER"]
+        facts = [one for one in evaluate.facts_of(db, now=now) if one.code == "PERF-SLOWER"]
         check.keep_performance(db, facts, now=now)
         with queries.open_readonly(db) as reader:
             (found,) = reader.drift_findings(include_closed=True)
@@ -253,12 +254,12 @@ def test_a_slow_member_that_is_slow_again(tmp_path, runs, capsys):
 def test_a_second_mode_that_is_there_again_or_is_not(tmp_path, runs, capsys, again, verdict):
     db = tmp_path / "history.db"
     with_history(db, (40, stripe(1000.0)), (3, stripe(1000.0, bins=MODE)))
-    (fact,) = judging.facts_of(db, now=NOW)
+    (fact,) = evaluate.facts_of(db, now=NOW)
     assert fact.code == "PERF-LATENCY-MODE"
     measures["suspect"] = lambda job, index: stripe(1000.0, bins=again)
     (one,) = confirm(db, capsys)["confirmations"]
     assert one["verdict"] == verdict.value
-    left = judging.facts_of(db, now=NOW)
+    left = evaluate.facts_of(db, now=NOW)
     assert [fact.state for fact in left] == (
         [DriftState.CONFIRMED] if verdict is Verdict.CONFIRMED else []
     )
@@ -292,7 +293,7 @@ def test_why_a_suspect_waits(tmp_path, runs, capsys, monkeypatch):
     with_history(db, (40, stripe(1000.0)), (5, stripe(900.0)))
     measures["suspect"] = lambda job, index: stripe(900.0)
     outcome["state"] = RunState.SKIPPED
-    assert confirming.confirm(db, as_json=False) == 0
+    assert drift_confirm.confirm(db, as_json=False) == 0
     assert f"PERF-SLOWER {SUBJECT} waits: because" in capsys.readouterr().out
     outcome["state"] = RunState.ABORTED
     assert confirm(db, capsys, status=1)["waiting"][0]["why"] == "because"
@@ -307,7 +308,7 @@ def test_why_a_suspect_waits(tmp_path, runs, capsys, monkeypatch):
 def test_nothing_is_suspect(tmp_path, runs, capsys):
     db = tmp_path / "history.db"
     with_history(db, (20, stripe(1000.0)))
-    assert confirming.confirm(db, as_json=False) == 0
+    assert drift_confirm.confirm(db, as_json=False) == 0
     assert capsys.readouterr().out == "nothing is suspect\n"
     assert runs == []
 
@@ -318,7 +319,7 @@ def test_nothing_is_suspect(tmp_path, runs, capsys):
 def test_the_latest_run_is_judged_and_kept(tmp_path, runs, capsys):
     db = tmp_path / "history.db"
     with_history(db, (1, stripe(500.0, SLOW)))
-    assert confirming.accept(db, as_json=False) == 5
+    assert drift_confirm.accept(db, as_json=False) == 5
     printed = capsys.readouterr().out
     assert "✗ not healthy (run 1)" in printed
     assert "PERF-MEMBER AWS3: first boot: nvme2n1 (serial AWS3)" in printed
@@ -330,8 +331,8 @@ def test_the_latest_run_is_judged_and_kept(tmp_path, runs, capsys):
         current = history.current_epoch()
         assert current is not None
         add(history, stripe(1000.0), epoch=current.id)
-    assert [fact.code for fact in judging.facts_of(db, now=NOW)] == ["PERF-MEMBER"]
-    assert confirming.accept(db, as_json=True) == 0
+    assert [fact.code for fact in evaluate.facts_of(db, now=NOW)] == ["PERF-MEMBER"]
+    assert drift_confirm.accept(db, as_json=True) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["healthy"], document["run"], document["facts"]) == (True, 2, [])
     assert states(db) == {"PERF-MEMBER": DriftState.CLOSED}
@@ -340,10 +341,10 @@ def test_the_latest_run_is_judged_and_kept(tmp_path, runs, capsys):
 def test_other_disks_are_another_acceptance(tmp_path, runs):
     db = tmp_path / "history.db"
     with_history(db, (1, stripe(500.0, SLOW)))
-    assert confirming.accept(db, as_json=False) == 5
+    assert drift_confirm.accept(db, as_json=False) == 5
     with History.open_writable(db) as history:
         history.ensure_epoch({**FINGERPRINT, "serials": "AWS7,AWS8,AWS9"})
-    assert judging.facts_of(db, now=NOW) == ()
+    assert evaluate.facts_of(db, now=NOW) == ()
 
 
 def test_of_an_epoch_without_a_run_one_is_made(tmp_path, runs, capsys, monkeypatch):
@@ -353,7 +354,7 @@ def test_of_an_epoch_without_a_run_one_is_made(tmp_path, runs, capsys, monkeypat
         history.ensure_epoch({**FINGERPRINT, "serials": "AWS7,AWS8,AWS9"})
     monkeypatch.setattr(runner, "default_target", lambda: Path("/mnt/scratch"))
     measures["suspect"] = lambda job, index: stripe(1000.0)
-    assert confirming.accept(db, as_json=True) == 0
+    assert drift_confirm.accept(db, as_json=True) == 0
     assert [(suite.name, target) for suite, target in runs] == [
         ("smoke", "/mnt/scratch"),
         (CONFIRM_SUITE, "/mnt/scratch"),
@@ -369,7 +370,7 @@ def test_a_run_that_was_skipped_accepts_nothing(tmp_path, runs, monkeypatch):
     measures["suspect"] = lambda job, index: stripe(1000.0)
     outcome["state"] = RunState.SKIPPED
     with pytest.raises(Refused, match="ended as skipped: because"):
-        confirming.accept(db, as_json=True)
+        drift_confirm.accept(db, as_json=True)
 
 
 @pytest.mark.parametrize("other", ["host", "disks"])

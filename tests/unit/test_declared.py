@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from appliance.bench.timetable import parse_schedule
 from appliance.errors import UsageError
-from appliance.schedule import parse_schedule
-from appliance.storage.layout import parse_layout
+from appliance.storage.policy.layout import parse_layout
 
 _DIGITS = "9" * 5000
 

@@ -9,7 +9,7 @@ import statistics
 import pytest
 
 from appliance.drift.detection import cusum
-from appliance.drift.detection.baseline import DEAD_BAND, learn, median
+from appliance.drift.detection.normal import DEAD_BAND, learn, median
 
 
 def noise(count, seed=1, sigma=1.0, level=100.0):

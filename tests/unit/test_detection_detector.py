@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.drift.detection.baseline import learn
 from appliance.drift.detection.detector import FIXED, Detector, detect
+from appliance.drift.detection.normal import learn
 
 
 def series(*parts, sigma=0.01, seed=1):

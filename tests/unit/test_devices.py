@@ -16,9 +16,8 @@ from appliance.model import (
     Scan,
     Signature,
 )
-from appliance.storage import devices
-from appliance.storage.probe import blockdev
-from appliance.storage.probe.kernel import parse_mountinfo, parse_swaps
+from appliance.storage.probe import blockdev, devices
+from appliance.system.kernel import parse_mountinfo, parse_swaps
 from tests.unit.fakesysfs import MOUNTINFO, FakeSysfs, by_name, three_disks
 
 

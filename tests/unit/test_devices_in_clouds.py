@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from appliance.model import DiskKind
-from appliance.storage import devices
-from appliance.storage.probe import nvme
-from appliance.storage.probe.kernel import Kernel
+from appliance.storage.probe import devices, nvme
+from appliance.system.kernel import Kernel
 from tests.unit.fakesysfs import FakeSysfs, by_name, three_disks
 
 

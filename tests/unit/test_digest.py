@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 
 from appliance.model import Disk, Layout, Plan
-from appliance.storage.planner import plan
+from appliance.storage.policy.planner import plan
 from tests.unit.disks import LAYOUT, SCRATCH, disk, inventory, member
 
 FOUR_BLANK = tuple(disk(number) for number in (1, 2, 3, 4))

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from appliance import doctor, paths
-from appliance.doctor import Check, Verdict
-from appliance.drift import memory
-from appliance.drift.memory import Memory
-from appliance.status import schedule_problem
+from appliance import paths
+from appliance.cli import doctor
+from appliance.cli.doctor import Check, Verdict
+from appliance.client.machine_status import schedule_problem
+from appliance.drift import check_cache
+from appliance.drift.check_cache import Memory
 from appliance.system import services
 from appliance.system.services import UnitState
 
@@ -34,7 +35,7 @@ def units(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(paths, "SCHEDULE_FILE", tmp_path / "schedule.toml")
     monkeypatch.setattr(paths, "DRIFT_RUN_DIR", tmp_path)
-    monkeypatch.setattr("appliance.status.schedule_problem", lambda: "")
+    monkeypatch.setattr("appliance.client.machine_status.schedule_problem", lambda: "")
     return tmp_path
 
 
@@ -64,7 +65,7 @@ def test_every_timer_is_looked_at(units: dict[str, str], folders: Path) -> None:
 def test_a_schedule_that_is_not_in_effect(
     units: dict[str, str], folders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("appliance.status.schedule_problem", lambda: "line 2: no")
+    monkeypatch.setattr("appliance.client.machine_status.schedule_problem", lambda: "line 2: no")
     assert doctor._schedule()[0] == Check(
         "schedule",
         Verdict.FAIL,
@@ -92,7 +93,7 @@ def test_the_last_look_for_drift(
     folders: Path, minutes_ago: float | None, verdict: Verdict
 ) -> None:
     if minutes_ago is not None:
-        assert memory.save(folders, Memory(at=NOW - minutes_ago * 60))
+        assert check_cache.save(folders, Memory(at=NOW - minutes_ago * 60))
     assert doctor._last_check(now=NOW).verdict is verdict
     # Longer intervals have longer patience.
     (folders / "schedule.toml").write_text('[drift]\nevery = "30min"\n')

@@ -26,13 +26,13 @@ from appliance.model import (
     VirtualDrive,
     VolumeGroup,
 )
-from appliance.storage.document import (
+from appliance.storage.policy.documents import (
     inventory_from_json,
     inventory_to_json,
     load_inventory,
     plan_to_json,
 )
-from appliance.storage.planner import plan
+from appliance.storage.policy.planner import plan
 from tests.unit.disks import LAYOUT, array, disk, held, inventory, member
 
 _CONTRACT = {

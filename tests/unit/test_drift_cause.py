@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import cause
+from appliance.drift import attribution
 from appliance.model import DeviceLatency, Finding, Happening, Provisioned, RunState, Severity
 from appliance.model.slots import Attempt
 from tests.unit.spans import FINGERPRINT, KEY, detail, result
@@ -12,7 +12,7 @@ from tests.unit.spans import FINGERPRINT, KEY, detail, result
 
 def around(before=None, after=None, *, then=None, now=None, **known):
     """Three runs before and three since, alike but for what is given of them."""
-    return cause.Around(
+    return attribution.Around(
         KEY,
         [detail(run, before or result(), **(then or {})) for run in (1, 2, 3)],
         [detail(run, after or result(), **(now or {})) for run in (4, 5, 6)],
@@ -22,20 +22,20 @@ def around(before=None, after=None, *, then=None, now=None, **known):
 
 
 def kinds(*given, slower=True, **known):
-    return [one.kind for one in cause.causes(around(*given, **known), slower=slower)]
+    return [one.kind for one in attribution.causes(around(*given, **known), slower=slower)]
 
 
 def test_nothing_that_differs_is_said_to_be_not_known():
     assert kinds() == []
-    assert cause.in_words(()) == cause.NOT_KNOWN
-    assert cause.causes(cause.Around(KEY, [], [], {}), slower=True) == ()
+    assert attribution.in_words(()) == attribution.NOT_KNOWN
+    assert attribution.causes(attribution.Around(KEY, [], [], {}), slower=True) == ()
 
 
 def test_its_own_limit():
     # 30 s of a run: its limit was exceeded for 12 s of it.
     after = result(provisioned=Provisioned(volume_iops_us=12_000_000))
     before = result(provisioned=Provisioned())
-    (found,) = cause.causes(around(before, after), slower=True)
+    (found,) = attribution.causes(around(before, after), slower=True)
     assert found.kind == "limit"
     assert "exceeded for 40% of the run time, and for 0% before" in found.words
     assert kinds(after, after) == []
@@ -45,7 +45,7 @@ def test_its_own_limit():
 def test_one_member_that_moved_away_from_the_others():
     before = result(awaits_ms=(0.3, 0.3, 0.4, 0.3))
     after = result(awaits_ms=(0.12, 0.12, 2.4, 0.12))
-    (found,) = cause.causes(around(before, after), slower=True)
+    (found,) = attribution.causes(around(before, after), slower=True)
     assert (found.kind, found.member) == ("member", "AWS33")
     assert "20.0 times that of the others, and 1.3 times before" in found.words
     # It was so before: no cause of this change.
@@ -72,7 +72,7 @@ def test_a_member_that_counts_how_long_it_takes(before_us, after_us, says):
     then = dataclasses.replace(
         then, device_deltas=result(awaits_ms=(0.3, 0.4, 0.3, 0.3)).device_deltas
     )
-    (found,) = cause.causes(around(then, now, then={"members": names}), slower=True)
+    (found,) = attribution.causes(around(then, now, then={"members": names}), slower=True)
     assert found.words.endswith(
         f"{says}: by its own count {after_us:,} µs an I/O, {before_us} µs before"
     )
@@ -88,7 +88,7 @@ def test_the_same_disk_under_another_name():
 
 
 def test_processors_that_are_busy_or_slower():
-    (found,) = cause.causes(
+    (found,) = attribution.causes(
         around(result(host_cpu_percent=30.0), result(host_cpu_percent=85.0)), slower=True
     )
     assert found.kind == "cpu"
@@ -96,11 +96,11 @@ def test_processors_that_are_busy_or_slower():
     assert kinds(result(host_cpu_percent=5.0), result(host_cpu_percent=30.0)) == []
     # 8 workers: 0.9 of a core each for 800,000 IOPS are 9 µs an I/O.
     slow = result(cpu_percent=95.0, iops=600_000.0)
-    (found,) = cause.causes(around(result(cpu_percent=90.0), slow), slower=True)
+    (found,) = attribution.causes(around(result(cpu_percent=90.0), slow), slower=True)
     assert "12.67 µs of processor time, 9.00 µs before" in found.words
     assert "and that is the limit" in found.words
     # The figure is the one for which it is said: another program's load fills the processors.
-    (found,) = cause.causes(
+    (found,) = attribution.causes(
         around(
             result(cpu_percent=4.0, host_cpu_percent=90.0),
             result(cpu_percent=5.0, host_cpu_percent=95.0),
@@ -115,7 +115,7 @@ def test_processors_that_are_busy_or_slower():
 def test_surroundings_that_changed():
     then = {"conditions": {"scheduler": "none", "cpu_governor": "performance", "nr_requests": "1"}}
     now = {"conditions": {"scheduler": "mq-deadline", "cpu_governor": "performance"}}
-    (found,) = cause.causes(around(then=then, now=now), slower=False)
+    (found,) = attribution.causes(around(then=then, now=now), slower=False)
     assert found.kind == "environment"
     assert "scheduler none → mq-deadline, nr_requests was 1" in found.words
     assert kinds(now={"engine": "libaio"}) == ["environment"]
@@ -133,12 +133,12 @@ def test_other_load_and_what_happened_before():
         Attempt(7, "smoke", KEY.target, RunState.RUNNING, 0.0),
         Attempt(8, "full", KEY.target, RunState.SKIPPED, 0.0, "foreign load"),
     ]  # fmt: skip
-    (found,) = cause.causes(around(attempts=attempts), slower=True)
+    (found,) = attribution.causes(around(attempts=attempts), slower=True)
     assert found.words == "other load on the disks: 1 of 2 runs since were skipped for it"
     foreign = result(findings=(Finding("FOREIGN", Severity.BLOCK, ""),))
     assert kinds(None, foreign) == ["foreign"]
     happenings = [Happening(1.0, "TUNING_SET", f"set {number}") for number in range(5)]
-    (found,) = cause.causes(around(happenings=happenings), slower=False)
+    (found,) = attribution.causes(around(happenings=happenings), slower=False)
     assert found.words == "between the runs: set 0; set 1; set 2; and 2 more"
 
 

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from appliance import cli
+from appliance.cli.main import main
 from appliance.drift import check as checking
-from appliance.drift import looking, memory
+from appliance.drift import check_cache, observe
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
 from appliance.history import queries
-from appliance.model.drift import DriftSeverity, DriftState
+from appliance.model.findings import DriftSeverity, DriftState
 from appliance.system import journal
 from tests.unit.drift_checks import KERNEL, ME
 from tests.unit.test_drift_history import FACT, SLOWER
@@ -58,8 +58,8 @@ def test_what_was_acknowledged_is_5_again_when_it_comes_back_after_a_reboot(
     watched.layout = [FACT]
     drift("check")
     drift("ack", "1")
-    look = looking.look
-    monkeypatch.setattr(looking, "look", lambda: dataclasses.replace(look(), boot_id="next"))
+    look = observe.look
+    monkeypatch.setattr(observe, "look", lambda: dataclasses.replace(look(), boot_id="next"))
     assert drift("check")[0] == EXIT_OK, "it is still the same"
     watched.layout = []
     drift("check")
@@ -135,9 +135,9 @@ def test_what_was_acknowledged_and_grows_worse_is_told_as_an_alarm(watched, drif
 def test_hostile_names_are_one_line_everywhere(watched, capsys):
     nasty = "a\nstripewright: all is well\x1b[2J\udce9"
     watched.layout = [dataclasses.replace(FACT, subject=nasty, summary=nasty, member=nasty)]
-    assert cli.main(["drift", "check", "--db", str(watched.db)]) == EXIT_DRIFT
-    assert cli.main(["drift", "list", "--db", str(watched.db)]) == EXIT_OK
-    assert cli.main(["drift", "show", "1", "--db", str(watched.db)]) == EXIT_OK
+    assert main(["drift", "check", "--db", str(watched.db)]) == EXIT_DRIFT
+    assert main(["drift", "list", "--db", str(watched.db)]) == EXIT_OK
+    assert main(["drift", "show", "1", "--db", str(watched.db)]) == EXIT_OK
     out = capsys.readouterr().out
     assert all(line.isprintable() for line in out.splitlines())
     assert not any(line.startswith("stripewright:") for line in out.splitlines())
@@ -153,7 +153,7 @@ def test_when_nothing_has_changed_nothing_is_written(watched):
     for minutes in range(5, 60, 5):
         assert checking.check(watched.db, now=now + minutes * 60).alarms
     assert (watched.db.read_bytes(), watched.db.stat().st_mtime_ns) == before
-    assert memory.load(watched.folder).at == now + 55 * 60
+    assert check_cache.load(watched.folder).at == now + 55 * 60
     checking.check(watched.db, now=now + 3600)
     assert watched.db.read_bytes() != before[0], "once an hour it is kept when it was last seen"
 
@@ -234,7 +234,7 @@ def test_show_tells_the_whole_life(watched, drift, capsys):
     assert status == EXIT_OK
     assert [one["kind"] for one in shown["transitions"]] == ["opened", "acknowledged"]
     assert shown["transitions"][1]["who"] == ME
-    assert cli.main(["drift", "show", "1", "--db", str(watched.db)]) == EXIT_OK
+    assert main(["drift", "show", "1", "--db", str(watched.db)]) == EXIT_OK
     text = capsys.readouterr().out
     for part in ("expected: AWS3", "observed: AWS9", "slot: 2", f"acknowledged by {ME}: known"):
         assert part in text
@@ -244,11 +244,11 @@ def test_show_tells_the_whole_life(watched, drift, capsys):
 def test_list_has_the_gravest_first(watched, capsys):
     watched.has_run()
     watched.performance, watched.layout = [SLOWER], [KERNEL]
-    cli.main(["drift", "check", "--db", str(watched.db)])
+    main(["drift", "check", "--db", str(watched.db)])
     watched.layout.append(FACT)
-    cli.main(["drift", "check", "--db", str(watched.db)])
+    main(["drift", "check", "--db", str(watched.db)])
     capsys.readouterr()
-    cli.main(["drift", "list", "--db", str(watched.db)])
+    main(["drift", "list", "--db", str(watched.db)])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[3] for line in lines[1:]] == [
         "MEMBER-SWAPPED",
@@ -277,12 +277,12 @@ def test_a_number_that_is_no_finding(watched, drift, action, bad):
 @pytest.mark.parametrize("bad", ["x", "-1", "1.5", "", "9" * 19, "١"])
 def test_what_is_no_number_at_all(watched, capsys, bad):
     with pytest.raises(SystemExit) as ended:
-        cli.main(["drift", "ack", bad])
+        main(["drift", "ack", bad])
     assert ended.value.code == EXIT_USAGE
 
 
 def test_drift_alone_says_what_there_is(capsys):
-    assert cli.main(["drift"]) == EXIT_USAGE
+    assert main(["drift"]) == EXIT_USAGE
     said = capsys.readouterr().err
     for action in ("check", "list", "show", "ack", "approve", "confirm", "accept", "replay"):
         assert action in said

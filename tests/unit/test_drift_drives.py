@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import layout
+from appliance.drift import layout_rules
 from appliance.drift.observation import (
     Answer,
     DiskNow,
@@ -30,7 +30,7 @@ from appliance.model import (
     VolumeGroup,
 )
 from appliance.model import Machine as MachineSeen
-from appliance.storage.probe.kernel import Mount
+from appliance.system.kernel import Mount
 from tests.unit.drift_machine import STORE, UUID, Machine, booted, only
 
 
@@ -70,10 +70,10 @@ def group(*segments: tuple[str, ...], stripe: int = 262144, name: str = "data") 
 def test_the_stripes_of_a_logical_volume() -> None:
     then = (group(("id1", "id2")),)
     disks = (disk(1), disk(2))
-    assert layout.judge(seen_on(LVM, disks, groups_then=then, seen=Seen(0.0, then))) == ()
-    assert layout.judge(seen_on(LVM, disks, groups_then=then, seen=None)) == ()
+    assert layout_rules.judge(seen_on(LVM, disks, groups_then=then, seen=Seen(0.0, then))) == ()
+    assert layout_rules.judge(seen_on(LVM, disks, groups_then=then, seen=None)) == ()
     for now in (group(("id2", "id1")), group(("id1", "id2"), stripe=65536), group(("id1",))):
-        facts = layout.judge(seen_on(LVM, disks, groups_then=then, seen=Seen(0.0, (now,))))
+        facts = layout_rules.judge(seen_on(LVM, disks, groups_then=then, seen=Seen(0.0, (now,))))
         found = only(facts, "LVM-SEGMENTS")
         assert found.expected == "1 GiB in stripes of 256 KiB over S1 S2"
         assert found.next_step.startswith("stripewright plan; as root: lvs ")
@@ -85,35 +85,35 @@ def test_a_volume_of_its_name_in_another_group_is_not_its_own() -> None:
     root = Seen(0.0, (theirs, ours))
     known = {"stripewright-data": "", "theirs": ""}
     observation = seen_on(LVM, (disk(1), disk(2)), groups_then=(ours,), seen=root)
-    assert layout.judge(replace(observation, built_then=None, built_now=known)) == ()
+    assert layout_rules.judge(replace(observation, built_then=None, built_now=known)) == ()
 
 
 def test_a_logical_volume_without_a_disk_or_not_active() -> None:
-    facts = layout.judge(seen_on(LVM, (disk(1),)))
+    facts = layout_rules.judge(seen_on(LVM, (disk(1),)))
     assert only(facts, "MEMBER-MISSING").member == "S2"
     # Its segments say "missing" by then, which is the same again.
     then, now = (group(("id1", "id2")),), (group(("id1", "missing")),)
-    facts = layout.judge(seen_on(LVM, (disk(1),), groups_then=then, seen=Seen(0.0, now)))
+    facts = layout_rules.judge(seen_on(LVM, (disk(1),), groups_then=then, seen=Seen(0.0, now)))
     only(facts, "MEMBER-MISSING")
-    assert only(layout.judge(seen_on(LVM, (disk(1), disk(2)), mapped=())), "ARRAY-MISSING")
+    assert only(layout_rules.judge(seen_on(LVM, (disk(1), disk(2)), mapped=())), "ARRAY-MISSING")
 
 
 def test_the_geometry_of_ext4_is_roots_to_see() -> None:
     filesystems = {"data": FilesystemNow("ext4", "u", 65536, 524288)}
-    facts = layout.judge(
+    facts = layout_rules.judge(
         seen_on(LVM, (disk(1), disk(2)), seen=Seen(0.0, (), filesystems=filesystems))
     )
     assert "sunit 64 KiB" in only(facts, "FS-GEOMETRY").observed
     # Of an ext4 whose UUID nobody wrote down none is another one.
     root = Seen(0.0, (), filesystems={"data": FilesystemNow("ext4", "u", 262144, 524288)})
     unknown = replace(LVM, filesystem_uuid="")
-    assert layout.judge(seen_on(unknown, (disk(1), disk(2)), seen=root)) == ()
+    assert layout_rules.judge(seen_on(unknown, (disk(1), disk(2)), seen=root)) == ()
 
 
 def test_a_group_that_root_sees_and_nobody_declared() -> None:
     theirs = replace(group(("id1",)), name="theirs", uuid="other")
     observation = seen_on(LVM, (disk(1), disk(2)), built_then={}, seen=Seen(0.0, (theirs,)))
-    assert only(layout.judge(observation), "ARRAY-APPEARED").subject == "theirs"
+    assert only(layout_rules.judge(observation), "ARRAY-APPEARED").subject == "theirs"
 
 
 HARD = replace(
@@ -127,14 +127,14 @@ def test_a_drive_behind_a_controller() -> None:
     drives = tuple(HardwareDrive(0, f"252:{at}", "m", f"D{at}", 2**30, "Onln") for at in (0, 1, 2))
     other = replace(virtual, number=2, name="sw-other", state="OfLn", drives=("252:2",))
     root = Seen(0.0, (), (*drives[:2], replace(drives[2], state="UBad")), (other, virtual))
-    assert layout.judge(seen_on(HARD, (disk(1),), seen=root)) == ()
+    assert layout_rules.judge(seen_on(HARD, (disk(1),), seen=root)) == ()
     bad = replace(
         root,
         hardware_drives=(drives[0], replace(drives[1], state="Failed")),
         virtual_drives=(replace(virtual, state="OfLn"),),
     )
-    assert layout.judge(seen_on(HARD, (disk(1),), seen=None)) == ()
-    found = only(layout.judge(seen_on(HARD, (disk(1),), seen=bad)), "HWRAID-STATE")
+    assert layout_rules.judge(seen_on(HARD, (disk(1),), seen=None)) == ()
+    found = only(layout_rules.judge(seen_on(HARD, (disk(1),), seen=bad)), "HWRAID-STATE")
     assert found.member == "D1"
     assert "virtual drive OfLn; D1 is Failed" in found.observed
     assert found.next_step.startswith("stripewright plan; as root: storcli64 ")
@@ -145,29 +145,29 @@ def test_drives_of_another_controller_and_a_bad_one_in_an_optimal_virtual_drive(
     good = tuple(HardwareDrive(0, f"252:{at}", "m", f"D{at}", 2**30, "Onln") for at in (0, 1))
     theirs = HardwareDrive(1, "252:0", "m", "E0", 2**30, "Failed")
     root = Seen(0.0, (), (*good, theirs), (virtual,))
-    assert layout.judge(seen_on(HARD, (disk(1),), seen=root)) == ()
+    assert layout_rules.judge(seen_on(HARD, (disk(1),), seen=root)) == ()
     one = replace(root, hardware_drives=(replace(good[0], state="Rbld"), good[1]))
-    found = only(layout.judge(seen_on(HARD, (disk(1),), seen=one)), "HWRAID-STATE")
+    found = only(layout_rules.judge(seen_on(HARD, (disk(1),), seen=one)), "HWRAID-STATE")
     assert (found.observed, found.member) == ("virtual drive Optl; D0 is Rbld", "D0")
     both = replace(root, hardware_drives=tuple(replace(drive, state="Failed") for drive in good))
     # None of them is the one that it is about.
-    found = only(layout.judge(seen_on(HARD, (disk(1),), seen=both)), "HWRAID-STATE")
+    found = only(layout_rules.judge(seen_on(HARD, (disk(1),), seen=both)), "HWRAID-STATE")
     assert found.member == ""
 
 
 def test_the_one_disk_of_a_plain_volume() -> None:
     plain = replace(HARD, name="plain", stripe="single", level="")
-    assert only(layout.judge(seen_on(plain, ())), "MEMBER-MISSING").member == "S1"
-    assert layout.judge(seen_on(plain, (disk(1),))) == ()
+    assert only(layout_rules.judge(seen_on(plain, ())), "MEMBER-MISSING").member == "S1"
+    assert layout_rules.judge(seen_on(plain, (disk(1),))) == ()
 
 
 def test_a_filesystem_that_does_not_answer() -> None:
     plain = replace(LVM, name="plain", stripe="single", level="", members=HARD.members)
     mount = Mount("8:1", "/mnt/data", "ext4", "/dev/sd1", "rw,nosuid,nodev,noatime", "rw", 40)
     observation = seen_on(plain, (disk(1),), mounts=(mount,), answers={"/mnt/data": Answer()})
-    assert only(layout.judge(observation), "FS-FAILED").observed == "it does not answer"
+    assert only(layout_rules.judge(observation), "FS-FAILED").observed == "it does not answer"
     fine = replace(observation, answers={"/mnt/data": Answer(size_bytes=5)})
-    assert layout.judge(fine) == ()
+    assert layout_rules.judge(fine) == ()
 
 
 def test_the_uuid_of_the_fixture_is_the_volumes(machine: Machine) -> None:

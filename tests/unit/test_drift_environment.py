@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.model import DriftSeverity, EpochRecord, Fact
-from appliance.storage.probe import surroundings as probed
+from appliance.storage.probe import settings as probed
 from tests.unit.drift_machine import LAYOUT, Machine, booted, codes, only
 
 IDS = {f"AWS{at}": f"nvme-Amazon_EC2_NVMe_Instance_Storage_AWS{at}" for at in range(1, 5)}

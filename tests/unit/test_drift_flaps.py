@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from appliance.drift import lifecycle
 from appliance.drift.lifecycle import DAY_SECONDS, Scope
-from appliance.model.drift import Area, DriftSeverity, DriftState
+from appliance.model.findings import Area, DriftSeverity, DriftState
 from tests.unit.test_drift_lifecycle import NOW, Book, fact
 
 HOUR = 3_600.0

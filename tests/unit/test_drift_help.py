@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from appliance import cli
 from appliance.bench import runner
+from appliance.cli.main import main
 from appliance.drift import accepting
 from appliance.errors import EXIT_USAGE, OperatorError
 
@@ -20,14 +20,14 @@ from appliance.errors import EXIT_USAGE, OperatorError
 )
 def test_the_help_says_what_it_takes(capsys, action, told):
     with pytest.raises(SystemExit):
-        cli.main(["drift", action, "--help"])
+        main(["drift", action, "--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert [words for words in told if words not in text] == []
 
 
 def test_a_file_without_a_name_is_no_directory(capsys):
     with pytest.raises(SystemExit) as ended:
-        cli.main(["drift", "replay", ""])
+        main(["drift", "replay", ""])
     assert ended.value.code == EXIT_USAGE
     assert "the name is empty" in capsys.readouterr().err
 
@@ -46,5 +46,5 @@ def test_accept_without_a_volume_hints_at_what_it_can_do(tmp_path, monkeypatch):
 
 
 def test_a_history_that_is_not_there_hints_at_a_run_anywhere(tmp_path, capsys):
-    assert cli.main(["drift", "list", "--db", str(tmp_path / "none.db")]) != 0
+    assert main(["drift", "list", "--db", str(tmp_path / "none.db")]) != 0
     assert "off the appliance: stripewright bench run smoke --target DIR" in capsys.readouterr().err

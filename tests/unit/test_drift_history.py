@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from appliance.drift import lifecycle, words
+from appliance.drift import acknowledge, lifecycle
 from appliance.drift.lifecycle import Scope
 from appliance.drift.spool import Action, Word
 from appliance.errors import OperatorError, Refused
@@ -15,7 +15,7 @@ from appliance.history import queries
 from appliance.history.store import History
 from appliance.model import RunState
 from appliance.model.confirmations import Approval, Confirmation, Verdict
-from appliance.model.drift import Area, DriftSeverity, DriftState, Fact, Kind
+from appliance.model.findings import Area, DriftSeverity, DriftState, Fact, Kind
 from tests.unit.histories import FINGERPRINT, begin, select
 
 pytestmark = pytest.mark.usefixtures("journalled")
@@ -75,7 +75,7 @@ def test_its_whole_life_is_kept(db):
     with History.open_writable(db) as history:
         look(history, [FACT])
         look(history, [FACT], NOW + 3600)
-        words.say(history, Word(1, Action.ACKNOWLEDGE, "known", "operator"), now=NOW + 3700)
+        acknowledge.say(history, Word(1, Action.ACKNOWLEDGE, "known", "operator"), now=NOW + 3700)
         look(history, [], NOW + 7200)
         look(history, [FACT], NOW + 7500)
     with queries.open_readonly(db) as reader:
@@ -147,10 +147,12 @@ def test_what_fails_half_way_leaves_nothing(db):
 def test_an_approval_begins_a_baseline_and_closes_the_finding(db):
     with History.open_writable(db) as history:
         look(history, [SLOWER])
-        closed = words.say(history, Word(1, Action.APPROVE, "new kernel", "operator"), now=NOW)
+        closed = acknowledge.say(
+            history, Word(1, Action.APPROVE, "new kernel", "operator"), now=NOW
+        )
         assert closed.state is DriftState.CLOSED
         with pytest.raises(Refused, match="is closed"):
-            words.say(history, Word(1, Action.APPROVE, "", "operator"), now=NOW)
+            acknowledge.say(history, Word(1, Action.APPROVE, "", "operator"), now=NOW)
     with queries.open_readonly(db) as reader:
         assert reader.approvals() == (Approval(SLOWER.subject, "/mnt/scratch", 38),)
     assert select(db, "SELECT who, note, finding_id FROM drift_approval") == [
@@ -163,7 +165,7 @@ def test_a_change_without_its_run_cannot_be_approved(db, evidence):
     with History.open_writable(db) as history:
         look(history, [dataclasses.replace(SLOWER, evidence=evidence)])
         with pytest.raises(Refused, match="does not say with which run"):
-            words.say(history, Word(1, Action.APPROVE, "", "operator"), now=NOW)
+            acknowledge.say(history, Word(1, Action.APPROVE, "", "operator"), now=NOW)
     with queries.open_readonly(db) as reader:
         assert len(reader.drift_findings()) == 1, "nothing of it was done"
 
@@ -216,7 +218,7 @@ def test_the_mark_moves_with_everything_that_performance_is_judged_by(db):
         assert mark() == marks[-1], "a run that has not ended has nothing to be judged by"
         history.finish_run(run_id, RunState.COMPLETE)
         marks.append(mark())
-        words.say(history, Word(1, Action.APPROVE, "", "operator"), now=NOW)
+        acknowledge.say(history, Word(1, Action.APPROVE, "", "operator"), now=NOW)
         marks.append(mark())
     assert len(set(marks)) == 4
 

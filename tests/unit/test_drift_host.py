@@ -11,17 +11,25 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance import cli, doctor, paths
-from appliance.commands import rewinding, show
-from appliance.drift import gathering, host, hostlook, lastboot, memory, rootlook, silence
+from appliance import paths
+from appliance.cli import doctor, main, rewind_timers, show
+from appliance.client.machine_status import read_status
+from appliance.drift import (
+    check_cache,
+    collect,
+    host,
+    hostlook,
+    lastboot,
+    missing_runs,
+    privileged_scan,
+)
 from appliance.drift.host import Ended, Host, Room
 from appliance.drift.hostlook import Sources
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, OperatorError
 from appliance.history.store import History
 from appliance.model import DriftSeverity, RunState
-from appliance.status import read_status
-from appliance.storage.probe.kernel import Kernel
-from appliance.system import services
+from appliance.system import liveness, services
+from appliance.system.kernel import Kernel
 from tests.unit import spans
 from tests.unit.drift_checks import Machine
 from tests.unit.drift_machine import BOOT, codes, only
@@ -180,17 +188,17 @@ def test_nonsense_of_roots_look_is_no_look(sources: Sources, nonsense: str) -> N
 def test_root_compares_the_clock_with_its_first_look_of_the_boot(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gathering, "up_since", lambda _: 1000.0)
-    first = rootlook._host({}, BOOT)
+    monkeypatch.setattr(liveness, "up_since", lambda _: 1000.0)
+    first = privileged_scan._host({}, BOOT)
     assert first["set_seconds"] == 0.0
-    monkeypatch.setattr(gathering, "up_since", lambda _: 1000.0 + YEARS)
+    monkeypatch.setattr(liveness, "up_since", lambda _: 1000.0 + YEARS)
     again = {"boot_id": BOOT, "host": first}
-    assert rootlook._host(again, BOOT)["set_seconds"] == YEARS
-    assert rootlook._host({"boot_id": BOOT, "host": rootlook._host(again, BOOT)}, BOOT)[
-        "set_seconds"
-    ] == (YEARS)
-    assert rootlook._host({**again, "boot_id": "another"}, BOOT)["set_seconds"] == 0.0
-    assert rootlook._host({"boot_id": BOOT, "host": ["x"]}, BOOT)["set_seconds"] == 0.0
+    assert privileged_scan._host(again, BOOT)["set_seconds"] == YEARS
+    assert privileged_scan._host(
+        {"boot_id": BOOT, "host": privileged_scan._host(again, BOOT)}, BOOT
+    )["set_seconds"] == (YEARS)
+    assert privileged_scan._host({**again, "boot_id": "another"}, BOOT)["set_seconds"] == 0.0
+    assert privileged_scan._host({"boot_id": BOOT, "host": ["x"]}, BOOT)["set_seconds"] == 0.0
 
 
 def stamp(sources: Sources, timer: str, at: float) -> Path:
@@ -218,7 +226,7 @@ def test_timers_are_rewound(
 ) -> None:
     restarted: list[str] = []
     monkeypatch.setattr(paths, "TIMER_STAMPS", sources.stamps)
-    monkeypatch.setattr(rewinding, "need_root", lambda: None)
+    monkeypatch.setattr(rewind_timers, "need_root", lambda: None)
     monkeypatch.setattr(services, "restart_if_active", restarted.append)
     ours = stamp(sources, "stripewright-bench@smoke.timer", time.time() + YEARS)
     past = stamp(sources, "stripewright-bench@full.timer", 1_000_000_000)
@@ -226,13 +234,13 @@ def test_timers_are_rewound(
     link = sources.stamps / "stamp-stripewright-bench@link.timer"
     link.symlink_to(theirs)
     os.utime(link, (5_000_000_000, 5_000_000_000), follow_symlinks=False)
-    assert cli.main(["rewind-timers"]) == 0
+    assert main.main(["rewind-timers"]) == 0
     assert abs(ours.stat().st_mtime - time.time()) < 30
     assert ours.stat().st_mtime < time.time()
     assert (past.stat().st_mtime, theirs.stat().st_mtime) == (1_000_000_000, 5_000_000_000)
     assert restarted == ["stripewright-bench@link.timer", "stripewright-bench@smoke.timer"]
     assert [name for name, _ in journalled] == ["TIMERS_REWOUND"] * 2
-    assert cli.main(["rewind-timers"]) == 0
+    assert main.main(["rewind-timers"]) == 0
     assert len(journalled) == 2
 
 
@@ -243,10 +251,10 @@ def test_a_timer_that_cannot_be_rewound_is_said(
         raise OperatorError("systemd does not answer", "")
 
     monkeypatch.setattr(paths, "TIMER_STAMPS", sources.stamps)
-    monkeypatch.setattr(rewinding, "need_root", lambda: None)
+    monkeypatch.setattr(rewind_timers, "need_root", lambda: None)
     monkeypatch.setattr(services, "restart_if_active", fail)
     stamp(sources, "stripewright-bench@smoke.timer", time.time() + YEARS)
-    assert cli.main(["rewind-timers"]) == EXIT_FAILED
+    assert main.main(["rewind-timers"]) == EXIT_FAILED
     assert "systemd does not answer" in journalled[0][1]
 
 
@@ -257,7 +265,7 @@ def test_runs_that_are_dated_in_the_future_are_a_notice(db: Path) -> None:
         begin(history)
         with history._writer.transaction():
             history._writer.execute("UPDATE run SET started_at = ? WHERE id = ?", 4e9, run_id)
-    with gathering.queries.open_readonly(db) as reader:
+    with collect.queries.open_readonly(db) as reader:
         assert reader.runs_after(time.time() + 60) == (1, 4e9)
         assert reader.runs_after(5e9) == (0, 0.0)
     found = only(host.judge(Host(0.0, set_seconds=0.0), ahead=(1, 4e9)), "HOST-CLOCK")
@@ -270,17 +278,17 @@ def test_a_run_of_the_future_does_not_hide_that_runs_are_missing() -> None:
     late = slots[-1]._replace(run_id=13, started_at=spans.BEGAN + YEARS)
     span = spans.span({spans.KEY: (*slots, late)})
     now = spans.BEGAN + 40 * spans.INTERVAL
-    facts = silence.judge(span, {}, now=now, up_since=spans.BEGAN, gaps={})
+    facts = missing_runs.judge(span, {}, now=now, up_since=spans.BEGAN, gaps={})
     assert codes(facts) == ["RUNS-MISSING"]
 
 
 def test_a_check_of_the_future_is_no_check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     now = time.time()
-    monkeypatch.setattr(memory, "load", lambda _: memory.Memory(at=now + YEARS))
+    monkeypatch.setattr(check_cache, "load", lambda _: check_cache.Memory(at=now + YEARS))
     assert doctor._last_check(now=now).verdict is doctor.Verdict.WARN
-    from appliance.drift import summary
+    from appliance.drift import check_summary
 
-    assert summary._overdue(now + YEARS, now, now - 7200) == "not checked since the boot"
+    assert check_summary._overdue(now + YEARS, now, now - 7200) == "not checked since the boot"
 
 
 # ------------------------------------------------------------------------------ the last boot
@@ -387,7 +395,7 @@ def test_a_full_disk_is_said_where_nothing_can_be_kept(
         raise OperatorError("cannot write history: database or disk is full", "make room")
 
     monkeypatch.setattr(History, "open_writable", no_room)
-    monkeypatch.setattr(memory.files, "replace_json", no_write)
+    monkeypatch.setattr(check_cache.files, "replace_json", no_write)
     for _ in range(2):
         status, document = drift("check")
         assert status == EXIT_DRIFT
@@ -421,11 +429,11 @@ def test_status_and_doctor_say_it_without_a_history(
     read = read_status(state_file=watched.state, db=watched.db, next_run=lambda: None)
     assert codes(read.host) == ["HOST-DISK-FULL"]
     monkeypatch.setattr(show, "read_status", lambda **_: read)
-    assert cli.main(["status", "--db", str(watched.db)]) == 0
+    assert main.main(["status", "--db", str(watched.db)]) == 0
     said = capsys.readouterr().out
     assert "! HOST-DISK-FULL: / has 0 B left" in said
     assert "next: see what fills it" in said
-    assert cli.main(["status", "--json", "--db", str(watched.db)]) == 0
+    assert main.main(["status", "--json", "--db", str(watched.db)]) == 0
     assert json.loads(capsys.readouterr().out)["host"][0]["code"] == "HOST-DISK-FULL"
     assert [(one.name, one.verdict) for one in doctor._host()] == [
         ("HOST-DISK-FULL", doctor.Verdict.FAIL)

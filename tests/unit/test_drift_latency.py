@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench.figures.histogram import percentile_ns
 from appliance.drift import latency
+from appliance.figures.histogram import percentile_ns
 
 _DATA = Path(__file__).parent / "data" / "fio-3.33-latency-slots.json"
 MS = 1_000_000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import layout, looking
+from appliance.drift import layout_rules, observe
 from appliance.model import (
     DriftSeverity,
 )
@@ -85,7 +85,7 @@ def test_a_member_of_a_raid0_that_is_pulled_out(machine: Machine) -> None:
 def test_a_broken_array_explains_that_its_filesystem_has_stopped(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EIO))
+    monkeypatch.setattr(observe, "_ask", lambda mount: (None, errno.EIO))
     machine.put("md127/md/array_state", "broken")
     assert only(machine.layout_facts(), "ARRAY-BROKEN").member == ""
 
@@ -97,7 +97,7 @@ def test_an_array_that_somebody_made_readonly_has_lost_nothing(
     found = only(machine.layout_facts(), "ARRAY-READONLY")
     assert (found.severity, found.member) == (DriftSeverity.WARNING, "")
     assert "lost" not in found.summary
-    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EIO))
+    monkeypatch.setattr(observe, "_ask", lambda mount: (None, errno.EIO))
     assert codes(machine.layout_facts()) == ["ARRAY-READONLY", "FS-FAILED"]
     machine.pull("nvme3n1")
     assert codes(machine.layout_facts()) == ["ARRAY-READONLY", "MEMBER-MISSING"]
@@ -165,7 +165,7 @@ def test_a_mirror_whose_filesystem_stops_is_told_both(
 ) -> None:
     _as_raid10(machine)
     machine.put("md127/md/degraded", "1")
-    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EIO))
+    monkeypatch.setattr(observe, "_ask", lambda mount: (None, errno.EIO))
     assert codes(machine.layout_facts()) == ["ARRAY-DEGRADED", "FS-FAILED"]
 
 
@@ -338,19 +338,19 @@ def test_the_volumes_own_array_is_the_one_with_its_uuid(machine: Machine) -> Non
     named = replace(array, kernel_name="md5", number="9:5", uuid=OTHER_UUID, slots=())
     ours = replace(array, name="elsewhere:0")
     seen = replace(seen, built_then={}, built_now={}, arrays=(named, ours))
-    assert layout.judge(seen) == ()
+    assert layout_rules.judge(seen) == ()
     # Where no UUID was written down, one that has none is not the volume's for that.
     bare = replace(named, uuid="", name="")
     seen = replace(seen, arrays=(bare, array), volumes=(replace(volume, uuid=""),))
-    assert array.uuid in only(layout.judge(seen), "ARRAY-MISSING").observed
+    assert array.uuid in only(layout_rules.judge(seen), "ARRAY-MISSING").observed
 
 
 def test_an_array_whose_uuid_cannot_be_read_was_not_made_anew(machine: Machine) -> None:
     seen = machine.look()
     (array,) = seen.arrays
-    assert layout.judge(replace(seen, arrays=(replace(array, uuid=""),))) == ()
+    assert layout_rules.judge(replace(seen, arrays=(replace(array, uuid=""),))) == ()
     other_form = array.uuid.upper().replace(":", "-")
-    assert layout.judge(replace(seen, arrays=(replace(array, uuid=other_form),))) == ()
+    assert layout_rules.judge(replace(seen, arrays=(replace(array, uuid=other_form),))) == ()
 
 
 def test_an_array_of_its_name_on_other_disks_is_looked_at(machine: Machine) -> None:
@@ -362,7 +362,7 @@ def test_an_array_of_its_name_on_other_disks_is_looked_at(machine: Machine) -> N
         if one.disk is not None
     )
     theirs = replace(array, uuid=OTHER_UUID, slots=slots)
-    facts = layout.judge(replace(seen, arrays=(theirs,), built_then={}, built_now={}))
+    facts = layout_rules.judge(replace(seen, arrays=(theirs,), built_then={}, built_now={}))
     assert {"MEMBER-SWAPPED"} == {one.code for one in facts if one.code.startswith("M")}
 
 
@@ -375,7 +375,7 @@ def test_a_disk_that_left_an_array_made_again_of_the_others(machine: Machine) ->
         replace(one, slot=one.slot - 1) for one in array.slots if one.kernel_name != "nvme1n1"
     )
     fewer = replace(array, uuid=OTHER_UUID, slots=rest, slot_count=3, state="clean", degraded=0)
-    facts = layout.judge(replace(seen, arrays=(fewer,), built_then={}, built_now={}))
+    facts = layout_rules.judge(replace(seen, arrays=(fewer,), built_then={}, built_now={}))
     assert ("MEMBER-MISSING", "AWS1") in {(one.code, one.member) for one in facts}
 
 
@@ -384,6 +384,6 @@ def test_an_array_that_counts_its_loss_has_noticed_it(machine: Machine) -> None:
     seen = machine.look()
     for state, degraded, noticed in (("clean", 0, False), ("clean", 1, True), ("broken", 0, True)):
         array = replace(seen.arrays[0], state=state, degraded=degraded)
-        facts = layout.judge(replace(seen, arrays=(array,)))
+        facts = layout_rules.judge(replace(seen, arrays=(array,)))
         (gone,) = (one for one in facts if one.code == "MEMBER-MISSING")
         assert ("has not noticed yet" in gone.summary) is not noticed

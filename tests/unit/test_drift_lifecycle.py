@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from appliance.drift import lifecycle
 from appliance.drift.lifecycle import DAY_SECONDS, FLAP_SECONDS, SEEN_SECONDS, Scope
 from appliance.errors import Refused, UsageError
-from appliance.model.drift import Area, DriftSeverity, DriftState, Fact, FindingRecord, Kind
+from appliance.model.findings import Area, DriftSeverity, DriftState, Fact, FindingRecord, Kind
 
 ALL = Scope(frozenset(Area))
 NOW = 1_800_000_000.0

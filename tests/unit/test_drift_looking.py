@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from appliance.drift import layout, looking
+from appliance.drift import layout_rules, observe
 from appliance.drift.observation import Answer
-from appliance.storage.probe import blockdev, surroundings
-from appliance.system import bounded, process
+from appliance.storage.probe import blockdev, settings
+from appliance.system import child, process
 from tests.unit.drift_machine import BOOT, ROOT_MOUNT, Machine, booted, codes, no_process
 
 
@@ -87,7 +87,7 @@ def test_files_that_say_nonsense(machine: Machine, text: str) -> None:
         file.write_text(text.replace("%s", BOOT))
         seen = machine.look()
         assert seen.blind or seen.notes or name == "seen.json"
-        layout.judge(seen)
+        layout_rules.judge(seen)
         file.write_text(kept)
 
 
@@ -116,7 +116,7 @@ def test_a_layout_that_cannot_be_read(machine: Machine) -> None:
 
 def test_roots_look_that_is_missing_or_old(machine: Machine) -> None:
     root = {("LVM-SEGMENTS", ""), ("HWRAID-STATE", ""), ("DISK-HEALTH", ""), ("FS-GEOMETRY", "")}
-    machine.seen(at=time.time() - looking.STALE_SECONDS - 60)
+    machine.seen(at=time.time() - observe.STALE_SECONDS - 60)
     assert set(machine.look().blind) == root
     assert "root has not looked for 1 h" in machine.look().notes[0]
     machine.seen(boot_id="another")
@@ -177,14 +177,14 @@ def test_a_pipe_in_place_of_a_file_of_root_holds_nobody_up(
     pipe.unlink()
     os.mkfifo(pipe)
     monkeypatch.setattr(os, "open", opened)
-    assert looking._json(pipe) is None
+    assert observe._json(pipe) is None
     assert flags == [os.O_NONBLOCK], "without it the pipe's writer is waited for"
 
 
 def test_a_file_without_end_is_none(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking, "_MAX_FILE_BYTES", (machine.root / "seen.json").stat().st_size)
+    monkeypatch.setattr(observe, "_MAX_FILE_BYTES", (machine.root / "seen.json").stat().st_size)
     (machine.root / "seen.json").open("a").write(" ")
-    assert looking._json(machine.root / "seen.json") is None
+    assert observe._json(machine.root / "seen.json") is None
 
 
 def test_a_file_that_is_nested_too_deep_is_none(machine: Machine) -> None:
@@ -207,16 +207,16 @@ def test_a_device_that_goes_while_it_is_looked_at(
 ) -> None:
     looks = []
 
-    def once(sources: looking.Sources, state: object) -> object:
+    def once(sources: observe.Sources, state: object) -> object:
         looks.append(sources)
         if len(looks) == 1:
             raise FileNotFoundError("/sys/block/nvme3n1")
         return real(sources, state)
 
-    real = looking._look
-    monkeypatch.setattr(looking, "_look", once)
+    real = observe._look
+    monkeypatch.setattr(observe, "_look", once)
     assert machine.look().volumes
-    monkeypatch.setattr(looking, "_look", _gone)
+    monkeypatch.setattr(observe, "_look", _gone)
     assert machine.look().blind == (("*", ""),)
     assert "/sys/block" in machine.look().notes[0]
 
@@ -228,7 +228,7 @@ def _gone(*_: object) -> None:
 def test_a_plan_that_begins_while_it_is_looked_is_no_drift(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = looking._surroundings
+    real = observe._surroundings
     settled = machine.state()
 
     def meanwhile(*more: Any) -> dict[str, str]:
@@ -237,7 +237,7 @@ def test_a_plan_that_begins_while_it_is_looked_is_no_drift(
 
     # The plan has unmounted the volume already when the mounts are read.
     machine.mounts()
-    monkeypatch.setattr(looking, "_surroundings", meanwhile)
+    monkeypatch.setattr(observe, "_surroundings", meanwhile)
     assert machine.layout_facts() == ()
     assert machine.look().notes == ("nothing was judged: a plan is being carried out",)
 
@@ -246,7 +246,7 @@ def test_a_plan_that_begins_while_it_is_looked_is_no_drift(
         return real(*more)
 
     machine.write(settled)
-    monkeypatch.setattr(looking, "_surroundings", without_end)
+    monkeypatch.setattr(observe, "_surroundings", without_end)
     assert machine.look().blind == (("*", ""),)
     assert "was at work meanwhile" in machine.look().notes[0]
 
@@ -291,16 +291,16 @@ def test_the_mounts_are_the_first_process_ones(machine: Machine) -> None:
 
 def test_a_question_that_never_comes_back_is_left_behind() -> None:
     began = time.monotonic()
-    with pytest.raises(bounded.NoAnswer, match=r"within 0\.2 seconds"):
-        bounded.call(lambda: time.sleep(60), timeout_seconds=0.2)
+    with pytest.raises(child.NoAnswer, match=r"within 0\.2 seconds"):
+        child.call(lambda: time.sleep(60), timeout_seconds=0.2)
     assert time.monotonic() - began < 5
 
 
 def test_a_question_that_fails_is_no_answer() -> None:
-    with pytest.raises(bounded.NoAnswer, match="without an answer"):
-        bounded.call(lambda: 1 / 0, timeout_seconds=5)
-    assert bounded.call(lambda: {"a": [1, None]}, timeout_seconds=5) == {"a": [1, None]}
-    assert len(bounded.call(lambda: "x" * 300_000, timeout_seconds=5)) == 300_000
+    with pytest.raises(child.NoAnswer, match="without an answer"):
+        child.call(lambda: 1 / 0, timeout_seconds=5)
+    assert child.call(lambda: {"a": [1, None]}, timeout_seconds=5) == {"a": [1, None]}
+    assert len(child.call(lambda: "x" * 300_000, timeout_seconds=5)) == 300_000
 
 
 def test_only_what_hangs_is_without_an_answer(
@@ -311,12 +311,12 @@ def test_only_what_hangs_is_without_an_answer(
             time.sleep(60)
         return 5, None
 
-    monkeypatch.setattr(looking, "_ask", ask)
-    monkeypatch.setattr(looking, "_ANSWER_SECONDS", 0.5)
-    found = bounded.each(["/a", "/dead"], ask, timeout_seconds=0.5)
+    monkeypatch.setattr(observe, "_ask", ask)
+    monkeypatch.setattr(observe, "_ANSWER_SECONDS", 0.5)
+    found = child.each(["/a", "/dead"], ask, timeout_seconds=0.5)
     assert found == {"/a": [5, None]}
     assert machine.look().answers == {"/mnt/scratch": Answer(5, None)}
-    monkeypatch.setattr(looking, "_ask", lambda mount: ask("dead"))
+    monkeypatch.setattr(observe, "_ask", lambda mount: ask("dead"))
     assert machine.look().answers == {"/mnt/scratch": Answer()}
     assert codes(machine.layout_facts()) == ["FS-FAILED"]
 
@@ -326,8 +326,8 @@ def test_without_a_process_nobody_was_asked(
 ) -> None:
     monkeypatch.setattr(os, "fork", no_process)
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    with pytest.raises(bounded.NotAsked, match="temporarily unavailable"):
-        bounded.each(["/a"], len, timeout_seconds=5)
+    with pytest.raises(child.NotAsked, match="temporarily unavailable"):
+        child.each(["/a"], len, timeout_seconds=5)
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
     seen = machine.look()
     assert (seen.answers, seen.blind) == ({}, (("FS-FAILED", ""), ("FS-GEOMETRY", "")))
@@ -339,9 +339,9 @@ def test_without_a_process_nobody_was_asked(
 
 
 def test_udevs_database(machine: Machine) -> None:
-    facts = surroundings.udev_database(machine.fake.kernel, "nvme1n1")
+    facts = settings.udev_database(machine.fake.kernel, "nvme1n1")
     assert facts["DEVLINKS"] == "/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS1"
-    assert surroundings.udev_database(machine.fake.kernel, "nothing") == {}
-    assert surroundings.udev_database(machine.fake.kernel, "md127")["MD_NAME"] == (
+    assert settings.udev_database(machine.fake.kernel, "nothing") == {}
+    assert settings.udev_database(machine.fake.kernel, "md127")["MD_NAME"] == (
         "stripewright:scratch"
     )

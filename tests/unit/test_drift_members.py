@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import members
+from appliance.drift import member_rules
 from tests.unit import spans
 from tests.unit.spans import FINGERPRINT, KEY, MEMBERS, QD1, counters, detail, result, run
 
@@ -14,7 +14,7 @@ def outlier(*awaits_ms, qd1=(), names=MEMBERS):
     if qd1:
         found.append(result(QD1, awaits_ms=qd1))
     fingerprint = {"serials": ",".join(spans.SERIALS[: len(names)])}
-    return members.outliers(detail(1, *found, members=names), fingerprint)
+    return member_rules.outliers(detail(1, *found, members=names), fingerprint)
 
 
 @pytest.mark.parametrize("awaits_ms", [(0.3, 0.3, 0.3, 0.3), (0.3, 0.35, 0.6, 1.1), (9, 9, 9, 9)])
@@ -50,12 +50,14 @@ def test_what_an_io_takes_without_a_queue_is_that_of_the_others():
 def test_what_large_ios_take_without_a_queue_is_another_matter():
     large = dataclasses.replace(result(QD1, awaits_ms=(0.1,) * 4), block_size_bytes=2**20)
     deep = result(awaits_ms=(0.12, 0.11, 2.3, 0.12))
-    found = members.outliers(detail(1, deep, large), FINGERPRINT)[0]
+    found = member_rules.outliers(detail(1, deep, large), FINGERPRINT)[0]
     assert found.why == "the queue stands at this member; a small difference is enough for that"
 
 
 def test_without_a_queue_twice_as_long_is_enough():
-    found = members.outliers(detail(1, result(QD1, awaits_ms=(1.0, 1.0, 1.0, 2.2))), FINGERPRINT)
+    found = member_rules.outliers(
+        detail(1, result(QD1, awaits_ms=(1.0, 1.0, 1.0, 2.2))), FINGERPRINT
+    )
     assert [(one.serial, one.confidence) for one in found] == [("AWS44", "high")]
     assert found[0].why.startswith("no I/O waited in a queue")
     assert outlier(1.0, 1.0, 1.0, 2.2) == ()
@@ -78,48 +80,48 @@ def test_twenty_four_members_with_three_slow_ones_name_the_slowest():
         for at, name in enumerate(names)
     )
     one = result(total_ios=24_000_000, device_deltas=deltas)
-    (found,) = members.outliers(detail(1, one, members=names), {})
+    (found,) = member_rules.outliers(detail(1, one, members=names), {})
     assert found.member == found.serial == "nvme23n1"
 
 
 def test_serials_go_with_the_run_in_which_the_kernel_gave_the_names():
-    assert members.serials(run(1), FINGERPRINT)["nvme2n1"] == "AWS22"
+    assert member_rules.serials(run(1), FINGERPRINT)["nvme2n1"] == "AWS22"
     other_boot = run(2, members=("nvme4n1", "nvme3n1", "nvme2n1", "nvme1n1"))
-    assert members.serials(other_boot, FINGERPRINT)["nvme2n1"] == "AWS33"
+    assert member_rules.serials(other_boot, FINGERPRINT)["nvme2n1"] == "AWS33"
     two_volumes = {"serials": "AWS1,AWS2; AWS3,AWS4,AWS5,AWS6"}
-    assert members.serials(run(1), two_volumes)["nvme1n1"] == "AWS3"
-    assert members.serials(run(1), {"serials": "A,B,C,D; E,F,G,H"}) == {}
-    assert members.serials(run(1), {}) == {}
-    assert members.serials(run(1, members=()), {"serials": ""}) == {}
+    assert member_rules.serials(run(1), two_volumes)["nvme1n1"] == "AWS3"
+    assert member_rules.serials(run(1), {"serials": "A,B,C,D; E,F,G,H"}) == {}
+    assert member_rules.serials(run(1), {}) == {}
+    assert member_rules.serials(run(1, members=()), {"serials": ""}) == {}
 
 
 def test_members_measured_alone_and_unequal_work_are_left_out():
     alone = result(dataclasses.replace(KEY, member="nvme3n1"), awaits_ms=(0.1, 0.1, 9.0, 0.1))
-    assert members.outliers(detail(1, alone), FINGERPRINT) == ()
+    assert member_rules.outliers(detail(1, alone), FINGERPRINT) == ()
     deltas = list(counters((0.1, 0.1, 9.0, 0.1)))
     deltas[2] = dataclasses.replace(deltas[2], read_ios=500_000)
     uneven = result(total_ios=3_500_000, device_deltas=tuple(deltas))
-    assert members.outliers(detail(1, uneven), FINGERPRINT) == ()
-    assert members.ratios(uneven, detail(1, uneven), FINGERPRINT) == {}
+    assert member_rules.outliers(detail(1, uneven), FINGERPRINT) == ()
+    assert member_rules.ratios(uneven, detail(1, uneven), FINGERPRINT) == {}
 
 
 def test_ratios_of_each_member_to_the_median_of_the_others():
     one = result(awaits_ms=(1.0, 1.0, 3.0, 2.0))
-    found = members.ratios(one, detail(1, one), FINGERPRINT)
+    found = member_rules.ratios(one, detail(1, one), FINGERPRINT)
     assert found == pytest.approx({"AWS11": 0.5, "AWS22": 0.5, "AWS33": 3.0, "AWS44": 2.0})
 
 
 def test_of_several_passes_most_must_show_it():
     slow = result(awaits_ms=(0.1, 0.1, 9.0, 0.1))
     even = result(awaits_ms=(0.1, 0.1, 0.1, 0.1))
-    found = members.of_job(detail(1, slow, slow, even), "rand-read-4k", "read", FINGERPRINT)
+    found = member_rules.of_job(detail(1, slow, slow, even), "rand-read-4k", "read", FINGERPRINT)
     assert found is not None
     assert found.serial == "AWS33"
-    assert members.of_job(detail(1, slow, even), "rand-read-4k", "read", FINGERPRINT) is None
-    assert members.of_job(detail(1, slow), "rand-read-4k", "write", FINGERPRINT) is None
+    assert member_rules.of_job(detail(1, slow, even), "rand-read-4k", "read", FINGERPRINT) is None
+    assert member_rules.of_job(detail(1, slow), "rand-read-4k", "write", FINGERPRINT) is None
 
 
 def test_beside_others_that_took_no_time_nothing_is_compared():
     one = result(awaits_ms=(0.0, 0.0, 0.0, 1.0))
-    found = members.ratios(one, detail(1, one), FINGERPRINT)
+    found = member_rules.ratios(one, detail(1, one), FINGERPRINT)
     assert set(found.values()) <= {0.0}

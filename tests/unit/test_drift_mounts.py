@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import looking
+from appliance.drift import observe
 from tests.unit.drift_machine import LAYOUT, ROOT_MOUNT, XFS, Machine, booted, codes, only
 
 
@@ -61,7 +61,7 @@ def test_the_size_of_what_hides_the_volume_is_not_its_own(
     state["surroundings"]["volumes"]["scratch"]["mount"]["size_bytes"] = 2**30
     machine.write(state)
     machine.mounts(ROOT_MOUNT, machine.line(), "60 40 0:60 / /mnt/scratch rw - tmpfs tmpfs rw")
-    monkeypatch.setattr(looking, "_ask", lambda mount: (2**31, None))
+    monkeypatch.setattr(observe, "_ask", lambda mount: (2**31, None))
     only(machine.layout_facts(), "MOUNT-COVERED")
 
 
@@ -69,7 +69,7 @@ def test_the_answer_of_what_hides_the_volume_is_not_its_own(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.mounts(ROOT_MOUNT, machine.line(), "60 40 0:60 / /mnt/scratch rw - fuse theirs rw")
-    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EIO))
+    monkeypatch.setattr(observe, "_ask", lambda mount: (None, errno.EIO))
     only(machine.layout_facts(), "MOUNT-COVERED")
 
 
@@ -133,9 +133,9 @@ def test_a_filesystem_that_stopped_because_of_errors(machine: Machine, more: str
 def test_a_filesystem_that_answers_with_an_error(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EIO))
+    monkeypatch.setattr(observe, "_ask", lambda mount: (None, errno.EIO))
     assert only(machine.layout_facts(), "FS-FAILED").observed == "it answers EIO"
-    monkeypatch.setattr(looking, "_ask", lambda mount: (None, errno.EACCES))
+    monkeypatch.setattr(observe, "_ask", lambda mount: (None, errno.EACCES))
     assert machine.layout_facts() == ()
 
 
@@ -162,9 +162,9 @@ def test_a_filesystem_of_another_size(machine: Machine, monkeypatch: pytest.Monk
     state = machine.state()
     state["surroundings"]["volumes"]["scratch"]["mount"]["size_bytes"] = 2**30
     machine.write(state)
-    monkeypatch.setattr(looking, "_ask", lambda mount: (2**30, None))
+    monkeypatch.setattr(observe, "_ask", lambda mount: (2**30, None))
     assert machine.layout_facts() == ()
-    monkeypatch.setattr(looking, "_ask", lambda mount: (2**31, None))
+    monkeypatch.setattr(observe, "_ask", lambda mount: (2**31, None))
     assert "2 GiB" in only(machine.layout_facts(), "FS-GEOMETRY").observed
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import environment, layout
-from appliance.drift.telling import MESSAGE_IDS
-from appliance.storage.probe import surroundings
+from appliance.drift import environment_rules, layout_rules
+from appliance.drift.journal_events import MESSAGE_IDS
+from appliance.storage.probe import settings
 from tests.unit.drift_machine import LAYOUT, ROOT_MOUNT, UUID, XFS, Machine
 
 ROOT = Path(__file__).parents[2]
@@ -148,13 +148,17 @@ def worn_out(machine: Machine) -> None:
 def test_an_operator_can_do_what_comes_next(
     deed: Callable[[Machine], None], code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(surroundings, "fio_version", lambda *, ask: "fio-3.39")
+    monkeypatch.setattr(settings, "fio_version", lambda *, ask: "fio-3.39")
     machine = Machine(tmp_path)
     machine.boot()
     machine.seen()
     deed(machine)
     seen = machine.look()
-    facts = [one for one in (*layout.judge(seen), *environment.judge(seen)) if one.code == code]
+    facts = [
+        one
+        for one in (*layout_rules.judge(seen), *environment_rules.judge(seen))
+        if one.code == code
+    ]
     assert facts
     for fact in facts:
         assert fact.next_step

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from appliance.bench.figures.provisioned import Exceeded
-from appliance.bench.running import logpage
-from appliance.drift import rootlook
+from appliance.bench import log_page
+from appliance.drift import privileged_scan
 from appliance.errors import CommandFailed
+from appliance.figures.provisioned import Exceeded
 from appliance.model import Provisioned
-from appliance.storage import devices, lvm
-from appliance.storage.probe import blockdev, built, nvme, surroundings
-from appliance.system import bounded, process
+from appliance.storage.formats import lvm
+from appliance.storage.probe import blockdev, built, devices, nvme, settings
+from appliance.system import child, process
 from tests.unit.drift_machine import BOOT, CHUNK, Machine, booted, codes, no_process
 
 
@@ -30,7 +30,7 @@ def machine(tmp_path: Path) -> Machine:
 @pytest.fixture
 def root(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(process, "find_program", lambda name: None)
-    monkeypatch.setattr(surroundings, "fio_version", lambda *, ask: "")
+    monkeypatch.setattr(settings, "fio_version", lambda *, ask: "")
     log = nvme.Smart(0, 100, 10, 2, 3)
     monkeypatch.setattr(nvme, "smart", lambda node: log if "nvme" in node else None)
     monkeypatch.setattr(
@@ -42,7 +42,7 @@ def root(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def written(machine: Machine) -> dict[str, Any]:
-    rootlook.look(machine.sources)
+    privileged_scan.look(machine.sources)
     return dict(json.loads((machine.root / "seen.json").read_text()))
 
 
@@ -87,7 +87,7 @@ def test_disks_that_never_answer_do_not_hold_root_up(
 
     monkeypatch.setattr(nvme, "smart", smart)
     monkeypatch.setattr(blockdev, "read_filesystem", lambda node: time.sleep(60))
-    monkeypatch.setattr(rootlook, "_DISK_SECONDS", 0.3)
+    monkeypatch.setattr(privileged_scan, "_DISK_SECONDS", 0.3)
     found = written(root)
     assert [one is None for _, one in sorted(found["health"].items())] == [
         False,
@@ -113,7 +113,7 @@ def test_root_asks_lvm_about_disks_that_may_be_read(
         return process.Completed(tuple(argv), 5, json.dumps({"report": [_report(node)]}), "")
 
     monkeypatch.setattr(process, "run", run)
-    monkeypatch.setattr(bounded, "call", lambda work, timeout_seconds: work())
+    monkeypatch.setattr(child, "call", lambda work, timeout_seconds: work())
     (group,) = written(root)["groups"]
     assert asked == [lvm.report_argv([node])]
     assert group["members"] == ["nvme-x_AWS8"], "ids, as everywhere else"
@@ -218,9 +218,9 @@ def test_root_leaves_ec2s_counters_for_runs(root: Machine, monkeypatch: pytest.M
     def exceeded(disks: list[str]) -> dict[str, Exceeded]:
         return {disk: Exceeded(7, Provisioned(1, 2, 3, 4)) for disk in disks if disk == "nvme1n1"}
 
-    monkeypatch.setattr(rootlook.logpage, "read_exceeded", exceeded)
+    monkeypatch.setattr(privileged_scan.log_page, "read_exceeded", exceeded)
     began = time.monotonic()
     left = written(root)["exceeded"]
     assert began <= left["at_monotonic_s"] <= time.monotonic()
-    assert logpage._recorded(root.root / "seen.json", began) == exceeded(["nvme1n1"])
+    assert log_page._recorded(root.root / "seen.json", began) == exceeded(["nvme1n1"])
     assert list(left["disks"]) == ["nvme1n1"]

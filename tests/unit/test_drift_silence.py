@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from appliance.drift import silence
+from appliance.drift import missing_runs
 from appliance.model import (
     DriftState,
     Finding,
@@ -84,7 +84,7 @@ def test_why_there_is_none():
 
 def test_only_the_last_runs_without_a_result_are_read():
     whole = spans.series([*noise(40), None, None])
-    assert silence.wanted(spans.span({KEY: whole})) == {41, 42}
+    assert missing_runs.wanted(spans.span({KEY: whole})) == {41, 42}
 
 
 def test_one_finding_for_a_suite_and_one_for_a_job_of_it():
@@ -111,7 +111,7 @@ def test_runs_by_hand_are_no_habit():
     # A clock that stood still, and was set two days later.
     stood = (*(slot._replace(started_at=BEGAN) for slot in stepped((20, NORMAL))),
              stepped((21, NORMAL))[-1]._replace(started_at=BEGAN + 2 * 86_400.0))  # fmt: skip
-    assert silence.usual_interval(stood) is None
+    assert missing_runs.usual_interval(stood) is None
 
 
 def test_a_habit_that_has_changed_is_the_new_one():
@@ -120,4 +120,4 @@ def test_a_habit_that_has_changed_is_the_new_one():
     ]
     since = [slot._replace(started_at=BEGAN + 50 * 3600 + at * INTERVAL)
              for at, slot in enumerate(stepped((30, NORMAL)))]  # fmt: skip
-    assert silence.usual_interval([*hourly, *since]) == INTERVAL
+    assert missing_runs.usual_interval([*hourly, *since]) == INTERVAL

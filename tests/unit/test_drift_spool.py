@@ -15,7 +15,7 @@ from appliance.drift import spool
 from appliance.drift.spool import Action, Word
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, OperatorError
 from appliance.history import opening, published
-from appliance.history.drift import DriftWriter
+from appliance.history.findings_store import DriftWriter
 from appliance.system import services
 from tests.unit.drift_checks import ME
 from tests.unit.test_drift_history import FACT
@@ -24,7 +24,7 @@ from tests.unit.test_drift_history import FACT
 @pytest.fixture
 def operator(watched, monkeypatch):
     """Somebody who may not write the history; the unit is the check itself."""
-    from appliance.asking import findings
+    from appliance.client import finding_actions
 
     started = []
 
@@ -32,7 +32,7 @@ def operator(watched, monkeypatch):
         started.append(unit)
         checking.check(watched.db)
 
-    monkeypatch.setattr(findings, "is_ours_to_write", lambda _: False)
+    monkeypatch.setattr(finding_actions, "is_ours_to_write", lambda _: False)
     monkeypatch.setattr(services, "is_installed", lambda _: True)
     monkeypatch.setattr(services, "start_and_wait", start)
     return started
@@ -49,13 +49,13 @@ def test_an_operator_leaves_a_word_and_the_check_keeps_it(watched, drift, operat
 
 
 def test_a_check_that_was_at_work_already_is_asked_again(watched, drift, operator, monkeypatch):
-    from appliance.asking import findings
+    from appliance.client import finding_actions
 
     watched.layout = [FACT]
     drift("check")
     checks = iter([lambda: None, lambda: checking.check(watched.db)])
     monkeypatch.setattr(services, "start_and_wait", lambda _: next(checks)())
-    monkeypatch.setattr(findings, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(finding_actions, "_POLL_SECONDS", 0.0)
     assert drift("ack", "1")[1]["state"] == "acknowledged"
 
 
@@ -67,12 +67,12 @@ def test_another_note_on_what_is_acknowledged_reaches_it(watched, drift, operato
 
 
 def test_an_operator_whose_word_is_not_taken_is_told(watched, drift, operator, monkeypatch):
-    from appliance.asking import findings
+    from appliance.client import finding_actions
 
     watched.layout = [FACT]
     drift("check")
     monkeypatch.setattr(services, "start_and_wait", lambda _: None)
-    monkeypatch.setattr(findings, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(finding_actions, "_PATIENCE_SECONDS", 0.0)
     status, said = drift("ack", "1")
     assert status == EXIT_FAILED
     assert "not acknowledged yet" in said

@@ -7,17 +7,19 @@ import json
 
 import pytest
 
-from appliance import cli, paths, schedule_file
-from appliance.commands import exporting
-from appliance.drift import check, gathering, memory, summary, words
+from appliance import paths
+from appliance.bench import timetable_file
+from appliance.bench.timetable import Schedule
+from appliance.cli import export, main
+from appliance.drift import acknowledge, check, check_cache, check_summary
+from appliance.drift.check_summary import DriftSummary
 from appliance.drift.spool import Action, Word
-from appliance.drift.summary import DriftSummary
-from appliance.history import drift_exports, exports, queries
+from appliance.history import exports, finding_exports, queries
 from appliance.history.store import History
 from appliance.model import RunState
 from appliance.model.confirmations import Confirmation, Verdict
-from appliance.model.drift import DriftSeverity, DriftState
-from appliance.schedule import Schedule
+from appliance.model.findings import DriftSeverity, DriftState
+from appliance.system import liveness
 from tests.unit.histories import begin
 from tests.unit.test_drift_history import FACT, NOW, SLOWER, look
 
@@ -42,13 +44,13 @@ def findings(db):
             for one in history.drift.step(lambda _: (), now=NOW).records
             if one.fact.identity == "known"
         )
-        words.say(history, Word(acknowledged, Action.ACKNOWLEDGE, "", "operator"), now=NOW)
+        acknowledge.say(history, Word(acknowledged, Action.ACKNOWLEDGE, "", "operator"), now=NOW)
     return db
 
 
 def test_counts_and_the_gravest(findings):
     with queries.open_readonly(findings) as reader:
-        found = summary.read(reader, is_appliance=True, now=NOW)
+        found = check_summary.read(reader, is_appliance=True, now=NOW)
     assert (found.critical, found.warning, found.notice) == (1, 1, 0)
     assert (found.suspect, found.acknowledged) == (1, 1)
     assert found.severity is DriftSeverity.CRITICAL
@@ -61,7 +63,7 @@ def test_counts_and_the_gravest(findings):
 
 def test_without_a_look_nothing_is_known_and_with_one_there_is_nothing():
     assert not DriftSummary().is_known
-    looked = summary.summarise((), checked_at=NOW)
+    looked = check_summary.summarise((), checked_at=NOW)
     assert (looked.is_known, looked.words) == (True, "no findings")
 
 
@@ -82,46 +84,46 @@ def test_nobody_looks_any_more(db, tmp_path, monkeypatch, looked, overdue):
     minutes_ago, up_minutes, every = looked
     monkeypatch.setattr(paths, "HISTORY_DB", db)
     monkeypatch.setattr(paths, "DRIFT_RUN_DIR", tmp_path)
-    monkeypatch.setattr(gathering, "up_since", lambda now: now - up_minutes * 60)
-    monkeypatch.setattr(schedule_file, "read_schedule", lambda _: Schedule(drift_minutes=every))
+    monkeypatch.setattr(liveness, "up_since", lambda now: now - up_minutes * 60)
+    monkeypatch.setattr(timetable_file, "read_schedule", lambda _: Schedule(drift_minutes=every))
     with History.open_writable(db):
         pass
     if minutes_ago is not None:
-        assert memory.save(tmp_path, memory.Memory(at=NOW - minutes_ago * 60))
+        assert check_cache.save(tmp_path, check_cache.Memory(at=NOW - minutes_ago * 60))
     with queries.open_readonly(db) as reader:
-        found = summary.read(reader, is_appliance=True, now=NOW)
+        found = check_summary.read(reader, is_appliance=True, now=NOW)
         assert found.overdue == overdue
-        assert summary.read(reader, is_appliance=False, now=NOW).overdue == ""
+        assert check_summary.read(reader, is_appliance=False, now=NOW).overdue == ""
     assert (overdue in found.words) is True
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"at": "x"}', '{"at": null}', "\0"])
 def test_a_memory_that_is_none_is_forgotten(tmp_path, content):
     (tmp_path / "checked.json").write_text(content)
-    assert memory.load(tmp_path) == memory.Memory()
+    assert check_cache.load(tmp_path) == check_cache.Memory()
 
 
 def test_memory_is_read_as_it_was_written_and_has_a_bound(tmp_path):
     told = {f"fact {number}": float(number) for number in range(300)}
-    assert memory.save(tmp_path, memory.Memory(NOW, "runs", NOW - 1, told))
-    found = memory.load(tmp_path)
+    assert check_cache.save(tmp_path, check_cache.Memory(NOW, "runs", NOW - 1, told))
+    found = check_cache.load(tmp_path)
     assert (found.at, found.judged, found.judged_at) == (NOW, "runs", NOW - 1)
     assert list(found.told) == [f"fact {number}" for number in range(44, 300)]
-    assert not memory.save(tmp_path / "none", memory.Memory())
+    assert not check_cache.save(tmp_path / "none", check_cache.Memory())
 
 
 def test_only_whose_directory_it_is_remembers(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory.os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
-    assert not memory.save(tmp_path, memory.Memory(NOW))
+    monkeypatch.setattr(check_cache.os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    assert not check_cache.save(tmp_path, check_cache.Memory(NOW))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_status_tells_it(findings, capsys):
-    assert cli.main(["status", "--db", str(findings), "--json"]) == 0
+    assert main.main(["status", "--db", str(findings), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["drift"]["critical"] == 1
     assert document["drift"]["worst"].startswith("#5 MEMBER-SWAPPED")
-    assert cli.main(["status", "--db", str(findings)]) == 0
+    assert main.main(["status", "--db", str(findings)]) == 0
     assert "drift: 1 critical, 1 warning" in capsys.readouterr().out
 
 
@@ -146,8 +148,8 @@ def test_metrics_of_a_history_that_nobody_checked_have_no_drift(db):
     with History.open_writable(db):
         pass
     with queries.open_readonly(db) as reader:
-        assert drift_exports.gauges(reader, checked_at=None) == []
-        assert "drift" not in "".join(exporting.FORMS["metrics"](reader))
+        assert finding_exports.gauges(reader, checked_at=None) == []
+        assert "drift" not in "".join(export.FORMS["metrics"](reader))
 
 
 def test_metrics_are_bounded(db):
@@ -178,7 +180,7 @@ def test_export_json_has_findings_with_their_changes(findings):
 )
 def test_what_was_judged_of_runs_alone_is_kept_and_told(db, monkeypatch, verdict, note):
     told = []
-    monkeypatch.setattr(check.telling, "tell", lambda record, one: told.append(one))
+    monkeypatch.setattr(check.journal_events, "tell", lambda record, one: told.append(one))
     with History.open_writable(db) as history:
         look(history, [FACT])
         run_id = begin(history)

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import confirmation, context, performance, series
+from appliance.drift import confirmation, performance, series_context, series_state
 from appliance.model import DriftState, FindingRecord, Verdict
 from tests.unit import spans
 from tests.unit.spans import (
@@ -81,13 +81,13 @@ def test_a_second_mode_of_latency():
     normal = {90_000: 99_900, 300_000: 100}
     slow = {90_000: 98_900, 300_000: 100, 20_000_000: 1_000}
     span = spans.span({KEY: stepped((68, NORMAL))})
-    surveys = series.survey(span, (), ())
+    surveys = series_state.survey(span, (), ())
 
     def printed(p995):
         return {"99.000000": 95_000, "99.500000": p995, "99.900000": 300_000}
 
     def judged(since):
-        known = context.Known(
+        known = series_context.Known(
             details={
                 run_id: detail(
                     run_id,

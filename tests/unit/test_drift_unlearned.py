@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import judging
+from appliance.drift import evaluate
 from appliance.errors import EXIT_OK
 from appliance.history import queries
 from appliance.history.store import History
@@ -28,7 +28,7 @@ def runs(db, results, *more, state=RunState.COMPLETE):
 
 def said(db):
     with queries.open_readonly(db) as reader:
-        return judging.unlearned(reader)
+        return evaluate.unlearned(reader)
 
 
 def test_twelve_valid_results_can_be_judged(db):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.commands import work
-from appliance.drift import watching
+from appliance.cli import unit_entrypoints
+from appliance.drift import watch_machine
 from appliance.errors import CommandFailed
 from appliance.system import journal, process, services
 
@@ -44,17 +44,17 @@ class Event:
     ],
 )
 def test_which_events_of_block_devices_matter(event: Event, matters: bool) -> None:
-    assert watching.matters(event) is matters
+    assert watch_machine.matters(event) is matters
 
 
 def test_only_mounts_of_volumes_matter() -> None:
-    seen = watching.our_mounts(MOUNT + LOGIN + "broken\n")
+    seen = watch_machine.our_mounts(MOUNT + LOGIN + "broken\n")
     assert seen == {MOUNT.strip()}
-    assert watching.our_mounts(MOUNT) == seen, "a login is none of ours"
-    assert watching.our_mounts(MOUNT.replace("noatime", "relatime")) != seen
+    assert watch_machine.our_mounts(MOUNT) == seen, "a login is none of ours"
+    assert watch_machine.our_mounts(MOUNT.replace("noatime", "relatime")) != seen
     # What hides all volumes is one of ours, what is only called alike is not.
-    assert watching.our_mounts("1 2 0:3 / /mnt rw - tmpfs x rw\n")
-    assert not watching.our_mounts("1 2 0:3 / /mnt2 rw - tmpfs x rw\n")
+    assert watch_machine.our_mounts("1 2 0:3 / /mnt rw - tmpfs x rw\n")
+    assert not watch_machine.our_mounts("1 2 0:3 / /mnt2 rw - tmpfs x rw\n")
 
 
 class Over(Exception):
@@ -88,7 +88,7 @@ class Script:
 
     def play(self) -> list[float]:
         with pytest.raises(Over):
-            watching.follow(self, self.look, self.clock)
+            watch_machine.follow(self, self.look, self.clock)
         return self.looks
 
 
@@ -183,11 +183,11 @@ def test_the_kernels_events(
     tmp_path: Path, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     poll = Poll()
-    monkeypatch.setattr(watching.select, "poll", lambda: poll)
+    monkeypatch.setattr(watch_machine.select, "poll", lambda: poll)
     mounts, mdstat = tmp_path / "mountinfo", tmp_path / "mdstat"
     mounts.write_text(MOUNT)
     mdstat.write_text("Personalities : [raid0]\n")
-    events = watching.KernelEvents(monitor, mdstat=mdstat, mountinfo=mounts)
+    events = watch_machine.KernelEvents(monitor, mdstat=mdstat, mountinfo=mounts)
     netlink, table, arrays = poll.registered
 
     mounts.write_text(MOUNT + LOGIN)
@@ -213,10 +213,10 @@ def test_arrays_are_listened_to_from_the_first_one_on(
 ) -> None:
     """The module of md may be loaded long after the watch began: mdstat is not there before."""
     poll = Poll()
-    monkeypatch.setattr(watching.select, "poll", lambda: poll)
+    monkeypatch.setattr(watch_machine.select, "poll", lambda: poll)
     mounts, mdstat = tmp_path / "mountinfo", tmp_path / "mdstat"
     mounts.write_text(MOUNT)
-    events = watching.KernelEvents(monitor, mdstat=mdstat, mountinfo=mounts)
+    events = watch_machine.KernelEvents(monitor, mdstat=mdstat, mountinfo=mounts)
     netlink, _ = poll.registered
     monitor.say(Event("add", "nvme9n1"))
     poll.woken = [netlink]
@@ -241,7 +241,7 @@ def test_arrays_are_listened_to_from_the_first_one_on(
 
 def test_a_real_poll_wakes_for_netlink_and_else_waits(tmp_path: Path, monitor: Monitor) -> None:
     """With the mounts of this very process: they are there everywhere, and stand still."""
-    events = watching.KernelEvents(
+    events = watch_machine.KernelEvents(
         monitor, mdstat=tmp_path / "none", mountinfo=Path("/proc/self/mountinfo")
     )
     assert events.wait(0.01) == ()
@@ -281,11 +281,11 @@ def test_a_manager_that_does_not_answer_is_no_end(monkeypatch: pytest.MonkeyPatc
 
 def test_half_a_watch_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
-    monkeypatch.setattr(work.os, "_exit", ended.append)
-    monkeypatch.setattr(work.traceback, "print_exc", lambda: None)
+    monkeypatch.setattr(unit_entrypoints.os, "_exit", ended.append)
+    monkeypatch.setattr(unit_entrypoints.traceback, "print_exc", lambda: None)
 
     def broken() -> None:
         raise OSError("no more netlink")
 
-    work._or_end(broken)
+    unit_entrypoints._or_end(broken)
     assert ended == [1]

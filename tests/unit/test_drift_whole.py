@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from appliance import cli, paths
-from appliance.drift import looking
+from appliance import paths
+from appliance.cli.main import main
+from appliance.drift import observe
 from appliance.errors import EXIT_DRIFT, EXIT_OK
 from appliance.system import journal
 from tests.unit import drift_machine
@@ -17,8 +18,8 @@ from tests.unit import drift_machine
 def machine(tmp_path, monkeypatch):
     made = drift_machine.Machine(tmp_path)
     made.boot()
-    look = looking.look
-    monkeypatch.setattr(looking, "look", lambda: look(made.sources))
+    look = observe.look
+    monkeypatch.setattr(observe, "look", lambda: look(made.sources))
     monkeypatch.setattr(paths, "STATE_FILE", tmp_path / "state.json")
     monkeypatch.setattr(paths, "HISTORY_DB", tmp_path / "history.db")
     monkeypatch.setattr(paths, "DRIFT_RUN_DIR", tmp_path / "none")
@@ -30,7 +31,7 @@ def test_a_member_is_pulled_and_told_once(machine, tmp_path, capsys, monkeypatch
     monkeypatch.setattr(journal, "message", lambda name, *_, **__: told.append(name))
 
     def check():
-        status = cli.main(["drift", "check", "--json", "--db", str(tmp_path / "history.db")])
+        status = main(["drift", "check", "--json", "--db", str(tmp_path / "history.db")])
         found = json.loads(capsys.readouterr().out)
         assert found["looked_at"]["layout"]["judged"]
         return status, [(one["code"], one["volume"]) for one in found["findings"]]

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from appliance import cli, paths
-from appliance.drift import environment, gathering, judging
+from appliance import paths
+from appliance.cli.main import main
+from appliance.drift import collect, environment_rules, evaluate
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from appliance.history import opening, published, queries
 from appliance.history.format import HistoryBusyError
-from appliance.model.drift import DriftState
+from appliance.model.findings import DriftState
 from tests.unit.drift_checks import KERNEL
 from tests.unit.histories import select
 from tests.unit.test_drift_history import FACT, SLOWER
@@ -74,11 +75,11 @@ def test_what_is_read_from_a_history_is_not_closed_while_it_cannot_be_read(
 ):
     watched.has_run()
     kernel = [KERNEL]
-    monkeypatch.setattr(environment, "judge", lambda _, **__: tuple(kernel))
+    monkeypatch.setattr(environment_rules, "judge", lambda _, **__: tuple(kernel))
     drift("check")
     kernel.clear()
     with monkeypatch.context() as patched:
-        patched.setattr(gathering.queries, "open_readonly", _busy)
+        patched.setattr(collect.queries, "open_readonly", _busy)
         status, found = drift("check")
     assert (status, [one["id"] for one in found["findings"]]) == (EXIT_OK, [1])
     assert "cannot be read" in found["looked_at"]["environment"]["why"]
@@ -93,9 +94,9 @@ def test_a_defect_in_judging_runs_does_not_hide_what_the_disks_are_like(
     watched.has_run()
     watched.layout = [FACT]
     with monkeypatch.context() as patched:
-        patched.setattr(judging, "performance_facts", _divide)
+        patched.setattr(evaluate, "performance_facts", _divide)
         for times in range(2):
-            status = cli.main(["drift", "check", "--db", str(watched.db), "--json"])
+            status = main(["drift", "check", "--db", str(watched.db), "--json"])
             printed = capsys.readouterr()
             found = json.loads(printed.out)
             codes = {one["code"] for one in found["findings"]}

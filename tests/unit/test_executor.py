@@ -11,20 +11,13 @@ import pytest
 
 from appliance import paths
 from appliance.errors import OperatorError, Refused, UsageError
-from appliance.history import liveness
 from appliance.model import (
     Decision,
 )
-from appliance.storage import executor
-from appliance.storage.act import (
-    apply,
-    attempts,
-    benchdir,
-    verify,
-)
-from appliance.storage.act.requests import Request
-from appliance.storage.executor import apply_confirmed, boot
-from appliance.system import process
+from appliance.storage.execute import apply, attempts, bench_dir, executor, verify
+from appliance.storage.execute.executor import apply_confirmed, boot
+from appliance.storage.execute.request_spool import Request
+from appliance.system import liveness, process
 from tests.unit.fake_machine import (
     TWO,
     FakeMachine,
@@ -253,10 +246,10 @@ def test_before_the_first_look_the_state_says_so(machine: FakeMachine) -> None:
 def test_a_new_look_leaves_the_state_until_it_knows_better(
     machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from appliance.storage.act import summary
+    from appliance.storage.execute import state_document
 
     machine.boot()
-    monkeypatch.setattr(summary, "is_of_this_boot", lambda *_: True)
+    monkeypatch.setattr(state_document, "is_of_this_boot", lambda *_: True)
     machine.states, machine.journal = [], []
     assert machine.boot()[0] == 0
     assert machine.states[0] == ("mounted", {"data": "mounted", "logs": "mounted"})
@@ -313,7 +306,7 @@ def test_a_benchmark_directory_that_cannot_be_had_stops_no_mount(
     def refuse(_volume: str, mount: str, _number: str) -> None:
         raise OperatorError(f"{mount}/x is a link", "remove it")
 
-    monkeypatch.setattr(benchdir, "have", refuse)
+    monkeypatch.setattr(bench_dir, "have", refuse)
     code, state = machine.boot()
     assert (code, state["outcome"]) == (0, "mounted")
     assert "no benchmarks: /mnt/data/x is a link" in state["message"]

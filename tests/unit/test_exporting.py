@@ -9,11 +9,12 @@ import os
 
 import pytest
 
-from appliance import exporting, files
-from appliance.bench.figures.selection import parse
 from appliance.errors import OperatorError
+from appliance.figures.selection import parse
 from appliance.history.store import History
 from appliance.model import RunState
+from appliance.report import export_texts
+from appliance.system import files
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report
 
 pytestmark = pytest.mark.usefixtures("journalled")
@@ -33,7 +34,7 @@ def filled(db):
 
 
 def _write(db, what, output):
-    return exporting.write_new(db, parse(what), output)
+    return export_texts.write_new(db, parse(what), output)
 
 
 @pytest.mark.parametrize("what", ["1", "import:1"])

@@ -12,8 +12,7 @@ import stat
 
 import pytest
 
-from appliance import cli
-from appliance.commands import exporting
+from appliance.cli import export, main
 from appliance.history import exports, log_queries, queries
 from appliance.history.openmetrics import Gauge, render
 from appliance.history.store import History
@@ -54,7 +53,7 @@ def filled(db):
 
 
 def _export(db, capsys, form: str) -> str:
-    assert cli.main(["export", form, "--db", str(db)]) == 0
+    assert main.main(["export", form, "--db", str(db)]) == 0
     return capsys.readouterr().out
 
 
@@ -234,7 +233,7 @@ def test_a_file_holds_the_same_text_for_everybody_and_nothing_else_is_left(
     path.chmod(0o600)
     old = os.umask(0o077)
     try:
-        assert cli.main(["export", form, "--db", str(filled), "--output", str(path)]) == 0
+        assert main.main(["export", form, "--db", str(filled), "--output", str(path)]) == 0
     finally:
         os.umask(old)
     assert capsys.readouterr().out == ""
@@ -253,7 +252,7 @@ def test_it_is_on_the_disk_before_it_has_the_name_and_then_the_name_is(
     )
     monkeypatch.setattr(os, "replace", lambda a, b: (done.append("rename"), real_replace(a, b)))
     path = tmp_path / "x.prom"
-    assert cli.main(["export", "metrics", "--db", str(filled), "--output", str(path)]) == 0
+    assert main.main(["export", "metrics", "--db", str(filled), "--output", str(path)]) == 0
     assert done == [stat.S_IFREG, "rename", stat.S_IFDIR]
 
 
@@ -266,7 +265,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(filled, capsys, tmp_path, mo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    assert cli.main(["export", "metrics", "--db", str(filled), "--output", str(path)]) == 1
+    assert main.main(["export", "metrics", "--db", str(filled), "--output", str(path)]) == 1
     err = capsys.readouterr().err
     assert "No space left on device; what was there is as it was" in err
     assert "hint: " in err
@@ -278,11 +277,11 @@ def test_an_interrupt_leaves_no_half_file(filled, tmp_path, monkeypatch):
         yield "half"
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(exporting.FORMS, "csv", pieces)
+    monkeypatch.setitem(export.FORMS, "csv", pieces)
     path = tmp_path / "out" / "x"
     path.parent.mkdir()
     with pytest.raises(KeyboardInterrupt):
-        exporting.export("csv", db=filled, output=path)
+        export.export("csv", db=filled, output=path)
     assert list(path.parent.iterdir()) == []
 
 
@@ -293,7 +292,7 @@ def test_what_cannot_be_replaced_is_named(filled, capsys, tmp_path, made):
         path.mkdir()
     elif made == "fifo":
         os.mkfifo(path)
-    status = cli.main(["export", "csv", "--db", str(filled), "--output", str(path)])
+    status = main.main(["export", "csv", "--db", str(filled), "--output", str(path)])
     err = capsys.readouterr().err
     assert status == 2
     assert str(path) in err
@@ -305,19 +304,19 @@ def test_the_history_is_not_replaced_by_its_own_export(filled, capsys, tmp_path)
     os.link(filled, aside)
     before = filled.read_bytes()
     for path in (filled, aside):
-        assert cli.main(["export", "csv", "--db", str(filled), "--output", str(path)]) == 2
+        assert main.main(["export", "csv", "--db", str(filled), "--output", str(path)]) == 2
         assert "is the history itself" in capsys.readouterr().err
     assert aside.read_bytes() == before
 
 
 def test_half_a_surrogate_pair_out_of_somebodys_json_is_written(filled, tmp_path, monkeypatch):
-    monkeypatch.setitem(exporting.FORMS, "csv", lambda _: ("a", "\ud800"))
+    monkeypatch.setitem(export.FORMS, "csv", lambda _: ("a", "\ud800"))
     path = tmp_path / "x"
-    assert exporting.export("csv", db=filled, output=path) == 0
+    assert export.export("csv", db=filled, output=path) == 0
     assert path.read_text() == "a\\ud800"
 
 
 def test_a_form_that_there_is_not_is_a_mistake(capsys):
     with pytest.raises(SystemExit) as ended:
-        cli.main(["export", "yaml"])
+        main.main(["export", "yaml"])
     assert ended.value.code == 2

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from appliance.errors import OperatorError
 from appliance.model import Ext4Options, Volume, XfsOptions
-from appliance.storage import filesystem
-from appliance.storage.filesystem import Geometry
+from appliance.storage.formats import filesystem
+from appliance.storage.formats.filesystem import Geometry
 
 _DATA = Path(__file__).parent / "data/storage"
 _MIB = 1024 * 1024

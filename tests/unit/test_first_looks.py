@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from appliance.model import Disk, Inventory, Layout, Mark, MarkState, Volume
-from appliance.storage import devices, identity, marks, md, scan
-from appliance.storage.layout import parse_layout
-from appliance.storage.probe import halfmade, probers, scanning
-from appliance.storage.probe.kernel import Kernel
-from appliance.storage.stripes import Area, Stripe
+from appliance.storage.formats import marks, md, scan
+from appliance.storage.formats.stripe_map import Area, Stripe
+from appliance.storage.policy import identity
+from appliance.storage.policy.layout import parse_layout
+from appliance.storage.probe import devices, halfmade, probers, scanning
+from appliance.system.kernel import Kernel
 from tests.unit.fakesysfs import FakeSysfs
 
 MIB, GIB = 1 << 20, 1 << 30

@@ -10,9 +10,10 @@ import pytest
 
 from appliance.errors import OperatorError
 from appliance.history import format as file_format
-from appliance.history import liveness, queries
+from appliance.history import queries
 from appliance.history.store import History
 from appliance.model import RunState, Sample
+from appliance.system import liveness
 from tests.unit.histories import FINGERPRINT, RESULT, begin, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

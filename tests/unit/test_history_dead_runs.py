@@ -2,9 +2,10 @@
 
 import pytest
 
-from appliance.history import liveness, queries
+from appliance.history import queries
 from appliance.history.store import History
 from appliance.model import RunState
+from appliance.system import liveness
 from tests.unit.histories import begin, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.bench.figures import histogram
+from appliance.figures import histogram
 
 _DATA = Path(__file__).parent / "data"
 _BINS = st.dictionaries(st.integers(1, 10**10), st.integers(1, 10**9), max_size=40)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from appliance import status
+from appliance.client import machine_status
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.history.store import History
@@ -146,7 +146,7 @@ def test_repeats_of_suspects_can_be_left_out_and_are_no_last_suite(db):
             assert len(reader.runs(9)) == 8
             assert [run.id for run in reader.runs(9, repeats=False)] == [suite]
             assert [run.id for run in reader.runs(1, suite="confirm")] == [at_work]
-        now = status.read_status(db=db)
+        now = machine_status.read_status(db=db)
     assert now.last_run is not None
     assert (now.last_run.id, len(now.last_results)) == (suite, 1)
     # What is at work is told, whatever it is.

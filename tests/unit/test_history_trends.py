@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
+from appliance.drift.trends import Trends
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.history.trends import Trends
 from appliance.model import (
     CONFIRM_SUITE,
     DriftSeverity,
@@ -19,7 +19,7 @@ from appliance.model import (
     SeriesKey,
     Severity,
 )
-from appliance.model.drift import Kind, Transition
+from appliance.model.findings import Kind, Transition
 from tests.unit.histories import FINGERPRINT, RESULT, begin, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from appliance.errors import OperatorError
 from appliance.model import HardwareDrive, VirtualDrive, Volume
-from appliance.storage import hwraid
+from appliance.storage.formats import hwraid
 
 _DATA = Path(__file__).parent / "data/storage"
 

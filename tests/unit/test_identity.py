@@ -21,7 +21,7 @@ from appliance.model import (
     Volume,
     VolumeGroup,
 )
-from appliance.storage.identity import (
+from appliance.storage.policy.identity import (
     classify,
     identify,
     identify_all,

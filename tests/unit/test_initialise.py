@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.storage.act import initialise
-from appliance.storage.act.initialise import BLOCK_BYTES, Member, Reader, members_of, resume
+from appliance.storage.execute import read_through
+from appliance.storage.execute.read_through import BLOCK_BYTES, Member, Reader, members_of, resume
 
 MIB = 2**20
 
@@ -54,13 +54,13 @@ def test_every_block_of_every_member_is_read(
     tmp_path: Path, members: list[Member], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    real = initialise._read
+    real = read_through._read
 
     def noted(descriptor: int, offset: int) -> str:
         read.append(offset)
         return real(descriptor, offset)
 
-    monkeypatch.setattr(initialise, "_read", noted)
+    monkeypatch.setattr(read_through, "_read", noted)
     ended = reader(tmp_path, members).run()
     assert (ended.state, ended.error_count) == ("done", 0)
     assert ended.done_bytes == ended.total_bytes == 23 * MIB + 4096
@@ -97,7 +97,7 @@ def test_read_errors_are_counted_and_named(
     tmp_path: Path, members: list[Member], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        initialise, "_read", lambda _, offset: "Input/output error" if offset == 5 * MIB else ""
+        read_through, "_read", lambda _, offset: "Input/output error" if offset == 5 * MIB else ""
     )
     ended = reader(tmp_path, members).run()
     assert (ended.state, ended.error_count) == ("done", 1)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.bench.figures import interval
+from appliance.figures import interval
 
 _VALUES = st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=12)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.drift.codes import CODES
-from appliance.drift.telling import MESSAGE_IDS
+from appliance.drift.journal_events import MESSAGE_IDS
 from appliance.system import journal
 
 DRIFT = Path(__file__).parents[2] / "docs" / "drift.md"

@@ -19,9 +19,9 @@ from appliance.model import (
     Volume,
     XfsOptions,
 )
-from appliance.storage import mountoptions
-from appliance.storage.layout import DEFAULT_LAYOUT, load_layout, parse_layout
-from appliance.storage.layout_render import render_layout
+from appliance.storage.formats import mount_options
+from appliance.storage.policy.layout import DEFAULT_LAYOUT, load_layout, parse_layout
+from appliance.storage.policy.layout_render import render_layout
 
 _GOOD = '[[volume]]\nname = "scratch"\nmount = "/mnt/scratch"\n'
 _REFERENCE = Path(__file__).parents[2] / "docs/layout.md"
@@ -254,18 +254,18 @@ def test_the_examples_of_the_reference_are_layouts() -> None:
 
 def test_the_reference_has_every_mount_option_and_its_reason() -> None:
     text = _REFERENCE.read_text()
-    for options in mountoptions.ALLOWED.values():
+    for options in mount_options.ALLOWED.values():
         for option in options:
             assert f"`{option.shown.split(' ')[0].split('=')[0]}" in text
             assert option.why in text
-    for option, why in mountoptions.REFUSED.items():
-        assert mountoptions.problem("xfs", option) == why
-        assert mountoptions.problem("ext4", option) == why
+    for option, why in mount_options.REFUSED.items():
+        assert mount_options.problem("xfs", option) == why
+        assert mount_options.problem("ext4", option) == why
 
 
 def test_the_reference_has_every_key() -> None:
     text = _REFERENCE.read_text()
-    from appliance.storage import layout
+    from appliance.storage.policy import layout
 
     for key in (*layout._VOLUME_KEYS, *layout._RULE_KEYS, *layout._TUNING_KEYS):
         assert f"| `{key}`" in text, key

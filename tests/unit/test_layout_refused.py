@@ -13,8 +13,8 @@ from appliance.errors import UsageError
 from appliance.model import (
     Layout,
 )
-from appliance.storage import layout
-from appliance.storage.layout import load_layout, parse_layout
+from appliance.storage.policy import layout
+from appliance.storage.policy.layout import load_layout, parse_layout
 
 _GOOD = '[[volume]]\nname = "scratch"\nmount = "/mnt/scratch"\n'
 _REFERENCE = Path(__file__).parents[2] / "docs/layout.md"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.layout_words import filesystem_words, stripe_words
+from appliance.model.layout_words import filesystem_words, stripe_words
 
 
 @pytest.mark.parametrize(

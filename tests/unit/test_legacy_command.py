@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance import cli
-from appliance.commands import importing
+from appliance.cli import bench_import, main
 from tests.unit.formats import RESULT_KEYS
 from tests.unit.legacies import DIARIES, command, report_3
 
@@ -17,7 +16,7 @@ I3 = DIARIES / "i3-single-and-stripe.txt"
 
 
 def run(*arguments: str | Path) -> int:
-    return cli.main(["bench", "import", *map(str, arguments)])
+    return main.main(["bench", "import", *map(str, arguments)])
 
 
 def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,7 +126,7 @@ def test_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_a_file_that_is_too_large_is_not_read_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(importing, "MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(bench_import, "MAX_FILE_BYTES", 1000)
     assert run(I3) == 2
     assert "larger than 1000 B" in capsys.readouterr().err
 

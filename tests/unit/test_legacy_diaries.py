@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.bench import capability, validity
+from appliance.clouds import capability
+from appliance.figures import quantities
 from tests.unit.legacies import DIARIES, codes, of_file
 
 I3 = of_file(DIARIES / "i3-single-and-stripe.txt")
@@ -24,7 +25,7 @@ def test_reads_of_the_other_single_disk_are_blocked_and_corrected(at: int, corre
     read = I3[at]
     assert not read.valid
     assert {"COVERAGE", "TARGET"} <= set(codes(read))
-    assert validity.corrected_iops(read.findings) == pytest.approx(corrected, rel=0.005)
+    assert quantities.corrected_iops(read.findings) == pytest.approx(corrected, rel=0.005)
     assert (read.evidence.device, read.evidence.expected) == ("nvme0n1", ("nvme1n1",))
     assert "the first report on /mnt/p_iops_vol0" in read.evidence.expected_why
 
@@ -37,7 +38,7 @@ def test_the_stripe_is_valid_at_its_published_limit_and_twice_a_disk() -> None:
     read = stripe[1]
     assert (read.evidence.rw, read.evidence.block_size_bytes) == ("randread", 4096)
     assert capability.percent_of_published(read.evidence) == pytest.approx(99, abs=1)
-    single = validity.corrected_iops(I3[3].findings)
+    single = quantities.corrected_iops(I3[3].findings)
     assert single is not None
     assert read.evidence.iops is not None
     assert read.evidence.iops / single == pytest.approx(2.00, abs=0.005)

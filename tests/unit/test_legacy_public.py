@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import legacy
-from appliance.bench.legacy import import_reports, jsonreport, jsontext, reading
-from appliance.bench.legacy.document import to_json
-from appliance.bench.validity import coverage, impossible, units
+from appliance import fio_import
+from appliance.bench.validity import coverage, impossible, unit_slips
 from appliance.errors import UsageError
+from appliance.fio_import import import_reports, json_report, json_text, reader
+from appliance.history.imports_json import to_json
 from appliance.model import DeviceIo, Evidence, Judged, Source
 from tests.unit.legacies import FIO, codes, command, imported, only, report_3
 
@@ -621,8 +621,8 @@ def test_a_cut_figure_may_be_as_far_off_as_it_was_printed() -> None:
     cut = Evidence(
         source=Source.IMPORT, job="x", direction="read", iops=26_991.0, printed_iops=26_000.0
     )
-    assert units.judge(cut) is not None
-    assert units.judge(dataclasses.replace(cut, printed_iops_error=1000.0)) is None
+    assert unit_slips.judge(cut) is not None
+    assert unit_slips.judge(dataclasses.replace(cut, printed_iops_error=1000.0)) is None
 
 
 # --------------------------------------------------------------------------- bounds
@@ -635,22 +635,22 @@ def notes(data: bytes) -> tuple[str, ...]:
 def test_what_is_not_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert notes(report_3().encode()) == ()
     assert "terse" in notes(b"3;fio-3.33;job;0;0;1;2;3\n")[0]
-    monkeypatch.setattr(legacy, "MOST_RESULTS", 2)
+    monkeypatch.setattr(fio_import, "MOST_RESULTS", 2)
     kept = import_reports((report_3() + "\n" + report_3(pid=2)).encode() * 2, file="x")
     assert len(kept.judged) == 2
     assert "only the first 2 results" in kept.notes[0]
-    monkeypatch.setattr(reading, "MOST_LINES", 30)
+    monkeypatch.setattr(reader, "MOST_LINES", 30)
     assert "at line 31;" in notes(report_3().encode() * 3)[0]
-    monkeypatch.setattr(jsonreport, "_MOST_SECTIONS", 1)
+    monkeypatch.setattr(json_report, "_MOST_SECTIONS", 1)
     two = json.loads((FIO / "fio-3.33-group.json").read_bytes())
     two["jobs"] *= 2
     assert "of the 2 jobs" in notes(json.dumps(two, indent=1).encode())[0]
-    monkeypatch.setattr(jsontext, "MOST_CHARACTERS", 2000)
+    monkeypatch.setattr(json_text, "MOST_CHARACTERS", 2000)
     assert any("of a JSON document" in note for note in notes(json.dumps(two).encode()))
 
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
-    from appliance.commands.importing import import_files
+    from appliance.cli.bench_import import import_files
 
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="not a regular file"):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.bench.legacy.document import to_json
+from appliance.history.imports_json import to_json
 from tests.unit.legacies import DIARIES, FIO, imported
 
 CORPUS = [path.read_bytes() for path in sorted([*DIARIES.iterdir(), *FIO.iterdir()])]

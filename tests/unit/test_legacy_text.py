@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.bench.legacy.document import missing
+from appliance.history.imports_json import missing
 from tests.unit.legacies import FIO, codes, command, imported, of_file, only, report_3
 
 OLD = """\

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import validity
-from appliance.bench.document import result_to_json
-from appliance.bench.figures import provisioned
-from appliance.bench.figures.provisioned import decode, in_words, latencies_since, since
-from appliance.bench.running import logpage
+from appliance.bench import log_page, validity
+from appliance.figures import provisioned
+from appliance.figures.provisioned import decode, in_words, latencies_since, since
 from appliance.history import rows
+from appliance.history.runs_json import result_to_json
 from appliance.model import DeviceLatency, Provisioned
 from appliance.report import html, markdown
 from appliance.report.gather import gather
@@ -238,9 +237,9 @@ def test_root_leaves_them_for_others(tmp_path: Path) -> None:
     found = decode(page())
     assert found is not None
     seen = tmp_path / "seen.json"
-    disks = logpage.to_json({"nvme1n1": found})
+    disks = log_page.to_json({"nvme1n1": found})
     seen.write_text(json.dumps({"exceeded": {"at_monotonic_s": 2.0, "disks": disks}}))
-    read = logpage._recorded(seen, 1.0)
+    read = log_page._recorded(seen, 1.0)
     assert read == {"nvme1n1": found}
     assert since(read, read) == Provisioned()
 
@@ -283,7 +282,7 @@ def test_a_slow_member_is_told_from_its_queue(slow_us: int, says: str) -> None:
 def test_a_local_disk_is_asked_for_the_long_page_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    models = {"nvme1n1": logpage._LOCAL_MODEL, "nvme2n1": "Amazon Elastic Block Store"}
+    models = {"nvme1n1": log_page._LOCAL_MODEL, "nvme2n1": "Amazon Elastic Block Store"}
     for name, model in models.items():
         (tmp_path / name / "device").mkdir(parents=True)
         (tmp_path / name / "device/model").write_text(model)
@@ -293,13 +292,13 @@ def test_a_local_disk_is_asked_for_the_long_page_first(
         asked.append((node.name, size_bytes))
         return page()[:size_bytes] if size_bytes == 4096 else b""
 
-    monkeypatch.setattr(logpage, "_log_page", answer)
-    found = logpage.read_exceeded(("nvme1n1", "nvme2n1"), sys_block=tmp_path)
+    monkeypatch.setattr(log_page, "_log_page", answer)
+    found = log_page.read_exceeded(("nvme1n1", "nvme2n1"), sys_block=tmp_path)
     assert asked == [("nvme1n1", 8192), ("nvme1n1", 4096), ("nvme2n1", 4096)]
     assert found["nvme1n1"].times["read"].ios == 1000
 
 
 def test_both_lengths_of_the_page_are_asked_for() -> None:
-    length, word10 = struct.unpack_from("<II", logpage.command(0, 8192), 36)
+    length, word10 = struct.unpack_from("<II", log_page.command(0, 8192), 36)
     assert (length, word10) == (8192, 2047 << 16 | 0xD0)
     assert provisioned.LONG_PAGE_BYTES == 8192

@@ -14,9 +14,8 @@ from appliance.model import (
     Scan,
     Signature,
 )
-from appliance.storage import devices
-from appliance.storage.act import lastlook
-from appliance.storage.probe import blockdev, built, halfmade
+from appliance.storage.execute import recheck
+from appliance.storage.probe import blockdev, built, devices, halfmade
 from tests.unit.fakesysfs import FakeSysfs, three_disks
 
 
@@ -56,7 +55,7 @@ class Look:
 
     def again(self, before: Disk, volume: str = "") -> str:
         kernel = self._sysfs.kernel
-        found = lastlook.look_again([before], kernel, volume=volume, properties=lambda _: {})
+        found = recheck.look_again([before], kernel, volume=volume, properties=lambda _: {})
         return found[1] if found else ""
 
 
@@ -114,7 +113,7 @@ def test_a_link_that_now_leads_elsewhere(sysfs: FakeSysfs, look: Look) -> None:
     kernel = sysfs.kernel
 
     def again() -> str:
-        found = lastlook.look_again([before], kernel, properties=lambda name: udev(name, {}))
+        found = recheck.look_again([before], kernel, properties=lambda name: udev(name, {}))
         return found[1] if found else ""
 
     assert again() == ""
@@ -227,7 +226,7 @@ def test_before_later_writes_the_own_mark_is_what_is_looked_for(
     before = look.seen()
 
     def again(volume: str = "scratch") -> str:
-        seen = lastlook.look_at_making(
+        seen = recheck.look_at_making(
             [before], sysfs.kernel, volume=volume, properties=lambda _: {}
         )
         return seen[1] if seen else ""

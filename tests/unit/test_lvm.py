@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from appliance.errors import OperatorError
 from appliance.model import LogicalVolume, LvmMember, Volume, VolumeGroup
-from appliance.storage import lvm
+from appliance.storage.formats import lvm
 
 _DATA = Path(__file__).parent / "data/storage"
 _TAG = "0123456789abcdef"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.clouds.machine import ephemeral_names, host_tag, provider_of, read_machine
 from appliance.model import Machine
-from appliance.system.machine import ephemeral_names, host_tag, provider_of, read_machine
 
 
 def test_a_machine_without_dmi_is_unknown(tmp_path: Path) -> None:

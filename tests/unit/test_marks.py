@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model import MarkState
-from appliance.storage import marks
-from appliance.storage.marks import Note
+from appliance.storage.formats import marks
+from appliance.storage.formats.marks import Note
 
 SIZE = 900 * 10**9 + 512
 NOTE = Note(

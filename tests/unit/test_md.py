@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model import MdMember, Volume
-from appliance.storage import md
+from appliance.storage.formats import md
 
 _DATA = Path(__file__).parent / "data/storage"
 _SCRATCH = Volume(name="scratch", mount="/mnt/scratch")

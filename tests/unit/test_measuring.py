@@ -3,12 +3,12 @@
 import struct
 from types import SimpleNamespace
 
-from appliance.bench.figures.provisioned import Exceeded, Times
-from appliance.bench.running import execution, logpage, measuring
-from appliance.bench.running.measuring import relevant
-from appliance.bench.running.schedule import Measurement
-from appliance.bench.running.target import Devices
+from appliance.bench import fio_process, log_page, measure
+from appliance.bench.block_devices import Devices
+from appliance.bench.job_order import Measurement
+from appliance.bench.measure import relevant
 from appliance.bench.suite import load_suite
+from appliance.figures.provisioned import Exceeded, Times
 from appliance.model import Counters, DeviceLatency, Provisioned
 from tests.unit.legacies import FIO
 
@@ -40,12 +40,12 @@ def test_a_result_has_what_its_disks_say_of_themselves(monkeypatch):
         }
         for ios, us in ((100, 5000), (300, 25_000))
     )
-    monkeypatch.setattr(measuring.logpage, "ask_exceeded", lambda _: next(readings))
-    monkeypatch.setattr(measuring.sampler, "read_all", lambda _: {})
+    monkeypatch.setattr(measure.log_page, "ask_exceeded", lambda _: next(readings))
+    monkeypatch.setattr(measure.sampler, "read_all", lambda _: {})
     # fio's report is one that was recorded.
     report = (FIO / "fio-3.33-group.json").read_text()
     monkeypatch.setattr(
-        measuring.execution, "run_fio", lambda *_, **__: execution.Ended(0, report, "")
+        measure.fio_process, "run_fio", lambda *_, **__: fio_process.Ended(0, report, "")
     )
     place = SimpleNamespace(
         devices=Devices("nvme1n1", ("nvme1n1",)),
@@ -57,15 +57,15 @@ def test_a_result_has_what_its_disks_say_of_themselves(monkeypatch):
     live = SimpleNamespace(tick=lambda: None, interim=lambda _: None, samples_of_phase=lambda: ())
     suite = load_suite("smoke")
     job = next(one for one in suite.jobs if one.rw == "randread")
-    (result,), _ = measuring.measure(
-        Measurement(job), place, live, measuring.Surroundings(suite, "libaio", "")
+    (result,), _ = measure.measure(
+        Measurement(job), place, live, measure.Surroundings(suite, "libaio", "")
     )
     assert result.device_latencies == (DeviceLatency("nvme1n1", 200, 20_000, ((0, 64, 200),)),)
     assert result.provisioned == Provisioned(volume_iops_us=20_000)
 
 
 def test_the_log_page_is_asked_for_as_a_whole_and_by_its_number():
-    command = logpage.command(0x1122334455667788)
+    command = log_page.command(0x1122334455667788)
     assert len(command) == 72
     opcode, _, _, namespace = struct.unpack_from("<BBHI", command)
     assert (opcode, namespace) == (0x02, 1)
@@ -79,12 +79,12 @@ def test_the_log_page_is_asked_for_as_a_whole_and_by_its_number():
 
 def test_only_disks_that_are_ec2s_by_their_model_are_asked(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(logpage, "_log_page", lambda node, *_: asked.append(node.name) or b"")
+    monkeypatch.setattr(log_page, "_log_page", lambda node, *_: asked.append(node.name) or b"")
     for name, model in (("nvme1n1", "Amazon Elastic Block Store   "), ("nvme2n1", "Other")):
         (tmp_path / name / "device").mkdir(parents=True)
         (tmp_path / name / "device/model").write_text(model + "\n")
     disks = ("nvme1n1", "nvme2n1", "vda")
-    assert logpage.read_exceeded(disks, sys_block=tmp_path, dev=tmp_path) == {}
+    assert log_page.read_exceeded(disks, sys_block=tmp_path, dev=tmp_path) == {}
     assert asked == ["nvme1n1"]
 
 
@@ -93,4 +93,4 @@ def test_a_disk_that_does_not_answer_is_passed_over(tmp_path):
     (tmp_path / "nvme1n1/device/model").write_text("Amazon EC2 NVMe Instance Storage\n")
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/nvme1n1").write_text("a file answers to no admin command")
-    assert logpage.read_exceeded(("nvme1n1",), sys_block=tmp_path, dev=tmp_path / "dev") == {}
+    assert log_page.read_exceeded(("nvme1n1",), sys_block=tmp_path, dev=tmp_path / "dev") == {}

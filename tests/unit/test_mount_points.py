@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from appliance.model import Volume
-from appliance.storage.act import verify
-from appliance.storage.probe.kernel import Kernel
+from appliance.storage.execute import verify
+from appliance.system.kernel import Kernel
 
 SCRATCH = Volume("scratch", "/mnt/scratch")
 

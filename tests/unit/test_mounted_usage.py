@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from appliance.status import read_status
-from appliance.storage.act import surroundings
+from appliance.client.machine_status import read_status
+from appliance.storage.execute import boot_surroundings
 from appliance.storage.probe import mounted
-from appliance.storage.probe.kernel import Mount
-from appliance.system import bounded
+from appliance.system import child
+from appliance.system.kernel import Mount
 
 REAL = os.statvfs
 
@@ -50,11 +50,11 @@ def unkillable(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     kill = os.kill
     monkeypatch.setattr(os, "fork", counted)
     monkeypatch.setattr(os, "kill", lambda *_: None)
-    monkeypatch.setattr(bounded, "_REAP_SECONDS", 0.05)
+    monkeypatch.setattr(child, "_REAP_SECONDS", 0.05)
     yield forked
-    for pid in list(bounded._left):
+    for pid in list(child._left):
         kill(pid, signal.SIGKILL)
-    while bounded._still_waiting():
+    while child._still_waiting():
         time.sleep(0.01)
 
 
@@ -93,9 +93,9 @@ def test_the_boot_unit_does_not_wait_for_a_dead_filesystem() -> None:
     kernel: Any = SimpleNamespace(mount_at=lambda _: mount, attribute=lambda *_: "")
     fact = {"uuid": "u", "mount": "/mnt/dead", "device": "/dev/md127", "members": []}
     began = time.monotonic()
-    assert surroundings._volume(kernel, fact)["mount"]["size_bytes"] is None
+    assert boot_surroundings._volume(kernel, fact)["mount"]["size_bytes"] is None
     assert time.monotonic() - began < 10
-    assert surroundings._volume(kernel, {**fact, "mount": "/mnt/data"})["mount"]["size_bytes"]
+    assert boot_surroundings._volume(kernel, {**fact, "mount": "/mnt/data"})["mount"]["size_bytes"]
 
 
 def test_without_a_process_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,16 +117,16 @@ def test_a_filesystem_with_an_error_has_no_size(monkeypatch: pytest.MonkeyPatch)
 def test_a_screen_that_asks_every_second_leaves_no_child_for_each(unkillable: list[int]) -> None:
     mounts = ["/mnt/data", "/mnt/dead"]
     assert set(mounted.usages(mounts)) == {"/mnt/data"}
-    stuck = set(bounded._left)
+    stuck = set(child._left)
     assert len(stuck) == 2, "one for both, and one for the dead alone"
     began = time.monotonic()
     for _ in range(5):
         assert set(mounted.usages(mounts)) == {"/mnt/data"}
         assert mounted.usages(["/mnt/dead"]) == {}
     assert time.monotonic() - began < 5
-    assert set(bounded._left) == stuck
+    assert set(child._left) == stuck
     # Another question to the same is another question.
-    assert bounded.each(["/mnt/dead"], len, timeout_seconds=5) == {"/mnt/dead": 9}
+    assert child.each(["/mnt/dead"], len, timeout_seconds=5) == {"/mnt/dead": 9}
 
 
 def test_when_the_child_has_ended_it_is_asked_again(
@@ -135,7 +135,7 @@ def test_when_the_child_has_ended_it_is_asked_again(
     assert mounted.usages(["/mnt/dead"]) == {}
     monkeypatch.setattr(os, "statvfs", lambda _: REAL("/"))
     assert mounted.usages(["/mnt/dead"]) == {}
-    for pid in list(bounded._left):
+    for pid in list(child._left):
         signal.pidfd_send_signal(os.pidfd_open(pid), signal.SIGKILL)
     deadline = time.monotonic() + 5
     while not (found := mounted.usages(["/mnt/dead"])) and time.monotonic() < deadline:
@@ -151,9 +151,7 @@ def test_a_child_that_stays_holds_nothing_of_its_parent(
     with (tmp_path / "lock").open("w") as lock:
         assert mounted.usages(["/mnt/dead"]) == {}
         held = {
-            str(one.readlink())
-            for pid in bounded._left
-            for one in Path(f"/proc/{pid}/fd").iterdir()
+            str(one.readlink()) for pid in child._left for one in Path(f"/proc/{pid}/fd").iterdir()
         }
         assert lock.name not in held
     os.close(theirs)

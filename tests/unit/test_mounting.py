@@ -10,10 +10,10 @@ import pytest
 from appliance import paths
 from appliance.errors import CommandFailed, Refused
 from appliance.model import Volume
-from appliance.storage import filesystem
-from appliance.storage.act import mounting, mountunits
-from appliance.storage.probe.kernel import Kernel
+from appliance.storage.execute import mounting
+from appliance.storage.formats import filesystem, mount_unit
 from appliance.system import process, services
+from appliance.system.kernel import Kernel
 
 DATA = Volume("data", "/mnt/data")
 DEVICE = "/dev/null"
@@ -139,4 +139,4 @@ def test_without_systemd_the_step_is_run_as_it_is(
     mounting.unmount(("umount", "/mnt/data"), timeout_seconds=1)
     assert ran == [ARGV, ("umount", "/mnt/data")]
     assert list(systemd.units.iterdir()) == []
-    assert mountunits.unit_name(DATA.mount) == UNIT
+    assert mount_unit.unit_name(DATA.mount) == UNIT

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from appliance import paths
-from appliance.storage.act import mountunits
-from appliance.storage.act.mountunits import MountUnit, sync, unit_name, unit_text
+from appliance.storage.execute import mount_units
+from appliance.storage.execute.mount_units import MountUnit, sync, unit_name, unit_text
 
 DATA = MountUnit("data", "/dev/stripewright/data", "/mnt/data", "xfs", ("nodev", "discard"))
 LOGS = MountUnit("logs", "/dev/stripewright/logs", "/mnt/db/logs", "ext4", ("nodev",))
@@ -72,7 +72,7 @@ def test_somebody_elses_unit_is_neither_replaced_nor_removed(tmp_path: Path) -> 
     assert sync(tmp_path, [DATA], keep={"/mnt/data": 60.0}) == []
     assert theirs.read_text().startswith("[Mount]")
     assert link.is_symlink()
-    assert mountunits.sync(tmp_path, [], keep={}) == []
+    assert mount_units.sync(tmp_path, [], keep={}) == []
 
 
 _VOL = "/dev/disk/by-id/nvme-Amazon_vol0%af"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model import DiskKind, Layout, LvmMember, OperatorRule, Signature
-from appliance.storage.identity import identify
+from appliance.storage.policy.identity import identify
 from tests.unit.disks import disk
 
 

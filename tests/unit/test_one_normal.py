@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import series
-from appliance.history import queries, reports
-from appliance.history.slots import Slots
+from appliance.drift import series_state
+from appliance.drift.trends import Trends
+from appliance.history import queries
+from appliance.history.series_slots import Slots
 from appliance.history.store import History
-from appliance.history.trends import Trends
 from appliance.model import RunState, SeriesKey
-from appliance.report.baseline import Baseline
+from appliance.report import sources
+from appliance.report.beside_normal import Baseline
 from tests.unit.histories import FINGERPRINT, RESULT, begin, select
 
 pytestmark = pytest.mark.usefixtures("journalled")
@@ -41,7 +42,7 @@ def runs(db: Path) -> list[int]:
 
 def of_report(db: Path, run_id: int) -> Baseline:
     with queries.open_readonly(db) as reader:
-        (row,) = reports.of_run(reader, run_id).rows
+        (row,) = sources.of_run(reader, run_id).rows
     assert row.baseline is not None
     return row.baseline
 
@@ -49,7 +50,7 @@ def of_report(db: Path, run_id: int) -> Baseline:
 def test_report_screen_and_drift_agree(db: Path, runs: list[int]) -> None:
     with queries.open_readonly(db) as reader:
         (span,) = Slots(reader).spans()
-        (survey,) = series.survey(span, reader.approvals(), reader.confirmations())
+        (survey,) = series_state.survey(span, reader.approvals(), reader.confirmations())
         (stretch,) = Trends(reader).whole(_KEY).stretches
     assert survey.normal is not None
     assert survey.normal == stretch.normal

@@ -19,7 +19,7 @@ from appliance.model import (
     Selector,
     Signature,
 )
-from appliance.storage.planner import plan
+from appliance.storage.policy.planner import plan
 from tests.unit.disks import (
     FOUR,
     KIB,

@@ -20,8 +20,8 @@ from appliance.model import (
     Selector,
     Signature,
 )
-from appliance.storage.planner import plan
-from appliance.storage.probe.obstacles import UNREADABLE
+from appliance.storage.policy.exclusions import UNREADABLE
+from appliance.storage.policy.planner import plan
 from tests.unit.disks import (
     FOUR,
     KIB,

@@ -17,7 +17,7 @@ from appliance.model import (
     Plan,
     Signature,
 )
-from appliance.storage.planner import plan
+from appliance.storage.policy.planner import plan
 from tests.unit.disks import (
     FOUR,
     KIB,

@@ -16,7 +16,7 @@ from appliance.model import (
     Orders,
     Plan,
 )
-from appliance.storage.planner import plan
+from appliance.storage.policy.planner import plan
 from tests.unit.odd import PATHS, inventories, layouts, some_orders
 
 _settings = settings(deadline=None)

@@ -18,7 +18,7 @@ from appliance.model import (
     Plan,
     VolumeGroup,
 )
-from appliance.storage.planner import plan
+from appliance.storage.policy.planner import plan
 from tests.unit.disks import (
     FOUR,
     GB,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.model import Decision, Disk, Inventory, Layout, LvmMember, Orders, Plan, Signature
-from appliance.storage.planner import plan
+from appliance.storage.policy.planner import plan
 from tests.unit.disks import group, inventory, making, member, plain, pv
 
 OTHERS = "stripewright-scratch"

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from appliance import cli, paths
-from appliance.asking import answers
-from appliance.commands import planning, work
+from appliance import paths
+from appliance.cli import plan, unit_entrypoints
+from appliance.cli.main import main
+from appliance.client import answers
 from appliance.errors import EXIT_DRIFT, OperatorError, Refused, StalePlan, UsageError
 from appliance.model import (
     Decision,
@@ -27,9 +28,8 @@ from appliance.model import (
     Volume,
     VolumePlan,
 )
-from appliance.storage import executor
-from appliance.storage.act import requests
-from appliance.storage.act.requests import Request
+from appliance.storage.execute import executor, request_spool
+from appliance.storage.execute.request_spool import Request
 from appliance.system import journal, services
 
 DIGEST = "ab" * 32
@@ -70,7 +70,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def call(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     try:
-        status = cli.main(argv)
+        status = main(argv)
     except SystemExit as ended:
         status = int(ended.code or 0)
     printed = capsys.readouterr()
@@ -107,7 +107,7 @@ def test_removing_takes_the_volume_out_of_the_layout(
         asked.append(request)
         raise OperatorError("enough", "")
 
-    monkeypatch.setattr(work, "answer", answer)
+    monkeypatch.setattr(unit_entrypoints, "answer", answer)
     both = LAYOUT + '[[volume]]\nname = "logs"\nmount = "/mnt/logs"\nselect = {serials=["A"]}\n'
     paths.LAYOUT_FILE.write_text(both)
     for options, remove, names in (
@@ -117,24 +117,25 @@ def test_removing_takes_the_volume_out_of_the_layout(
         # Not declared any more, or never: what is on the disks is released all the same.
         (["--remove", "old"], ("old",), None),
     ):
-        assert cli.main(["plan", *options]) == 1
+        assert main(["plan", *options]) == 1
         request = asked.pop()
         assert request.remove == remove
         if names is None:
             assert request.layout_text is None
         else:
-            from appliance.storage.layout import parse_layout
+            from appliance.storage.policy.layout import parse_layout
 
             assert request.layout_text is not None
             assert list(parse_layout(request.layout_text, "x").volume_names) == names
-    cli.main(["plan", "--erase", "S1", "--erase", "S1"])
+    main(["plan", "--erase", "S1", "--erase", "S1"])
     assert asked.pop().erase == ("S1",)
 
 
 def test_without_root_and_units_it_is_a_preview(
     places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from appliance.storage import devices, planner
+    from appliance.storage.policy import planner
+    from appliance.storage.probe import devices
 
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setattr(devices, "probe", lambda **_: FOUND)
@@ -154,7 +155,7 @@ class Unit:
         name = unit.removeprefix("stripewright-plan@").removesuffix(".service")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("os.geteuid", lambda: 0)
-            assert work.plan_request(name) == 0
+            assert unit_entrypoints.plan_request(name) == 0
 
 
 @pytest.fixture
@@ -176,7 +177,7 @@ def test_an_operator_has_it_planned_by_root(
     assert status == 0
     assert f"apply --confirm {DIGEST}" in out
     request = Request(LAYOUT)
-    name = hashlib.sha256(requests.encode(request)).hexdigest()
+    name = hashlib.sha256(request_spool.encode(request)).hexdigest()
     assert operator.started == [f"stripewright-plan@{name}.service"]
     assert answers.store().request(DIGEST) == request
     assert list(paths.SPOOL_DIR.iterdir()) == []
@@ -278,7 +279,7 @@ def test_an_operators_apply_is_the_unit_and_its_result(
             patch.setattr("os.geteuid", lambda: 0)
             patch.setattr(executor, "apply_confirmed", lambda *_, **__: 0)
             patch.setattr(services, "start_unit", started.append)
-            assert work.apply_request(DIGEST) == 0
+            assert unit_entrypoints.apply_request(DIGEST) == 0
 
     monkeypatch.setattr(services, "start_unit", start)
     status, out, _ = call(capsys, "apply", "--confirm", DIGEST, "--json")
@@ -295,7 +296,7 @@ def test_whoever_stops_waiting_leaves_the_unit_at_work(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(planning, "_follow", interrupted)
+    monkeypatch.setattr(plan, "_follow", interrupted)
     status, _, err = call(capsys, "apply", "--confirm", DIGEST)
     assert status == 130
     assert f"stripewright-apply@{DIGEST}.service goes on" in err
@@ -327,17 +328,17 @@ def test_what_units_run_is_for_root(
 def test_a_chore_by_hand_finds_the_layout_that_it_is_to_install(
     places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from appliance.storage import devices
-    from appliance.storage.act import chores
+    from appliance.storage.execute import builtin_steps
+    from appliance.storage.probe import devices
 
     monkeypatch.setattr(paths, "LOCK_FILE", places / "lock")
     monkeypatch.setattr(devices, "probe", lambda **_: FOUND)
-    done: list[chores.Bench] = []
-    monkeypatch.setattr(chores, "run", lambda _, bench: done.append(bench))
+    done: list[builtin_steps.Bench] = []
+    monkeypatch.setattr(builtin_steps, "run", lambda _, bench: done.append(bench))
     answers.store().keep_request(DIGEST, Request(LAYOUT))
-    assert cli.main(["chore", "declare", chores.sha256_of(LAYOUT)]) == 0
+    assert main(["chore", "declare", builtin_steps.sha256_of(LAYOUT)]) == 0
     assert done[0].layout_text == LAYOUT
-    assert cli.main(["chore", "declare", "0" * 64]) == 0
+    assert main(["chore", "declare", "0" * 64]) == 0
     assert done[1].layout_text is None
 
 
@@ -349,7 +350,7 @@ def test_hidden_commands_are_not_in_the_list(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_plan_comes_back_from_json_as_it_was() -> None:
-    from appliance.storage.document import plan_from_json, plan_to_json
+    from appliance.storage.policy.documents import plan_from_json, plan_to_json
 
     found = json.loads(json.dumps(plan_to_json(PLAN)))
     assert plan_from_json(found) == PLAN
@@ -364,14 +365,14 @@ def test_a_plan_that_is_too_old_is_not_carried_out(
 ) -> None:
     monkeypatch.setattr(executor, "apply_confirmed", lambda *_, **__: pytest.fail("carried out"))
     assert call(capsys, "plan")[0] == 0
-    later = requests.boot_seconds() + requests.PLAN_LIFETIME_SECONDS + 1
-    monkeypatch.setattr(requests, "boot_seconds", lambda: later)
+    later = request_spool.boot_seconds() + request_spool.PLAN_LIFETIME_SECONDS + 1
+    monkeypatch.setattr(request_spool, "boot_seconds", lambda: later)
     status, _, err = call(capsys, "apply", "--confirm", DIGEST)
     assert status == 4
     assert f"error: the plan {DIGEST[:12]}… is older than 15 min; nothing was written\n" in err
     assert "hint: plan again" in err
     # It grew too old after the unit was asked for: the operator gets the same answer.
-    assert work.apply_request(DIGEST) == 4
+    assert unit_entrypoints.apply_request(DIGEST) == 4
     result = answers.store().result(DIGEST)
     assert result is not None
     assert (result["exit_code"], "older than 15 min" in result["message"]) == (4, True)
@@ -379,7 +380,7 @@ def test_a_plan_that_is_too_old_is_not_carried_out(
 
 def test_the_unit_leaves_nothing_under_a_name_that_is_no_digest(places: Path) -> None:
     with pytest.raises(UsageError):
-        work.apply_request("../../layout")
+        unit_entrypoints.apply_request("../../layout")
     assert not list(places.rglob("*.result.json"))
 
 
@@ -404,5 +405,5 @@ def test_a_refusal_is_known_by_its_kind_and_not_by_its_number(
     monkeypatch.setattr(journal, "event", lambda what, *_, **__: events.append(what))
     monkeypatch.setattr(executor, "apply_confirmed", fail)
     answers.store().keep_request(DIGEST, Request())
-    assert work.apply_request(DIGEST) == error.exit_code
+    assert unit_entrypoints.apply_request(DIGEST) == error.exit_code
     assert (journal.Event.PLAN_REJECTED in events) is rejected

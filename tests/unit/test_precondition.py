@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from appliance.bench import extents
 from appliance.bench import precondition as pre
-from appliance.bench.running import extents
-from appliance.bench.running.extents import Extent
+from appliance.bench.extents import Extent
 from appliance.errors import OperatorError, Refused, UsageError
 
 GIB = 1024**3

@@ -18,8 +18,8 @@ from appliance.model import (
     VirtualDrive,
     Volume,
 )
-from appliance.storage.layout import DEFAULT_LAYOUT
-from appliance.storage.preview import Preview, VolumePreview, preview
+from appliance.storage.policy.layout import DEFAULT_LAYOUT
+from appliance.storage.policy.preview import Preview, VolumePreview, preview
 from tests.unit.disks import (
     FOUR,
     GB,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench.figures import provisioned
-from appliance.bench.figures.provisioned import decode, since
-from appliance.bench.running import logpage
+from appliance.bench import log_page
 from appliance.errors import Refused
+from appliance.figures import provisioned
+from appliance.figures.provisioned import decode, since
 from appliance.model import Provisioned
 from appliance.system.services import LOOK_UNIT
 
@@ -107,7 +107,7 @@ def ec2(tmp_path):
 
 def test_a_node_that_gives_no_log_page(ec2):
     # a plain file answers no ioctl
-    assert logpage.read_exceeded(("nvme3n1", "nvme4n1", "nvme9n1", "sda"), **ec2) == {}
+    assert log_page.read_exceeded(("nvme3n1", "nvme4n1", "nvme9n1", "sda"), **ec2) == {}
 
 
 def test_the_command_that_is_sent_is_get_log_page_and_only_to_ec2s_disks(ec2, monkeypatch):
@@ -120,8 +120,8 @@ def test_the_command_that_is_sent_is_get_log_page_and_only_to_ec2s_disks(ec2, mo
         ctypes.memmove(address, page(EBS, 1, 2, 3, 4), 4096)
         return 0
 
-    monkeypatch.setattr(logpage.fcntl, "ioctl", ioctl)
-    found = logpage.read_exceeded(("nvme3n1", "nvme4n1"), **ec2)
+    monkeypatch.setattr(log_page.fcntl, "ioctl", ioctl)
+    found = log_page.read_exceeded(("nvme3n1", "nvme4n1"), **ec2)
     assert {disk: one.limits for disk, one in found.items()} == {"nvme3n1": Provisioned(1, 2, 3, 4)}
     (command,) = sent
     assert len(command) == 72
@@ -153,13 +153,13 @@ def unprivileged(ec2, monkeypatch, tmp_path):
             kept = {"at_monotonic_s": asked[0] - 1, "disks": {}}
         seen.write_text(json.dumps({"exceeded": kept}))
 
-    monkeypatch.setattr(logpage.os, "geteuid", lambda: 986)
-    monkeypatch.setattr(logpage.services, "have_root_look", have_root_look)
+    monkeypatch.setattr(log_page.os, "geteuid", lambda: 986)
+    monkeypatch.setattr(log_page.services, "have_root_look", have_root_look)
     return looks, asked, {"sys_block": ec2["sys_block"], "seen": seen}
 
 
 def kept(*exceeded: int) -> dict[str, object]:
-    disks = logpage.to_json(
+    disks = log_page.to_json(
         {"nvme3n1": reading(EBS, *exceeded), "nvme9n1": reading(EBS, 9, 9, 9, 9)}
     )
     return {"at_monotonic_s": time.monotonic() + 60, "disks": disks}
@@ -168,7 +168,7 @@ def kept(*exceeded: int) -> dict[str, object]:
 def test_a_unit_without_root_reads_what_root_has_left(unprivileged):
     looks, asked, where = unprivileged
     looks += [kept(1, 2, 3, 4), kept(5, 2, 3, 4)]
-    before, after = (logpage.ask_exceeded(("nvme3n1", "nvme4n1"), **where) for _ in range(2))
+    before, after = (log_page.ask_exceeded(("nvme3n1", "nvme4n1"), **where) for _ in range(2))
     assert list(before) == ["nvme3n1"]
     assert since(before, after) == Provisioned(volume_iops_us=4)
     assert len(asked) == 2
@@ -177,9 +177,9 @@ def test_a_unit_without_root_reads_what_root_has_left(unprivileged):
 def test_a_reading_from_before_it_was_asked_for_is_not_taken(unprivileged):
     looks, asked, where = unprivileged
     looks += ["late", kept(1, 2, 3, 4)]
-    assert list(logpage.ask_exceeded(("nvme3n1",), **where)) == ["nvme3n1"]
+    assert list(log_page.ask_exceeded(("nvme3n1",), **where)) == ["nvme3n1"]
     looks += ["late", "late", kept(1, 2, 3, 4)]
-    assert logpage.ask_exceeded(("nvme3n1",), **where) == {}
+    assert log_page.ask_exceeded(("nvme3n1",), **where) == {}
     assert len(asked) == 4
 
 
@@ -187,17 +187,17 @@ def test_a_reading_from_before_it_was_asked_for_is_not_taken(unprivileged):
 def test_what_was_not_left_is_not_known(unprivileged, left):
     looks, _, where = unprivileged
     looks += [left, left]
-    assert logpage.ask_exceeded(("nvme3n1",), **where) == {}
+    assert log_page.ask_exceeded(("nvme3n1",), **where) == {}
 
 
 def test_where_root_may_not_be_asked_nothing_is_known(unprivileged):
     _, _, where = unprivileged
-    assert logpage.ask_exceeded(("nvme3n1",), **where) == {}
+    assert log_page.ask_exceeded(("nvme3n1",), **where) == {}
 
 
 def test_root_is_asked_for_ec2s_disks_only(unprivileged):
     _, asked, where = unprivileged
-    assert logpage.ask_exceeded(("nvme4n1",), **where) == {}
+    assert log_page.ask_exceeded(("nvme4n1",), **where) == {}
     assert asked == []
 
 

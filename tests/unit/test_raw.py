@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench.running import conditions, members, raw
-from appliance.bench.running.target import Devices
+from appliance.bench import member_baseline, raw_device, run_conditions
+from appliance.bench.block_devices import Devices
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.model import Disk, Mark, MarkState, Signature
 
@@ -23,15 +23,15 @@ BLANK = Disk(
 
 
 def test_a_blank_disk_whose_serial_was_typed_may_be_written():
-    assert raw.why_not(BLANK, "AWS1234") == ("", "")
+    assert raw_device.why_not(BLANK, "AWS1234") == ("", "")
     # EBS volumes are known by both spellings.
     volume = replace(BLANK, serial="vol0abc")
-    assert raw.why_not(volume, "vol-0abc") == ("", "")
+    assert raw_device.why_not(volume, "vol-0abc") == ("", "")
 
 
 @pytest.mark.parametrize("typed", ["", "AWS123", "aws1234", "AWS1234 ", "AWS12345"])
 def test_another_serial_is_refused_without_telling_the_right_one(typed):
-    reason, hint = raw.why_not(BLANK, typed)
+    reason, hint = raw_device.why_not(BLANK, typed)
     assert "another serial" in reason
     assert "AWS1234" not in reason + hint
 
@@ -60,7 +60,7 @@ def test_another_serial_is_refused_without_telling_the_right_one(typed):
 )
 def test_whatever_is_on_a_disk_or_uses_it_speaks_against_writing(changes, says):
     disk = replace(BLANK, **changes)
-    reason, hint = raw.why_not(disk, disk.serial or "x")
+    reason, hint = raw_device.why_not(disk, disk.serial or "x")
     assert says in reason
     assert hint
     assert "--erase" not in hint
@@ -68,10 +68,10 @@ def test_whatever_is_on_a_disk_or_uses_it_speaks_against_writing(changes, says):
 
 def test_the_file_behind_a_loop_device_stands_for_its_serial():
     loop = replace(BLANK, path="/dev/loop0", serial="/tmp/a file")
-    assert raw.why_not(loop, "/tmp/a file") == ("", "")
-    assert "another serial" in raw.why_not(loop, "/tmp/another")[0]
+    assert raw_device.why_not(loop, "/tmp/a file") == ("", "")
+    assert "another serial" in raw_device.why_not(loop, "/tmp/another")[0]
     # Elsewhere a serial like that is that of nobody's disk.
-    assert "serial" in raw.why_not(replace(BLANK, serial="/tmp/a file"), "/tmp/a file")[0]
+    assert "serial" in raw_device.why_not(replace(BLANK, serial="/tmp/a file"), "/tmp/a file")[0]
 
 
 def test_what_is_no_device_is_told_apart(tmp_path):
@@ -79,18 +79,18 @@ def test_what_is_no_device_is_told_apart(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for name in ("file", "pipe", "missing", "", "file/below"):
         with pytest.raises((UsageError, OperatorError)) as caught:
-            raw.open_to_read(tmp_path / name).__enter__()
+            raw_device.open_to_read(tmp_path / name).__enter__()
         assert caught.value.hint
 
 
 def test_writing_is_for_root_by_hand(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(OperatorError, match="only root"):
-        raw.open_to_overwrite(tmp_path, "x").__enter__()
+        raw_device.open_to_overwrite(tmp_path, "x").__enter__()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("INVOCATION_ID", "0" * 32)
     with pytest.raises(Refused, match="unit or timer"):
-        raw.open_to_overwrite(tmp_path, "x").__enter__()
+        raw_device.open_to_overwrite(tmp_path, "x").__enter__()
 
 
 # ---------------------------------------------------------------------- sysfs out of files
@@ -118,7 +118,9 @@ def stripe_files(**changes: str) -> dict[str, str]:
 
 
 def test_a_stripe_is_read_in_the_order_of_its_slots(tmp_path):
-    found = members.read_stripe(Devices("md0", ("a", "b")), sys_block=put(tmp_path, stripe_files()))
+    found = member_baseline.read_stripe(
+        Devices("md0", ("a", "b")), sys_block=put(tmp_path, stripe_files())
+    )
     assert found is not None
     assert found.members == ("b", "a")
     assert found.data_offsets == (4096 * 512, 2048 * 512)
@@ -137,8 +139,8 @@ def test_a_stripe_is_read_in_the_order_of_its_slots(tmp_path):
 )
 def test_what_is_no_plain_stripe_is_not_taken_for_one(tmp_path, changes):
     folder = put(tmp_path, stripe_files(**changes))
-    assert members.read_stripe(Devices("md0", ("a", "b")), sys_block=folder) is None
-    assert members.read_stripe(Devices(), sys_block=folder) is None
+    assert member_baseline.read_stripe(Devices("md0", ("a", "b")), sys_block=folder) is None
+    assert member_baseline.read_stripe(Devices(), sys_block=folder) is None
 
 
 def test_conditions_say_once_what_is_the_same_on_all_members(tmp_path):
@@ -159,7 +161,7 @@ def test_conditions_say_once_what_is_the_same_on_all_members(tmp_path):
             "proc/self/mountinfo": "1 0 253:5 / /mnt rw,noatime shared:1 - xfs /dev/md0 rw,discard",
         },
     )
-    found = conditions.read_conditions(
+    found = run_conditions.read_conditions(
         Devices("md0", ("a", "b")),
         os.makedev(253, 5),
         sys_root=tmp_path / "sys",
@@ -178,5 +180,5 @@ def test_conditions_say_once_what_is_the_same_on_all_members(tmp_path):
 
 def test_conditions_that_cannot_be_read_are_not_there(tmp_path):
     nothing = {"sys_root": tmp_path, "proc_root": tmp_path, "cpu_latency_file": tmp_path / "x"}
-    assert conditions.read_conditions(Devices(), None, **nothing) == {}
-    assert conditions.read_conditions(Devices("a", ("a",)), 5, **nothing) == {}
+    assert run_conditions.read_conditions(Devices(), None, **nothing) == {}
+    assert run_conditions.read_conditions(Devices("a", ("a",)), 5, **nothing) == {}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.commands import replaying
+from appliance.cli import drift_replay
 from appliance.drift import replay
 from appliance.errors import UsageError
 
@@ -231,7 +231,7 @@ def test_what_is_no_file(tmp_path):
 def printed(tmp_path, capsys, values, *, better="higher", as_json=True):
     file = tmp_path / "series.csv"
     file.write_text(csv_of(values))
-    assert replaying.replay(file, better=better, as_json=as_json) == 0
+    assert drift_replay.replay(file, better=better, as_json=as_json) == 0
     out = capsys.readouterr().out
     return json.loads(out) if as_json else out
 
@@ -256,7 +256,7 @@ def test_better_says_only_which_side_is_worse(tmp_path, capsys):
     assert [f.pop("worse") for f in lower] == [False]
     assert higher == lower
     with pytest.raises(UsageError, match="faster"):
-        replaying.replay(tmp_path / "series.csv", better="faster", as_json=True)
+        drift_replay.replay(tmp_path / "series.csv", better="faster", as_json=True)
 
 
 @pytest.mark.parametrize("count", [0, 1, 11])
@@ -314,11 +314,11 @@ def test_somebody_who_waits_is_told(tmp_path, capsys, monkeypatch):
     file.write_text(csv_of(step()))
     monkeypatch.setattr(replay, "_TELL_EVERY", 10)
     clock = iter(range(1000))
-    monkeypatch.setattr(replaying.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(drift_replay.time, "monotonic", lambda: float(next(clock)))
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    replaying.replay(file, better="higher", as_json=True)
+    drift_replay.replay(file, better="higher", as_json=True)
     assert "10 rows read" in terminal.getvalue()
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    replaying.replay(file, better="higher", as_json=True)
+    drift_replay.replay(file, better="higher", as_json=True)
     assert sys.stderr.getvalue() == ""

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from appliance import cli, files
 from appliance.bench.suite import load_suite
+from appliance.cli.main import main
 from appliance.history.store import History
 from appliance.model import RunState, Sample
-from appliance.system import journal
+from appliance.system import files, journal
 from tests.unit import reports
 
 
@@ -82,7 +82,7 @@ def filled(db, template):
 
 
 def report(db: Path, output: Path, *more: str) -> int:
-    return cli.main(["report", "--db", str(db), "--output", str(output), *more])
+    return main(["report", "--db", str(db), "--output", str(output), *more])
 
 
 def test_the_latest_run_with_results_becomes_a_page(filled, tmp_path, capsys):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.drift.detection import baseline as detection
+from appliance.drift.detection import normal as detection
 from appliance.report import rates, svg
-from appliance.report.baseline import NEEDED_RUNS, Normal, baseline
-from appliance.report.document import Rate
+from appliance.report.beside_normal import NEEDED_RUNS, Normal, baseline
+from appliance.report.page import Rate
 
 
 def normal(values: list[float]) -> Normal:

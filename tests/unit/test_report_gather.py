@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from appliance.model import EpochRecord, RunState
-from appliance.report import diary, words
-from appliance.report.document import Tone
+from appliance.report import diary, figure_words
 from appliance.report.gather import gather
+from appliance.report.page import Tone
 from tests.unit import reports
 
 
@@ -65,7 +65,7 @@ def test_the_corrected_figure_stands_for_an_invalid_one():
     (published,) = row.published
     assert published.corrected
     assert published.percent == pytest.approx(100 * 412_279 / 825_000)
-    assert words.published(published) == "50.0 % of 825,000 IOPS (corrected figure)"
+    assert figure_words.published(published) == "50.0 % of 825,000 IOPS (corrected figure)"
     blocked = dataclasses.replace(reports.results()[1], findings=(reports.SHORT,))
     (published,) = made(results=(blocked,), ended_at=()).rows[0].published
     assert published.percent is None, "an invalid figure without a corrected one is not compared"
@@ -73,8 +73,8 @@ def test_the_corrected_figure_stands_for_an_invalid_one():
 
 def test_published_figures_have_their_source():
     row = made().rows[2]
-    assert words.published(row.published[0]) == "825,000 IOPS published"
-    assert words.sources(made().rows)[0] == (
+    assert figure_words.published(row.published[0]) == "825,000 IOPS published"
+    assert figure_words.sources(made().rows)[0] == (
         "825,000 IOPS (job 2, 3): 4 × 206,250 (i3.8xlarge); "
         "source: provider's guide to instance types"
     )
@@ -108,13 +108,13 @@ def test_earlier_valid_runs_are_the_baseline():
     invalid = report.rows[1].baseline
     assert invalid is not None
     assert invalid.change_percent is None
-    assert words.baseline(invalid)[0] == "not compared"
+    assert figure_words.baseline(invalid)[0] == "not compared"
 
 
 def test_too_few_runs_are_said_to_be():
     baseline = made(earlier=5).rows[0].baseline
     assert baseline is not None
-    assert words.baseline(baseline) == ("no baseline yet: 5 of 12 runs", "")
+    assert figure_words.baseline(baseline) == ("no baseline yet: 5 of 12 runs", "")
 
 
 def test_other_jobs_are_in_no_trend():
@@ -198,7 +198,7 @@ def test_a_long_run_is_told_to_be_downsampled():
     assert timeline is not None
     assert timeline.step_s == 20
     assert all(len(one.points) <= 240 for one in timeline.series)
-    assert "the mean of 20 s" in words.sampled(timeline)
+    assert "the mean of 20 s" in figure_words.sampled(timeline)
     assert max(point.high for point in timeline.series[0].points) == max(
         rate.read_bytes_per_s for rate in samples if rate.device == "md127"
     )
@@ -305,13 +305,15 @@ def test_an_imported_file_is_told_report_by_report():
     stripe, single = report.rows
     assert stripe.where == "line 12, on md0 (nvme0n1, nvme1n1)"
     assert stripe.asked == "random read, 4 KiB, 16 × 32, libaio"
-    assert [words.published(one) for one in stripe.published] == [
+    assert [figure_words.published(one) for one in stripe.published] == [
         "100.0 % of 825,000 IOPS",
         "822,000 IOPS measured by others",
     ]
-    assert "822,000 IOPS (job 1): source: somebody's table" in words.sources(report.rows)
+    assert "822,000 IOPS (job 1): source: somebody's table" in figure_words.sources(report.rows)
     assert single.corrected_iops == 412_279
-    assert words.published(single.published[0]) == "99.9 % of 412,500 IOPS (corrected figure)"
+    assert (
+        figure_words.published(single.published[0]) == "99.9 % of 412,500 IOPS (corrected figure)"
+    )
     shares = report.details[0].shares
     assert [(one.member, one.size_bytes, one.ios) for one in shares] == [
         ("nvme0n1", None, 74_221_000),

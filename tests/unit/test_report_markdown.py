@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from appliance import text
 from appliance.model import RunState
 from appliance.report import diary, markdown
-from appliance.report.document import Point, Series
 from appliance.report.gather import gather
+from appliance.report.page import Point, Series
 from tests.unit import reports
 from tests.unit.test_report_page import LONG, hostile
 

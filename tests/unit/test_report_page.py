@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from appliance.model import Counters, EpochRecord, Finding, RunState, Severity
 from appliance.report import diary, distributions, html, markup
-from appliance.report.document import Rate, ReportDocument
 from appliance.report.gather import gather
+from appliance.report.page import Rate, ReportDocument
 from tests.unit import reports
 
 TAGS = {

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import OperatorError, StalePlan, UsageError
-from appliance.storage.act import requests
-from appliance.storage.act.requests import MAX_REQUEST_BYTES, Request, Store
+from appliance.storage.execute import request_spool
+from appliance.storage.execute.request_spool import MAX_REQUEST_BYTES, Request, Store
 
 ASKED = Request('[[volume]]\nname = "data"\nmount = "/mnt/data"\n# é\n', ("logs",), ("AWS1",))
 
@@ -32,14 +32,14 @@ def put(spool: Path, raw: bytes) -> str:
 
 @pytest.mark.parametrize("request_", [ASKED, Request(), Request("", (), ("ü",))])
 def test_a_request_comes_back_and_is_gone_from_the_spool(spool: Path, request_: Request) -> None:
-    name = requests.leave(spool, request_)
-    assert name == hashlib.sha256(requests.encode(request_)).hexdigest()
-    assert requests.take(spool, name) == request_
+    name = request_spool.leave(spool, request_)
+    assert name == hashlib.sha256(request_spool.encode(request_)).hexdigest()
+    assert request_spool.take(spool, name) == request_
     assert list(spool.iterdir()) == []
 
 
 def test_leaving_it_twice_is_no_error(spool: Path) -> None:
-    assert requests.leave(spool, ASKED) == requests.leave(spool, ASKED)
+    assert request_spool.leave(spool, ASKED) == request_spool.leave(spool, ASKED)
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ def test_leaving_it_twice_is_no_error(spool: Path) -> None:
 def test_content_that_is_no_request(spool: Path, raw: bytes) -> None:
     name = put(spool, raw)
     with pytest.raises(UsageError, match="the request cannot be used"):
-        requests.take(spool, name)
+        request_spool.take(spool, name)
     assert list(spool.iterdir()) == []
 
 
 def test_a_name_that_is_not_the_hash_of_the_content(spool: Path) -> None:
-    (spool / f"{'0' * 64}.json").write_bytes(requests.encode(ASKED))
+    (spool / f"{'0' * 64}.json").write_bytes(request_spool.encode(ASKED))
     with pytest.raises(UsageError, match="another hash"):
-        requests.take(spool, "0" * 64)
+        request_spool.take(spool, "0" * 64)
 
 
 @pytest.mark.parametrize(
@@ -90,52 +90,52 @@ def test_a_name_that_is_not_the_hash_of_the_content(spool: Path) -> None:
 )
 def test_a_name_that_is_no_hash(spool: Path, name: str) -> None:
     with pytest.raises(UsageError, match="no hash"):
-        requests.take(spool, name)
+        request_spool.take(spool, name)
 
 
 def test_what_is_no_plain_file_is_not_read(spool: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
-    secret.write_bytes(requests.encode(ASKED))
-    name = hashlib.sha256(requests.encode(ASKED)).hexdigest()
+    secret.write_bytes(request_spool.encode(ASKED))
+    name = hashlib.sha256(request_spool.encode(ASKED)).hexdigest()
     place = spool / f"{name}.json"
 
     place.symlink_to(secret)
     with pytest.raises(UsageError, match="cannot be opened"):
-        requests.take(spool, name)
+        request_spool.take(spool, name)
     place.hardlink_to(secret)
     with pytest.raises(UsageError, match="several names"):
-        requests.take(spool, name)
+        request_spool.take(spool, name)
     os.mkfifo(place)
     began = time.monotonic()
     with pytest.raises(UsageError, match="no regular file"):
-        requests.take(spool, name)
+        request_spool.take(spool, name)
     assert time.monotonic() - began < 5, "a FIFO must not hold root up"
     place.mkdir()
     with pytest.raises(UsageError, match=r"cannot be|no regular file"):
-        requests.take(spool, name)
+        request_spool.take(spool, name)
     assert not place.exists()
-    assert secret.read_bytes() == requests.encode(ASKED)
+    assert secret.read_bytes() == request_spool.encode(ASKED)
 
 
 def test_a_directory_in_its_place_does_not_block_a_request(spool: Path) -> None:
     """However deep it is and whatever is in it: anybody knows the hash of the plain request."""
-    name = hashlib.sha256(requests.encode(ASKED)).hexdigest()
+    name = hashlib.sha256(request_spool.encode(ASKED)).hexdigest()
     (spool / f"{name}.json" / "deep" / "deeper").mkdir(parents=True)
-    assert requests.leave(spool, ASKED) == name
+    assert request_spool.leave(spool, ASKED) == name
     with pytest.raises(UsageError, match="no regular file"):
-        requests.take(spool, name)
-    assert requests.leave(spool, ASKED) == name
-    assert requests.take(spool, name) == ASKED
+        request_spool.take(spool, name)
+    assert request_spool.leave(spool, ASKED) == name
+    assert request_spool.take(spool, name) == ASKED
     (aside,) = spool.iterdir()
     assert (aside / "deep/deeper").is_dir()
     # It stays where it is, for systemd-tmpfiles; an empty one goes.
     folder = os.open(spool, os.O_RDONLY)
-    late = time.time() + requests.MAX_AGE_SECONDS + 60
-    requests.sweep(folder, now=late)
+    late = time.time() + request_spool.MAX_AGE_SECONDS + 60
+    request_spool.sweep(folder, now=late)
     assert list(spool.iterdir()) == [aside]
     (aside / "deep/deeper").rmdir()
     (aside / "deep").rmdir()
-    requests.sweep(folder, now=late)
+    request_spool.sweep(folder, now=late)
     os.close(folder)
     assert list(spool.iterdir()) == []
 
@@ -145,15 +145,15 @@ def test_a_huge_file_is_not_read(spool: Path) -> None:
     with (spool / f"{name}.json").open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(UsageError, match="too long"):
-        requests.take(spool, name)
+        request_spool.take(spool, name)
 
 
 def test_a_spool_that_is_a_link_is_not_followed(spool: Path, tmp_path: Path) -> None:
-    name = requests.leave(spool, ASKED)
+    name = request_spool.leave(spool, ASKED)
     link = tmp_path / "link"
     link.symlink_to(spool)
     with pytest.raises(OperatorError):
-        requests.take(link, name)
+        request_spool.take(link, name)
 
 
 def test_a_full_spool_neither_blocks_nor_fills_up(
@@ -161,23 +161,23 @@ def test_a_full_spool_neither_blocks_nor_fills_up(
 ) -> None:
     for number in range(10_000):
         (spool / f"{number}").touch()
-    name = requests.leave(spool, ASKED)
-    assert requests.take(spool, name) == ASKED
+    name = request_spool.leave(spool, ASKED)
+    assert request_spool.take(spool, name) == ASKED
     assert len(list(spool.iterdir())) == 10_000, "what is young may be somebody's request"
     folder = os.open(spool, os.O_RDONLY)
-    requests.sweep(folder, now=time.time() + requests.MAX_AGE_SECONDS + 60)
+    request_spool.sweep(folder, now=time.time() + request_spool.MAX_AGE_SECONDS + 60)
     os.close(folder)
     assert list(spool.iterdir()) == []
 
 
 def test_a_layout_that_is_too_long_is_told_before_it_is_left(spool: Path) -> None:
     with pytest.raises(UsageError, match="larger"):
-        requests.leave(spool, Request("#" * MAX_REQUEST_BYTES))
+        request_spool.leave(spool, Request("#" * MAX_REQUEST_BYTES))
 
 
 def test_every_layout_that_can_be_loaded_can_be_asked_for(spool: Path) -> None:
     longest = Request("é" * (32 * 1024), ("data",) * 1, ("AWS1",))
-    assert requests.take(spool, requests.leave(spool, longest)) == longest
+    assert request_spool.take(spool, request_spool.leave(spool, longest)) == longest
 
 
 def test_what_was_written_while_the_clock_was_ahead_goes_first(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_digest_leads_to_its_request_and_only_so_many_are_kept(tmp_path: Path)
         store.keep_request(digest, ASKED)
         os.utime(store.digests / f"{digest}.json", ns=(at, at))
     assert store.request(digests[-1]) == ASKED
-    assert len(list(store.digests.iterdir())) == 2 * requests.KEPT
+    assert len(list(store.digests.iterdir())) == 2 * request_spool.KEPT
     with pytest.raises(StalePlan, match="no plan with the digest"):
         store.request(digests[0])
     for wrong in ("", "../../etc/passwd", "0" * 63):
@@ -208,5 +208,5 @@ def test_a_digest_leads_to_its_request_and_only_so_many_are_kept(tmp_path: Path)
         (store.digests / f"gone{number}.json").symlink_to("nowhere")
     store.keep_request(digests[-1], ASKED)
     assert store.request(digests[-1]) == ASKED
-    assert len(list(store.digests.iterdir())) == 2 * requests.KEPT
+    assert len(list(store.digests.iterdir())) == 2 * request_spool.KEPT
     assert oct((store.digests / f"{digests[-1]}.json").stat().st_mode & 0o777) == "0o644"

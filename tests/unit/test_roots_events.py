@@ -13,7 +13,7 @@ import pytest
 
 from appliance.drift import check, roots_events
 from appliance.history import queries
-from appliance.history.slots import EXPLAINING, Slots
+from appliance.history.series_slots import EXPLAINING, Slots
 from appliance.history.store import History
 from appliance.system import journal, services
 from appliance.system.journal import Event
@@ -207,11 +207,7 @@ def test_the_units_whose_words_are_believed_are_there_and_say_them() -> None:
     for unit in (services.WATCH_UNIT, services.CPU_LATENCY_UNIT):
         assert (ROOT / "units/systemd" / unit).exists()
     assert all(code in Event.__members__ for code in EXPLAINING)
-    told = "".join(
-        file.read_text()
-        for folder in ("act", ".")
-        for file in (ROOT / "appliance/storage" / folder).glob("*.py")
-    )
+    told = "".join(file.read_text() for file in (ROOT / "appliance/storage/execute").glob("*.py"))
     assert set(re.findall(r"journal\.Event\.(\w+)", told)) >= set(EXPLAINING)
 
 

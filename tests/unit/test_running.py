@@ -11,15 +11,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.bench import sampler
+from appliance.bench import idle_check, run, sampler
+from appliance.bench.block_devices import Devices
+from appliance.bench.idle_check import Patience
 from appliance.bench.progress import Progress, progress_line
-from appliance.bench.running import quiet, run
-from appliance.bench.running.live import Live
-from appliance.bench.running.quiet import Patience
-from appliance.bench.running.signals import Stopped, StopSignals
-from appliance.bench.running.target import Devices
+from appliance.bench.run_log import Live
+from appliance.bench.signals import Stopped, StopSignals
 from appliance.bench.suite import load_suite
-from appliance.commands import running
+from appliance.cli import bench_run
 from appliance.model import Counters, Sample
 
 PROGRESS = Progress(1, "smoke", "check", 0, 5, 0.0, 2.0, 152.0)
@@ -53,7 +52,7 @@ def test_a_hangup_that_is_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.parametrize("shows", [running.ProgressBar, running.ProgressLines])
+@pytest.mark.parametrize("shows", [bench_run.ProgressBar, bench_run.ProgressLines])
 def test_a_reader_that_has_gone_ends_no_run(shows: type, monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -71,7 +70,7 @@ def test_a_reader_that_has_gone_ends_no_run(shows: type, monkeypatch: pytest.Mon
 
 
 def test_each_line_of_json_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    running.ProgressLines().show(PROGRESS)
+    bench_run.ProgressLines().show(PROGRESS)
     err = capsys.readouterr().err
     assert err.endswith("\n")
     assert json.loads(err)["total_left_seconds"] == 152.0
@@ -111,7 +110,7 @@ def test_the_check_is_expected_to_take_its_window_until_there_is_load(
     monkeypatch.setattr(run.time, "sleep", lambda _: None)
     monkeypatch.setattr(sampler, "read_all", lambda _: {"nvme0n1": Counters("nvme0n1", *[0] * 8)})
     said = iter(["busy"] * busy + [""])
-    monkeypatch.setattr(quiet, "foreign_load", lambda *_, **__: next(said))
+    monkeypatch.setattr(idle_check, "foreign_load", lambda *_, **__: next(said))
     fake = SimpleNamespace(
         _live=SimpleNamespace(
             tick=lambda: None,
@@ -120,6 +119,6 @@ def test_the_check_is_expected_to_take_its_window_until_there_is_load(
         _place=SimpleNamespace(devices=Devices("nvme0n1", ("nvme0n1",))),
     )
     assert run.Run._foreign_load(fake, Patience(seconds=100.0)) == ""
-    assert phases[0] == quiet.WINDOW_SECONDS
+    assert phases[0] == idle_check.WINDOW_SECONDS
     assert len(phases) == phases_told
     assert all(20.0 < rest < 100.0 for rest in phases[1:])

@@ -7,9 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.bench import sampler
-from appliance.bench.running import host, quiet
-from appliance.bench.running.target import Devices, devices_of, disk_kinds
+from appliance.bench import cpu_busy, idle_check, sampler
+from appliance.bench.block_devices import Devices, devices_of, disk_kinds
 from appliance.model import Counters, DiskKind
 
 LINE = "  100  2  800  30  50  1  400  20  3  40  55  0 0 0 0 0 0\n"
@@ -178,9 +177,9 @@ def test_no_devices_no_thread():
 def test_foreign_load_names_the_disk():
     before = {"a": counters("a"), "b": counters("b")}
     quiet_after = {"a": counters("a", io_ms=90), "b": counters("b")}
-    assert quiet.foreign_load(before, quiet_after, seconds=2) == ""
+    assert idle_check.foreign_load(before, quiet_after, seconds=2) == ""
     busy = {"a": counters("a"), "b": counters("b", io_ms=400, write_ios=50)}
-    reason = quiet.foreign_load(before, busy, seconds=2)
+    reason = idle_check.foreign_load(before, busy, seconds=2)
     assert "b was busy 20 %" in reason
     assert "25 writes" in reason
 
@@ -257,15 +256,18 @@ def test_a_filesystem_without_device_says_so(tmp_path):
 
 
 def test_the_busy_share_of_all_processors():
-    before, after = host.CpuTimes(busy=100.0, idle=900.0), host.CpuTimes(busy=130.0, idle=970.0)
-    assert host.busy_percent(before, after) == pytest.approx(30)
-    assert host.busy_percent(before, before) is None
-    assert host.busy_percent(before, host.CpuTimes(busy=101.0, idle=899.9)) == 100
+    before, after = (
+        cpu_busy.CpuTimes(busy=100.0, idle=900.0),
+        cpu_busy.CpuTimes(busy=130.0, idle=970.0),
+    )
+    assert cpu_busy.busy_percent(before, after) == pytest.approx(30)
+    assert cpu_busy.busy_percent(before, before) is None
+    assert cpu_busy.busy_percent(before, cpu_busy.CpuTimes(busy=101.0, idle=899.9)) == 100
 
 
 def test_waiting_for_the_disk_is_not_busy_and_guests_are_counted_once(monkeypatch):
     monkeypatch.setattr(
-        host.psutil,
+        cpu_busy.psutil,
         "cpu_times",
         lambda: SimpleNamespace(
             user=10.0,
@@ -280,4 +282,4 @@ def test_waiting_for_the_disk_is_not_busy_and_guests_are_counted_once(monkeypatc
             guest_nice=1.0,
         ),
     )
-    assert host.cpu_times() == host.CpuTimes(busy=15.0, idle=80.0)
+    assert cpu_busy.cpu_times() == cpu_busy.CpuTimes(busy=15.0, idle=80.0)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model import Scan
-from appliance.storage import scan
-from appliance.storage.scan import GIB, KIB, MIB
+from appliance.storage.formats import scan
+from appliance.storage.formats.scan import GIB, KIB, MIB
 
 TB = 10**12
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from appliance.model import Disk, Scan
-from appliance.storage import scan
+from appliance.storage.formats import scan
+from appliance.storage.formats.scan import GIB, MIB
 from appliance.storage.probe import remembered, scanning
 from appliance.storage.probe.scanning import Scanned
-from appliance.storage.scan import GIB, MIB
 
 SIZE = 64 * MIB
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from appliance import schedule
+from appliance.bench import timetable
 from appliance.bench.suite import suite_names
-from appliance.drift import silence
+from appliance.bench.timetable import Schedule, SuiteTimes, parse_schedule
+from appliance.drift import missing_runs
 from appliance.errors import UsageError
 from appliance.model import SeriesKey, Slot, Span
-from appliance.schedule import Schedule, SuiteTimes, parse_schedule
 
 SYSTEMD = Path(__file__).parents[2] / "units/systemd"
 SMOKE = "stripewright-bench@smoke.timer"
@@ -107,22 +107,22 @@ def test_what_is_no_schedule(text: str) -> None:
 
 def test_a_suites_table_is_replaced_and_the_rest_stays() -> None:
     text = '# mine\n[suite.smoke]\nevery = "6h"\n# of smoke\n[drift]\nevery = "9min"\n'
-    changed = schedule.with_suite(text, "smoke", {"every": '"4h"'})
+    changed = timetable.with_suite(text, "smoke", {"every": '"4h"'})
     assert changed == '# mine\n[drift]\nevery = "9min"\n\n[suite.smoke]\nevery = "4h"\n'
-    assert schedule.with_suite(changed, "smoke", {}) == '# mine\n[drift]\nevery = "9min"\n'
-    assert schedule.with_suite("", "smoke", {"every": '"4h"'}) == '[suite.smoke]\nevery = "4h"\n'
+    assert timetable.with_suite(changed, "smoke", {}) == '# mine\n[drift]\nevery = "9min"\n'
+    assert timetable.with_suite("", "smoke", {"every": '"4h"'}) == '[suite.smoke]\nevery = "4h"\n'
 
 
 # ------------------------------------------------------------------------------ what it becomes
 
 
 def test_what_is_built_in_is_what_the_units_say() -> None:
-    for suite, times in schedule.DEFAULTS.items():
+    for suite, times in timetable.DEFAULTS.items():
         lines = (SYSTEMD / f"stripewright-bench@{suite}.timer").read_text().splitlines()
         assert f"OnCalendar={times.calendar}" in lines
         assert f"RandomizedDelaySec={times.jitter_minutes}min" in lines
     drift = (SYSTEMD / DRIFT).read_text()
-    assert f"OnUnitActiveSec={schedule.DEFAULT_DRIFT_MINUTES}min\n" in drift
+    assert f"OnUnitActiveSec={timetable.DEFAULT_DRIFT_MINUTES}min\n" in drift
     # The file beside it takes back every time, and says this one again.
     assert "OnBootSec=2min\n" in drift
 
@@ -132,7 +132,7 @@ def test_the_files_beside_the_units() -> None:
         FOUR_HOURS + '[suite.full]\nenabled = false\n[suite.random-1m]\nat = "Mon 05:00"\n'
         '[drift]\nevery = "20min"\n[acceptance]\nrequired = true\n'
     )
-    made = schedule.drop_ins(parsed(text), "/etc/s.toml")
+    made = timetable.drop_ins(parsed(text), "/etc/s.toml")
     lines = {name: content.splitlines()[1:] for name, content in made.items()}
     assert lines == {
         f"{SMOKE}.d/50-schedule.conf": [
@@ -155,19 +155,19 @@ def test_the_files_beside_the_units() -> None:
             "AssertPathIsDirectory=/run/stripewright-bench/stripewright-acceptance",
         ],
     }  # fmt: skip
-    assert schedule.timers(parsed(text)) == {SMOKE: True, FULL: False, OTHER: True, DRIFT: True}
+    assert timetable.timers(parsed(text)) == {SMOKE: True, FULL: False, OTHER: True, DRIFT: True}
 
 
 def test_nothing_declared_changes_nothing() -> None:
-    assert schedule.drop_ins(Schedule(), "/etc/s.toml") == {}
-    assert schedule.timers(Schedule()) == {SMOKE: True, FULL: True, DRIFT: True}
+    assert timetable.drop_ins(Schedule(), "/etc/s.toml") == {}
+    assert timetable.timers(Schedule()) == {SMOKE: True, FULL: True, DRIFT: True}
 
 
 def test_every_timer_keeps_what_makes_up_for_a_missed_run() -> None:
     """Files beside a timer take back its times only: these two stay, of the template, too."""
     for path in SYSTEMD.glob("stripewright-bench@*.timer"):
         assert {"Persistent=yes", "FixedRandomDelay=yes"} <= set(path.read_text().splitlines())
-    made = schedule.drop_ins(parsed(FOUR_HOURS + '[drift]\nevery = "9min"\n'), "/x")
+    made = timetable.drop_ins(parsed(FOUR_HOURS + '[drift]\nevery = "9min"\n'), "/x")
     assert not re.search("Persistent|FixedRandomDelay", "".join(made.values()))
 
 
@@ -190,8 +190,8 @@ def test_every_timer_keeps_what_makes_up_for_a_missed_run() -> None:
 )
 def test_how_long_nothing_may_come(text: str, minutes: int) -> None:
     declared = parsed(f'[suite.smoke]\n{text}\njitter = "15min"\n[suite.full]\nenabled = false\n')
-    assert schedule.gaps_seconds(declared) == {"smoke": (minutes + 15) * 60.0, "full": None}
-    assert schedule.gaps_seconds(Schedule()) == {"smoke": 390 * 60.0, "full": 7 * 86400 + 90 * 60}
+    assert timetable.gaps_seconds(declared) == {"smoke": (minutes + 15) * 60.0, "full": None}
+    assert timetable.gaps_seconds(Schedule()) == {"smoke": 390 * 60.0, "full": 7 * 86400 + 90 * 60}
 
 
 @pytest.mark.parametrize(
@@ -213,5 +213,5 @@ def test_runs_that_the_schedule_does_not_have_are_not_missing(
     slots = tuple(Slot(run, run * 6 * 3600.0, 100.0, True) for run in range(1, 13))
     span = Span(1, 0.0, {}, {key: slots})
     now = slots[-1].started_at + hours * 3600.0
-    facts = silence.judge(span, {}, now=now, up_since=0.0, gaps=gaps)
+    facts = missing_runs.judge(span, {}, now=now, up_since=0.0, gaps=gaps)
     assert [fact.code for fact in facts] == ["RUNS-MISSING"] * missing

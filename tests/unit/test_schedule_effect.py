@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from appliance import cli, paths
-from appliance.asking import answers, schedules
-from appliance.asking.schedules import Row
-from appliance.commands import scheduling
-from appliance.commands.scheduling import Places, When
+from appliance import paths
+from appliance.cli import schedule
+from appliance.cli.main import main
+from appliance.cli.schedule import Places, When
+from appliance.client import answers, schedule_requests
+from appliance.client.machine_status import schedule_problem
+from appliance.client.schedule_requests import Row
 from appliance.errors import OperatorError, UsageError
-from appliance.status import schedule_problem
-from appliance.storage.act import requests
+from appliance.storage.execute import request_spool
 from appliance.system import journal, services
 from appliance.system.services import UnitState
 
@@ -88,22 +89,22 @@ def test_only_what_changed_is_restarted(
     places: Places, told: list[tuple[journal.Event, str]]
 ) -> None:
     manager = Manager()
-    scheduling.bring_into_effect(places, manager)
+    schedule.bring_into_effect(places, manager)
     assert manager.heard() == []
     assert told == []
     declare(places, FOUR_HOURS)
-    scheduling.bring_into_effect(places, manager)
+    schedule.bring_into_effect(places, manager)
     assert manager.heard() == ["reload", f"restart {SMOKE}"]
     assert [what for what, _ in told] == [journal.Event.SCHEDULE_SET]
     assert "suite smoke: 00/4:00, up to 10 min later" in told[0][1]
     drop_in = places.units / f"{SMOKE}.d/50-schedule.conf"
     written = drop_in.stat().st_mtime_ns
-    scheduling.bring_into_effect(places, manager)
+    schedule.bring_into_effect(places, manager)
     assert (manager.heard(), len(told)) == ([], 1)
     assert drop_in.stat().st_mtime_ns == written
     # A timer that somebody stopped runs again.
     manager.active.remove(DRIFT)
-    scheduling.bring_into_effect(places, manager)
+    schedule.bring_into_effect(places, manager)
     assert manager.heard() == [f"start {DRIFT}"]
 
 
@@ -115,10 +116,10 @@ def test_what_is_no_longer_declared_is_taken_back(
     strangers.parent.mkdir()
     strangers.write_text("[Timer]\n")
     declare(places, FOUR_HOURS + '[suite.random-1m]\nat = "Mon 05:00"\n')
-    scheduling.bring_into_effect(places, manager)
+    schedule.bring_into_effect(places, manager)
     assert manager.heard() == ["reload", f"restart {SMOKE}", f"restart {OTHER}"]
     places.file.unlink()
-    scheduling.bring_into_effect(places, manager)
+    schedule.bring_into_effect(places, manager)
     # The timer of a suite that has none of its own goes before the file without which it is none.
     assert manager.heard() == [f"stop {OTHER}", "reload", f"restart {SMOKE}"]
     assert [path for path in places.units.rglob("*") if path.is_file()] == [strangers]
@@ -130,10 +131,10 @@ def test_a_suite_that_is_off_is_stopped_and_comes_back(
 ) -> None:
     manager = Manager()
     declare(places, "[suite.full]\nenabled = false\n")
-    scheduling.bring_into_effect(places, manager)
+    schedule.bring_into_effect(places, manager)
     assert manager.heard() == ["reload", f"stop {FULL}"]
     declare(places, "[suite.full]\n")
-    scheduling.bring_into_effect(places, manager)
+    schedule.bring_into_effect(places, manager)
     assert manager.heard() == ["reload", f"restart {FULL}"]
 
 
@@ -142,9 +143,9 @@ def test_acceptance_that_becomes_required_begins_at_once(
 ) -> None:
     manager = Manager()
     declare(places, "[acceptance]\nrequired = true\n")
-    scheduling.bring_into_effect(places, manager)
+    schedule.bring_into_effect(places, manager)
     assert manager.heard() == ["reload", "start stripewright-acceptance.service"]
-    scheduling.bring_into_effect(places, manager)
+    schedule.bring_into_effect(places, manager)
     assert manager.heard() == []
 
 
@@ -154,7 +155,7 @@ def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Manager:
     manager = Manager()
     for name in ("start_unit", "stop_unit", "restart_unit", "reload_manager", "unit_state"):
         monkeypatch.setattr(services, name, getattr(manager, name))
-    monkeypatch.setattr(scheduling, "_need_root", lambda: None)
+    monkeypatch.setattr(schedule, "_need_root", lambda: None)
     monkeypatch.setattr(paths, "PLANS_DIR", tmp_path / "run/plans")
     return manager
 
@@ -163,26 +164,26 @@ def test_a_bad_file_leaves_all_as_it_was(
     places: Places, root: Manager, told: list[tuple[journal.Event, str]]
 ) -> None:
     declare(places, FOUR_HOURS)
-    scheduling.apply(places)
+    schedule.apply(places)
     root.heard()
     before = (places.units / f"{SMOKE}.d/50-schedule.conf").read_text()
     declare(places, '[suite.smoke]\nevery = "5h"\n')
     with pytest.raises(UsageError, match=r"suite\.smoke\.every \(line 2\)"):
-        scheduling.apply(places)
+        schedule.apply(places)
     assert root.heard() == []
     assert (places.units / f"{SMOKE}.d/50-schedule.conf").read_text() == before
     assert told[-1][0] is journal.Event.SCHEDULE_REFUSED
     assert "'5h' is not allowed" in schedule_problem(places.state)
     declare(places, FOUR_HOURS)
-    scheduling.apply(places)
+    schedule.apply(places)
     assert schedule_problem(places.state) == ""
 
 
 def test_an_operators_request_is_installed(
     places: Places, root: Manager, told: list[tuple[journal.Event, str]]
 ) -> None:
-    name = requests.leave_bytes(places.spool, FOUR_HOURS.encode())
-    scheduling.schedule_request(name, places)
+    name = request_spool.leave_bytes(places.spool, FOUR_HOURS.encode())
+    schedule.schedule_request(name, places)
     assert places.file.read_text() == FOUR_HOURS
     assert root.heard() == ["reload", f"restart {SMOKE}"]
     assert list(places.spool.iterdir()) == []
@@ -208,8 +209,8 @@ def test_what_root_does_not_install(
     said: str,
 ) -> None:
     declare(places, FOUR_HOURS)
-    name = requests.leave_bytes(places.spool, raw)
-    scheduling.schedule_request(name, places)
+    name = request_spool.leave_bytes(places.spool, raw)
+    schedule.schedule_request(name, places)
     assert places.file.read_text() == FOUR_HOURS
     assert root.heard() == []
     assert told[-1][0] is journal.Event.SCHEDULE_REFUSED
@@ -221,8 +222,8 @@ def test_what_root_does_not_install(
 
 
 def test_only_root_brings_it_into_effect(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduling.os, "geteuid", lambda: 1000)
-    for work in (scheduling.apply, lambda places: scheduling.schedule_request("0" * 64, places)):
+    monkeypatch.setattr(schedule.os, "geteuid", lambda: 1000)
+    for work in (schedule.apply, lambda places: schedule.schedule_request("0" * 64, places)):
         with pytest.raises(OperatorError, match="only root"):
             work(places)
     assert not places.state.exists()
@@ -231,8 +232,8 @@ def test_only_root_brings_it_into_effect(places: Places, monkeypatch: pytest.Mon
 def test_a_request_that_is_not_there(
     places: Places, root: Manager, told: list[tuple[journal.Event, str]]
 ) -> None:
-    scheduling.schedule_request("0" * 64, places)
-    scheduling.schedule_request("../../etc/passwd", places)
+    schedule.schedule_request("0" * 64, places)
+    schedule.schedule_request("../../etc/passwd", places)
     assert [what for what, _ in told] == [journal.Event.SCHEDULE_REFUSED] * 2
     assert not places.file.exists()
 
@@ -252,12 +253,12 @@ def operator(
     def start(unit: str) -> None:
         name = unit.removeprefix("stripewright-schedule@").removesuffix(".service")
         asked.append((unit, (places.spool / f"{name}.json").read_text()))
-        scheduling.schedule_request(name, places)
+        schedule.schedule_request(name, places)
 
     monkeypatch.setattr(services, "start_and_wait", start)
     monkeypatch.setattr(services, "is_installed", lambda _: True)
     monkeypatch.setattr(services, "systemd_is_running", lambda: False)
-    monkeypatch.setattr(scheduling.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(schedule.os, "geteuid", lambda: 1000)
     return asked
 
 
@@ -269,12 +270,12 @@ def test_an_operator_changes_a_suite(
 ) -> None:
     declare(places, '[drift]\nevery = "9min"\n')
     when = When(every="4h", jitter="10min")
-    assert scheduling.change("smoke", file=None, when=when, as_json=False, places=places) == 0
+    assert schedule.change("smoke", file=None, when=when, as_json=False, places=places) == 0
     assert operator[0][1] == '[drift]\nevery = "9min"\n\n' + FOUR_HOURS
     said = capsys.readouterr().out
     assert re.search(r"suite smoke +00/4:00, up to 10 min later +schedule\.toml", said), said
     assert re.search(r"drift +every 9 min +schedule\.toml", said)
-    scheduling.change("smoke", file=None, when=When(state="default"), as_json=True, places=places)
+    schedule.change("smoke", file=None, when=When(state="default"), as_json=True, places=places)
     rows = {row["what"]: row["from"] for row in json.loads(capsys.readouterr().out)["schedule"]}
     assert (rows["suite smoke"], rows["drift"]) == ("built in", "schedule.toml")
 
@@ -286,25 +287,25 @@ def test_what_a_screen_shows_and_asks_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     declare(places, FOUR_HOURS)
-    found = schedules.schedule_now(file=places.file, state=places.state)
+    found = schedule_requests.schedule_now(file=places.file, state=places.state)
     assert found.text == FOUR_HOURS
     assert Row("suite smoke", "00/4:00, up to 10 min later", "schedule.toml") in found.rows
     # No systemd, no next time.
     assert (found.next_at, found.problem) == ({}, "")
-    wanted = schedules.with_times(found.text, "full", When(state="off"))
-    schedules.ask_schedule(wanted, spool=places.spool)
+    wanted = schedule_requests.with_times(found.text, "full", When(state="off"))
+    schedule_requests.ask_schedule(wanted, spool=places.spool)
     assert operator[0][1] == wanted == places.file.read_text()
     monkeypatch.setattr(services, "systemd_is_running", lambda: True)
     monkeypatch.setattr(services, "next_elapse", lambda timer: 5.0 if "smoke" in timer else None)
-    found = schedules.schedule_now(file=places.file, state=places.state)
+    found = schedule_requests.schedule_now(file=places.file, state=places.state)
     assert Row("suite full", "never", "schedule.toml") in found.rows
     assert found.next_at["stripewright-bench@smoke.timer"] == 5.0
     assert found.next_at["stripewright-bench@full.timer"] is None
-    default = schedules.with_times(found.text, "full", When(state="default"))
+    default = schedule_requests.with_times(found.text, "full", When(state="default"))
     assert default == FOUR_HOURS
     # Nobody but the command of root installs anything in its own process.
-    monkeypatch.setattr(scheduling.os, "geteuid", lambda: 0)
-    schedules.ask_schedule(default, spool=places.spool)
+    monkeypatch.setattr(schedule.os, "geteuid", lambda: 0)
+    schedule_requests.ask_schedule(default, spool=places.spool)
     assert [one for _, one in operator] == [wanted, default]
 
 
@@ -314,7 +315,7 @@ def test_a_slip_of_the_pen_goes_nowhere(
     file = tmp_path / "mine.toml"
     file.write_text("[suite.smoke]\nevery = 'x'\n")
     with pytest.raises(UsageError):
-        scheduling.change("", file=file, when=When(), as_json=False, places=places)
+        schedule.change("", file=file, when=When(), as_json=False, places=places)
     for suite, named, when in (
         ("", None, When()),
         ("smoke", None, When()),
@@ -325,7 +326,7 @@ def test_a_slip_of_the_pen_goes_nowhere(
         ("no-suite", None, When(every="4h")),
     ):
         with pytest.raises(UsageError):
-            scheduling.change(suite, file=named, when=when, as_json=False, places=places)
+            schedule.change(suite, file=named, when=when, as_json=False, places=places)
     assert operator == []
 
 
@@ -334,32 +335,32 @@ def test_without_the_appliance_there_is_nothing_to_set(
 ) -> None:
     monkeypatch.setattr(services, "is_installed", lambda _: False)
     with pytest.raises(OperatorError, match="nothing to be scheduled here"):
-        scheduling.change("smoke", file=None, when=When("4h"), as_json=False, places=places)
+        schedule.change("smoke", file=None, when=When("4h"), as_json=False, places=places)
 
 
 def test_the_words_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(scheduling, "show", lambda **given: asked.append(given) or 0)
+    monkeypatch.setattr(schedule, "show", lambda **given: asked.append(given) or 0)
     monkeypatch.setattr(
-        scheduling, "change", lambda suite, **given: asked.append((suite, given)) or 0
+        schedule, "change", lambda suite, **given: asked.append((suite, given)) or 0
     )
-    assert cli.main(["schedule", "show", "--json"]) == 0
-    assert cli.main(["schedule", "set", "smoke", "--at", "Sun 02:00", "--jitter", "1h"]) == 0
-    assert cli.main(["schedule", "set", "--file", "x.toml"]) == 0
-    assert cli.main(["schedule", "set", "full", "--off"]) == 0
+    assert main(["schedule", "show", "--json"]) == 0
+    assert main(["schedule", "set", "smoke", "--at", "Sun 02:00", "--jitter", "1h"]) == 0
+    assert main(["schedule", "set", "--file", "x.toml"]) == 0
+    assert main(["schedule", "set", "full", "--off"]) == 0
     assert asked == [
         {"as_json": True},
         ("smoke", {"file": None, "when": When("", "Sun 02:00", "1h"), "as_json": False}),
         ("", {"file": Path("x.toml"), "when": When(), "as_json": False}),
         ("full", {"file": None, "when": When(state="off"), "as_json": False}),
     ]
-    assert cli.main(["schedule"]) == 2
+    assert main(["schedule"]) == 2
 
 
 def test_no_reader_can_hold_the_lock(places: Places) -> None:
     places.lock.parent.mkdir()
     places.lock.touch(0o644)  # as versions before this one left it
-    with scheduling._locked(places.lock):
+    with schedule._locked(places.lock):
         assert places.lock.stat().st_mode & 0o777 == 0o600
 
 
@@ -367,11 +368,11 @@ def test_what_was_stopped_by_the_way_is_started_again_and_told(
     places: Places, told: list[tuple[journal.Event, str]]
 ) -> None:
     manager = Manager(active={SMOKE, DRIFT, *services.LISTENERS})
-    scheduling.start_stopped(places, manager)
+    schedule.start_stopped(places, manager)
     assert manager.heard() == [f"start {FULL}"]
     assert told == [(journal.Event.STARTED_AGAIN, f"{FULL} was stopped; it has been started again")]
     manager.active -= set(services.LISTENERS)
-    scheduling.start_stopped(places, manager)
+    schedule.start_stopped(places, manager)
     assert manager.heard() == [f"start {name}" for name in services.LISTENERS]
 
 
@@ -380,10 +381,10 @@ def test_what_is_off_or_on_its_way_is_not_started_again(
 ) -> None:
     declare(places, "[suite.full]\nenabled = false\n")
     manager = Manager(active={SMOKE, DRIFT, *services.LISTENERS})
-    scheduling.start_stopped(places, manager)
+    schedule.start_stopped(places, manager)
     # At boot its job may wait, and at shutdown it is being stopped.
     queued = UnitState(SMOKE, "inactive", "", "", queued=True)
     monkeypatch.setattr(manager, "unit_state", lambda _: queued)
-    scheduling.start_stopped(places, manager)
+    schedule.start_stopped(places, manager)
     assert manager.heard() == []
     assert told == []

@@ -2,9 +2,9 @@
 
 import pytest
 
-from appliance.bench.figures import comparison, interval, sides
-from appliance.bench.figures.comparison import Key, Observation
-from appliance.bench.figures.sides import Change, Chosen
+from appliance.figures import comparison, interval, sides
+from appliance.figures.comparison import Key, Observation
+from appliance.figures.sides import Change, Chosen
 
 
 def _side(label, *values):

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from appliance.bench.suite import load_suite
-from appliance.drift import facts, judging, lifecycle
+from appliance.drift import evaluate, facts, lifecycle
 from appliance.history import queries
-from appliance.history.slots import Slots
+from appliance.history.series_slots import Slots
 from appliance.history.store import History
 from appliance.model import (
     CONFIRM_SUITE,
@@ -236,7 +236,7 @@ def test_a_history_without_runs_has_nothing_to_say(db, history):
     assert spans(db) == ()
     epoch_of(history)
     with queries.open_readonly(db) as reader:
-        facts = judging.performance_facts(
+        facts = evaluate.performance_facts(
             reader, approvals=(), confirmations=(), now=time.time(), up_since=0.0
         )
     assert facts == ()
@@ -273,7 +273,7 @@ def test_what_a_look_at_the_machine_found_explains_a_change(db, history):
                        now=time.time())  # fmt: skip
     for index in range(6):
         add(history, dataclasses.replace(STRIPE, iops=700.0 + index % 3), epoch=epoch)
-    (fact,) = judging.facts_of(db, now=time.time())
+    (fact,) = evaluate.facts_of(db, now=time.time())
     assert fact.evidence["cause"] == "between the runs: nvme0n1 has scheduler bfq"
 
 
@@ -282,7 +282,7 @@ def test_what_the_history_says_of_a_slower_stripe(db, history):
     for index in range(24):
         iops = (1000.0 if index < 18 else 700.0) + index % 3
         add(history, dataclasses.replace(STRIPE, iops=iops), epoch=epoch)
-    for fact in judging.facts_of(db, now=time.time()):
+    for fact in evaluate.facts_of(db, now=time.time()):
         assert (fact.code, fact.subject) == ("PERF-SLOWER", str(KEY))
         assert fact.evidence["change_run"] == 19
         assert fact.evidence["epoch"] == epoch

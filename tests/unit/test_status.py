@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from appliance import status as status_room
-from appliance.status import Health, read_status
-from appliance.storage.document import inventory_to_json
+from appliance.client import machine_status as status_room
+from appliance.client.machine_status import Health, read_status
+from appliance.storage.policy.documents import inventory_to_json
 from tests.unit.disks import array, disk, inventory
 
 

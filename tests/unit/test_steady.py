@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.bench.figures import steady
+from appliance.figures import steady
 
 
 @pytest.mark.parametrize(

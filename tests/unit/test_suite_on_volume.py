@@ -8,7 +8,7 @@ import pytest
 
 from appliance.bench import runner
 from appliance.bench.runner import Target
-from appliance.commands import running
+from appliance.cli import bench_run
 from appliance.errors import UsageError
 from appliance.model import Suite
 from appliance.system import services
@@ -28,10 +28,10 @@ def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "target_on", lambda volume: Path("/mnt") / volume)
 
 
-def ask(words: str, asked: running.Asked | None = None) -> None:
-    running.run(
+def ask(words: str, asked: bench_run.Asked | None = None) -> None:
+    bench_run.run(
         words,
-        asked or running.Asked(),
+        asked or bench_run.Asked(),
         db=Path("none"),
         time_factor=1.0,
         as_json=False,
@@ -40,7 +40,7 @@ def ask(words: str, asked: running.Asked | None = None) -> None:
     )
 
 
-def opened(words: str, asked: running.Asked | None = None) -> tuple[str, str]:
+def opened(words: str, asked: bench_run.Asked | None = None) -> tuple[str, str]:
     with pytest.raises(_OpenedError) as caught:
         ask(words, asked)
     suite, target = caught.value.args
@@ -50,7 +50,7 @@ def opened(words: str, asked: running.Asked | None = None) -> tuple[str, str]:
 def test_a_suite_runs_on_the_volume_that_is_named() -> None:
     assert opened("smoke") == ("smoke", "/mnt/first")
     assert opened("smoke:data") == ("smoke", "/mnt/data")
-    assert opened("smoke", running.Asked(target="/srv")) == ("smoke", "/srv")
+    assert opened("smoke", bench_run.Asked(target="/srv")) == ("smoke", "/srv")
 
 
 def test_units_and_commands_name_a_suite_on_a_volume_alike() -> None:
@@ -71,14 +71,14 @@ def test_a_file_of_a_suite_may_have_a_colon_in_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "asked", "said"),
     [
-        ("smoke:", running.Asked(), "no volume is named"),
-        ("smoke:data", running.Asked(target="/srv"), "do not go together"),
-        ("smoke:data", running.Asked(raw_read="/dev/x"), "do not go together"),
-        ("smoke:data", running.Asked(raw_write="/dev/x", serial="S"), "do not go together"),
-        ("nosuch:data", running.Asked(), "no suite called 'nosuch'"),
-        (":data", running.Asked(), "no suite called ''"),
+        ("smoke:", bench_run.Asked(), "no volume is named"),
+        ("smoke:data", bench_run.Asked(target="/srv"), "do not go together"),
+        ("smoke:data", bench_run.Asked(raw_read="/dev/x"), "do not go together"),
+        ("smoke:data", bench_run.Asked(raw_write="/dev/x", serial="S"), "do not go together"),
+        ("nosuch:data", bench_run.Asked(), "no suite called 'nosuch'"),
+        (":data", bench_run.Asked(), "no suite called ''"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(words: str, asked: running.Asked, said: str) -> None:
+def test_what_cannot_be_meant_is_refused(words: str, asked: bench_run.Asked, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         ask(words, asked)

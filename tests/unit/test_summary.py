@@ -21,7 +21,7 @@ from appliance.model import (
     VolumeGroup,
     VolumePlan,
 )
-from appliance.storage.act import summary
+from appliance.storage.execute import state_document
 
 CHUNK = 262144
 
@@ -85,7 +85,7 @@ PLAN = Plan(
 
 
 def test_every_kind_of_volume_has_its_facts() -> None:
-    facts = {one["name"]: one for one in summary.volume_facts(FOUND, LAYOUT, PLAN)}
+    facts = {one["name"]: one for one in state_document.volume_facts(FOUND, LAYOUT, PLAN)}
     assert list(facts) == ["data", "logs", "vault", "raw", "hard"]
     data, logs = facts["data"], facts["logs"]
     assert (data["level"], data["chunk_bytes"], data["uuid"]) == ("lvm-stripe", CHUNK, "gu")
@@ -97,8 +97,8 @@ def test_every_kind_of_volume_has_its_facts() -> None:
 
 
 def test_the_fingerprint_names_every_volume() -> None:
-    found = summary.fingerprint(
-        FOUND, summary.volume_facts(FOUND, LAYOUT, PLAN), fio_version="fio-3.39"
+    found = state_document.fingerprint(
+        FOUND, state_document.volume_facts(FOUND, LAYOUT, PLAN), fio_version="fio-3.39"
     )
     assert found["serials"] == "S2,S1; S3,S4,S5,S6; S7; S8; S9"
     assert found["stripe"].startswith(
@@ -109,14 +109,14 @@ def test_the_fingerprint_names_every_volume() -> None:
 
 def test_what_is_mounted_elsewhere_is_not_up() -> None:
     moved = Layout((Volume("vault", "/mnt/other", stripe="single", filesystem="ext4"),))
-    assert summary.volume_facts(FOUND, moved, PLAN) == []
+    assert state_document.volume_facts(FOUND, moved, PLAN) == []
 
 
 def test_the_state_has_each_volumes_own_outcome() -> None:
-    facts = [one for one in summary.volume_facts(FOUND, LAYOUT, PLAN) if one["name"] in
+    facts = [one for one in state_document.volume_facts(FOUND, LAYOUT, PLAN) if one["name"] in
              {"data", "raw"}]  # fmt: skip
     failed = {"logs": Refused("holds ext4", "look"), "vault": OperatorError("mkfs failed", "x")}
-    state = summary.state_document(
+    state = state_document.state_document(
         FOUND, PLAN, LAYOUT,
         outcome="refused", message="m", hint="h", facts=facts, failed=failed,
     )  # fmt: skip

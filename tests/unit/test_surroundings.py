@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from appliance.storage.act import record, settlement
-from appliance.storage.act.places import Places
-from appliance.storage.probe import surroundings as probed
+from appliance.storage.execute import finalizer, record
+from appliance.storage.execute.places import Places
+from appliance.storage.probe import settings as probed
 from appliance.system import process
 from tests.unit.drift_machine import LAYOUT, OTHER_UUID, ROOT_MOUNT, Machine
 from tests.unit.fake_machine import FakeMachine
@@ -79,9 +79,7 @@ def test_settings_that_are_declared_are_noted_as_they_were_set(machine: Machine)
 
 def test_another_boot_begins_anew(machine: Machine) -> None:
     places = Places(state=machine.root / "state.json")
-    books = settlement.Books(
-        places, record.Record(machine.root / "history.db"), machine.fake.kernel
-    )
+    books = finalizer.Books(places, record.Record(machine.root / "history.db"), machine.fake.kernel)
     assert books._noted() == noted(machine)
     (machine.root / "proc/sys/kernel/random/boot_id").write_text("another\n")
     assert books._noted() == {}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model import Signature
-from appliance.storage.probe import tables
+from appliance.storage.formats import partition_tables
 
 SIZE = 64 * 1024 * 1024
 _EFI = b"EFI PART\0\0\1\0"
@@ -75,10 +75,10 @@ _NO_TAIL = bytes(4096)
 def test_remains(
     start: bytes, end: bytes, known: tuple[str, ...], found: list[tuple[str, int]]
 ) -> None:
-    seen = tables.remains(start, end, SIZE, [Signature(kind) for kind in known])
+    seen = partition_tables.remains(start, end, SIZE, [Signature(kind) for kind in known])
     assert [(one.kind, one.offset_bytes) for one in seen] == found
 
 
 @given(st.binary(max_size=9000), st.binary(max_size=5000), st.integers(0, 2**60))
 def test_nothing_raises(start: bytes, end: bytes, size: int) -> None:
-    tables.remains(start, end, size, ())
+    partition_tables.remains(start, end, size, ())

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from appliance.model import Tuning
-from appliance.storage import tuning
-from appliance.storage.tuning import Setting
+from appliance.storage.execute import tuning
+from appliance.storage.execute.tuning import Setting
 from appliance.system import journal
+from appliance.system.kernel import chosen
 
 ALL = Tuning(scheduler="none", io_timeout_seconds=90, rebuild_min_bytes=100 * 2**20)
 
@@ -33,7 +34,7 @@ class Tree:
         return tuning.bring_about(found, self.record)
 
     def get(self, name: str, attribute: str) -> str:
-        return tuning.current((self.root / f"sys/block/{name}/queue/{attribute}").read_text())
+        return chosen((self.root / f"sys/block/{name}/queue/{attribute}").read_text())
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from appliance import paths
 from appliance.bench.suite import suite_names
-from appliance.schedule import DROP_IN
+from appliance.bench.timetable import DROP_IN
 from appliance.system.services import bench_unit
 
 UNITS = Path(__file__).parents[2] / "units"
@@ -349,8 +349,8 @@ def test_no_unit_writes_to_a_raw_device() -> None:
 
 
 def test_every_command_of_a_unit_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    from appliance.arguments import parser
-    from appliance.cli import HANDLERS
+    from appliance.cli.arguments import parser
+    from appliance.cli.main import HANDLERS
 
     for path in SYSTEMD.glob("*.service"):
         lines = re.findall(r"^Exec\w+=-?/usr/bin/stripewright (.+)$", path.read_text(), re.M)
@@ -381,7 +381,7 @@ def test_what_looks_for_drift_is_on_and_acceptance_is_not() -> None:
 
 
 def test_a_required_acceptance_leaves_its_directory_where_it_passed() -> None:
-    # stripewright.target asserts it (appliance/schedule.py): gone with the unit, it must not be
+    # stripewright.target asserts it (bench/timetable.py): gone with the unit, it must not be
     # kept when the unit fails, nor go when it has ended well.
     lines = unit("stripewright-acceptance.service")
     assert {"RuntimeDirectory=stripewright-bench/%N", "RemainAfterExit=yes"} <= lines
@@ -414,7 +414,7 @@ def test_findings_do_not_fail_the_unit_and_failures_are_told() -> None:
 
 @pytest.mark.parametrize("name", ["look", "drift"])
 def test_a_child_that_waits_for_a_dead_disk_holds_up_no_look(name: str) -> None:
-    """Without it systemd waits three minutes for what cannot be killed (appliance.system.bounded),
+    """Without it systemd waits three minutes for what cannot be killed (appliance.system.child),
     and so does the next look, which is ordered behind it.
     """
     assert {"KillMode=process", "TasksMax=64"} <= unit(f"stripewright-{name}.service")

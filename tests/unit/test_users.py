@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.storage.probe import users
-from appliance.storage.probe.kernel import Kernel
+from appliance.system.kernel import Kernel
 from tests.unit.fakesysfs import FakeSysfs
 
 NUMBERS = {"/dev/sdb": "8:16", "/dev/sdb1": "8:17", "/dev/sdc": "8:32"}

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.bench import validity
+from appliance.figures import quantities
 from appliance.model import DeviceIo, Evidence, Finding, Severity
 from tests.unit import diary
 
@@ -58,19 +59,21 @@ def test_blocking_findings_come_first_and_labels_last():
 def test_corrected_is_only_taken_from_a_figure_in_iops():
     other = Finding("BURST", Severity.BLOCK, "", corrected=5.0, unit="bytes/s")
     iops = Finding("COVERAGE", Severity.BLOCK, "", corrected=7.0, unit="iops")
-    assert validity.corrected_iops((other,)) is None
-    assert validity.corrected_iops((other, iops)) == 7.0
-    assert validity.corrected_iops(()) is None
+    assert quantities.corrected_iops((other,)) is None
+    assert quantities.corrected_iops((other, iops)) == 7.0
+    assert quantities.corrected_iops(()) is None
 
 
 def test_percentiles_are_found_by_number():
     evidence = dataclasses.replace(
         diary.STRIPE_READ_4K, percentiles_ns={"no number": 1, "99": 7, "99.900000": 8}
     )
-    assert validity.percentile_ns(evidence, 99.0) == 7
-    assert validity.percentile_ns(evidence, 99.9) == 8
-    assert validity.percentile_ns(evidence, 50.0) is None
-    assert validity.percentile_ns(dataclasses.replace(evidence, percentiles_ns=None), 99.0) is None
+    assert quantities.percentile_ns(evidence, 99.0) == 7
+    assert quantities.percentile_ns(evidence, 99.9) == 8
+    assert quantities.percentile_ns(evidence, 50.0) is None
+    assert (
+        quantities.percentile_ns(dataclasses.replace(evidence, percentiles_ns=None), 99.0) is None
+    )
 
 
 UNKNOWN = {

@@ -12,8 +12,8 @@ from appliance.bench.validity import (
     impossible,
     member,
     short,
-    target,
-    units,
+    unit_slips,
+    wrong_target,
 )
 from appliance.model import DeviceIo, Evidence, Source
 from tests.unit import diary
@@ -119,10 +119,10 @@ def elsewhere(here: float, there: float) -> Evidence:
         (member, stripe(3.0, depth=3), stripe(3.0, depth=2)),
         (member, stripe(9.0, ios=(9000, 8000)), stripe(9.0, ios=(9000, 8200))),
         (member, stripe(9.0, ios=(99, 99)), stripe(9.0, ios=(101, 101))),
-        (target, elsewhere(0.98, 0.02), elsewhere(0.979, 0.02)),
-        (target, elsewhere(0.5, 0.24), elsewhere(0.5, 0.26)),
+        (wrong_target, elsewhere(0.98, 0.02), elsewhere(0.979, 0.02)),
+        (wrong_target, elsewhere(0.5, 0.24), elsewhere(0.5, 0.26)),
         (
-            units,
+            unit_slips,
             changed(printed_bandwidth_bytes=EXACT * 4096 * 0.972),
             changed(printed_bandwidth_bytes=EXACT * 4096 * 0.968),
         ),

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from appliance.bench import validity
-from appliance.bench.validity import coverage, foreign, target
+from appliance.bench.validity import coverage, foreign, wrong_target
+from appliance.figures import quantities
 from appliance.model import DeviceIo, Evidence, Severity, Source
 from tests.unit import diary
 from tests.unit.diary import NONE, disk, with_disks
@@ -46,7 +46,7 @@ def test_coverage_gives_the_number_that_is_probably_true():
     assert "412,27" in finding.message
     # the stripe's gain is 2.00, not the 1.42 that the diary's figures say
     assert diary.STRIPE_READ_4K.iops / finding.corrected == pytest.approx(2.00, abs=0.005)
-    assert validity.corrected_iops([finding]) == finding.corrected
+    assert quantities.corrected_iops([finding]) == finding.corrected
 
 
 def test_coverage_of_the_16k_single_disk_read():
@@ -60,12 +60,12 @@ def test_bytes_are_believed_before_requests():
     finding = coverage.judge(measured_here(500_000))
     assert finding is not None
     assert finding.measured == 0.5
-    assert validity.coverage_of(measured_here(0)) == 0.0
+    assert quantities.coverage_of(measured_here(0)) == 0.0
 
 
 def test_more_requests_than_ios_prove_nothing():
     # 4 MiB writes in requests of 64 KiB: 492,332 for 7,701.
-    assert validity.coverage_of(diary.M5D_4X_STRIPE_4M) is None
+    assert quantities.coverage_of(diary.M5D_4X_STRIPE_4M) is None
     half_cached = dataclasses.replace(
         diary.STRIPE_READ_4K, block_size_bytes=1 << 20, total_ios=1_000_000
     )
@@ -86,7 +86,7 @@ def test_readahead_is_no_cache():
         diary.SINGLE_READ_4K, disk("nvme0n1", (3_270_360, 0, 9), NONE), rw="read", direct=False
     )
     assert coverage.judge(evidence) is None
-    assert validity.coverage_of(evidence) is None
+    assert quantities.coverage_of(evidence) is None
     assert coverage.judge(dataclasses.replace(evidence, direct=None)) is None
 
 
@@ -146,7 +146,7 @@ def test_what_was_read_before_fio_began_to_count():
         device="vda", members=("vda",), ramp_ms=3000,
     )  # fmt: skip
     assert coverage.judge(evidence) is None
-    assert validity.coverage_of(evidence) is None
+    assert quantities.coverage_of(evidence) is None
     assert foreign.judge(evidence) is None
     assert foreign.judge(dataclasses.replace(evidence, ramp_ms=0, io_bytes=173_939 * 4096))
     cached = with_disks(evidence, disk("vda", (90_000, 0, 9), NONE))
@@ -161,7 +161,7 @@ def test_a_kernel_that_does_not_count_an_arrays_io():
 
 def test_a_member_that_vanished_leaves_the_array_to_judge_by():
     md, first, _ = diary.STRIPE_READ_4K.device_io
-    assert validity.coverage_of(with_disks(diary.STRIPE_READ_4K, md, first)) == pytest.approx(
+    assert quantities.coverage_of(with_disks(diary.STRIPE_READ_4K, md, first)) == pytest.approx(
         0.99976, abs=1e-5
     )
 
@@ -170,7 +170,7 @@ def test_a_member_that_vanished_leaves_the_array_to_judge_by():
 
 
 def test_reads_that_hit_another_disk_than_the_writes_before_them():
-    finding = target.judge(
+    finding = wrong_target.judge(
         dataclasses.replace(
             diary.SINGLE_READ_4K, expected=("nvme1n1",), expected_why="as the writes before it"
         )
@@ -197,14 +197,14 @@ def test_target_is_silent_on_the_right_disk(device, members, expected):
         device_io=tuple(disk(name, (104_651_512, 0, 1), NONE) for name in dict.fromkeys(
             (device, *members))),
     )  # fmt: skip
-    assert target.judge(evidence) is None
+    assert wrong_target.judge(evidence) is None
 
 
 def test_a_run_of_ours_whose_bytes_went_elsewhere():
     here = with_bytes(disk("nvme0n1", (1, 0, 1), NONE), 10_000, 0)
     there = with_bytes(disk("vda", (1, 0, 1), NONE), 990_000, 0)
     evidence = dataclasses.replace(measured_here(0), device_io=(here, there), expected=("nvme0n1",))
-    finding = target.judge(evidence)
+    finding = wrong_target.judge(evidence)
     assert finding is not None
     assert finding.measured == pytest.approx(0.01)
     assert "vda" in finding.message
@@ -214,7 +214,7 @@ def test_reads_from_a_cache_beside_a_busy_root_disk_are_no_wrong_target():
     here = with_bytes(disk("nvme0n1", (1, 0, 1), NONE), 600_000, 0)
     there = with_bytes(disk("vda", (1, 0, 1), NONE), 100_000, 0)
     evidence = dataclasses.replace(measured_here(0), device_io=(here, there), expected=("nvme0n1",))
-    assert target.judge(evidence) is None
+    assert wrong_target.judge(evidence) is None
     assert coverage.judge(evidence) is not None
 
 

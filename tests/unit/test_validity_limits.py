@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from appliance.bench.capability import Volume, published
-from appliance.bench.validity import burst, cap, cpu, steady
+from appliance.bench.validity import burst, cap, cpu, unsteady
+from appliance.clouds.capability import Volume, published
 from appliance.model import Capability, DiskKind, Evidence, Provisioned, Severity, Slice
 from tests.unit import diary
 
@@ -24,11 +24,11 @@ def sliced(*rates: float, **changes: object) -> Evidence:
 
 def test_a_rate_that_still_falls_is_not_steady():
     # Written past its spare area, a drive goes on getting slower.
-    finding = steady.judge(sliced(400e3, 357e3, 340e3, 325e3, 310e3, 295e3))
+    finding = unsteady.judge(sliced(400e3, 357e3, 340e3, 325e3, 310e3, 295e3))
     assert finding is not None
     assert finding.severity is Severity.BLOCK
     assert finding.limit == 0.10
-    wild = steady.judge(sliced(357e3, 357e3, 300e3, 420e3, 357e3))
+    wild = unsteady.judge(sliced(357e3, 357e3, 300e3, 420e3, 357e3))
     assert wild is not None
     assert wild.limit == 0.20
 
@@ -43,7 +43,7 @@ def test_a_rate_that_still_falls_is_not_steady():
     ],
 )
 def test_steady_is_silent(evidence):
-    assert steady.judge(evidence) is None
+    assert unsteady.judge(evidence) is None
 
 
 # --------------------------------------------------------------------------------- BURST

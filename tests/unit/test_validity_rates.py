@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 
-from appliance.bench.capability import published
-from appliance.bench.validity import depth, impossible, queue_depth_seen, short, units
+from appliance.bench.validity import depth, impossible, short, unit_slips
+from appliance.clouds.capability import published
+from appliance.figures.quantities import queue_depth_seen
 from appliance.model import Evidence, Severity, Source
 from tests.unit import diary
 
@@ -274,7 +275,7 @@ def test_what_is_not_known_is_not_short():
 
 @pytest.mark.parametrize("evidence", diary.ALL)
 def test_units_is_silent_in_the_diaries(evidence):
-    assert units.judge(evidence) is None
+    assert unit_slips.judge(evidence) is None
 
 
 @pytest.mark.parametrize(
@@ -291,7 +292,7 @@ def test_units_is_silent_in_the_diaries(evidence):
     ],
 )
 def test_figures_that_contradict_each_other(changes):
-    finding = units.judge(changed(diary.STRIPE_READ_4K, **changes))
+    finding = unit_slips.judge(changed(diary.STRIPE_READ_4K, **changes))
     assert finding is not None
     assert finding.severity is Severity.BLOCK
     assert "contradict" in finding.message
@@ -304,9 +305,9 @@ def test_rounded_figures_do_not_contradict():
         io_bytes=74_211_417 * 4096, bandwidth_bytes=1610.0 * (1 << 20),
         printed_bandwidth_bytes=1610.0 * (1 << 20), runtime_ms=180_003,
     )  # fmt: skip
-    assert units.judge(evidence) is None
+    assert unit_slips.judge(evidence) is None
     slow = changed(
         evidence, iops=1.0, printed_iops=1.0, total_ios=119, io_bytes=119 * 4096,
         bandwidth_bytes=7 * 1024.0, printed_bandwidth_bytes=7 * 1024.0, runtime_ms=60_010,
     )  # fmt: skip
-    assert units.judge(slow) is None
+    assert unit_slips.judge(slow) is None

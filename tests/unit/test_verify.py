@@ -9,14 +9,14 @@ import pytest
 
 from appliance.errors import OperatorError
 from appliance.model import Disk, MdMember, Step, Volume
-from appliance.storage import filesystem, md
-from appliance.storage.act import verify
-from appliance.storage.act.chores import Bench, by_path
-from appliance.storage.act.verify import Scene
-from appliance.storage.decide import steps
+from appliance.storage.execute import verify
+from appliance.storage.execute.builtin_steps import Bench, by_path
+from appliance.storage.execute.verify import Scene
+from appliance.storage.formats import filesystem, md
+from appliance.storage.policy import steps
 from appliance.storage.probe import blockdev, hotplug
-from appliance.storage.probe.kernel import Kernel
 from appliance.system import process
+from appliance.system.kernel import Kernel
 
 SCRATCH = Volume("scratch", "/mnt/scratch")
 _DATA = Path(__file__).parent / "data/storage"

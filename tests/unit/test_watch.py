@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from appliance.storage.act import watch
+from appliance.storage.execute import watch
 from appliance.system import journal
 
 

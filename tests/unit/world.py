@@ -18,7 +18,7 @@ from appliance.model import (
     Signature,
     VolumeGroup,
 )
-from appliance.storage.identity import identify_all
+from appliance.storage.policy.identity import identify_all
 from tests.unit.boxes import DATA_OFFSET, MIB, Box, Running, is_making
 from tests.unit.programs import Programs
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from appliance.bench import fio, legacy, result, sampler, validity
-from appliance.bench.figures import slices
-from appliance.bench.running.target import Devices
+from appliance import fio_import
+from appliance.bench import fio, result, sampler, validity
+from appliance.bench.block_devices import Devices
+from appliance.figures import slices
 from appliance.model import (
     Capability,
     Counters,
@@ -131,7 +132,7 @@ def judge(case: Loaded) -> Verdict:
 
 
 def imported(case: Loaded) -> tuple[Judged, ...]:
-    return legacy.import_reports(case.report, file=case.file).judged
+    return fio_import.import_reports(case.report, file=case.file).judged
 
 
 def _blocked(findings: Iterable[Finding]) -> bool:

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from appliance.bench import sampler
-from appliance.bench.running import host, target
+from appliance.bench import block_devices, cpu_busy, sampler
 from appliance.model import Counters, Sample
 
 MIB = 1024 * 1024
@@ -69,9 +68,9 @@ class Place:
     fio: str = "fio"
 
     @property
-    def devices(self) -> target.Devices:
+    def devices(self) -> block_devices.Devices:
         found = Path(self.node).stat().st_rdev if self.node else self.folder.stat().st_dev
-        return target.devices_of(found)
+        return block_devices.devices_of(found)
 
 
 Limits = Callable[[Place], AbstractContextManager[Sequence[str]]]
@@ -130,11 +129,11 @@ def play(case: Case, place: Place, folder: Path) -> None:
         prefix = around.enter_context(case.limit(place)) if case.limit else ()
         if case.beside:
             around.enter_context(case.beside(place))
-        before, cpu_before, began = sampler.read_all(devices.all), host.cpu_times(), time.time()
+        before, cpu_before, began = sampler.read_all(devices.all), cpu_busy.cpu_times(), time.time()
         sampling = around.enter_context(sampler.Sampler(devices.all))
         seen = _run((*prefix, *argv), place, case)
         ended = time.time()
-        after, cpu_after = sampler.read_all(devices.all), host.cpu_times()
+        after, cpu_after = sampler.read_all(devices.all), cpu_busy.cpu_times()
         seen.samples = sampling.drain()
     report = seen.output
     if case.form == "text":
@@ -156,7 +155,7 @@ def play(case: Case, place: Place, folder: Path) -> None:
         "after": _counters(after),
         "seconds": round(ended - began, 3),
         "samples": [_sample(one, began) for one in seen.samples],
-        "host_cpu_percent": _rounded(host.busy_percent(cpu_before, cpu_after)),
+        "host_cpu_percent": _rounded(cpu_busy.busy_percent(cpu_before, cpu_after)),
         "ended": _ended(seen),
         "full_suite": case.full_suite,
         "capability": _capability(case, devices, sampler.deltas(before, after)),
@@ -253,7 +252,7 @@ def _run(argv: Sequence[str], place: Place, case: Case) -> _Seen:
 
 
 def _ended(seen: _Seen) -> str:
-    """In the words of :attr:`appliance.bench.running.execution.Ended.in_words`."""
+    """In the words of :attr:`appliance.bench.fio_process.Ended.in_words`."""
     if seen.returncode == 0:
         return ""
     if seen.returncode < 0:
@@ -272,7 +271,7 @@ def _sample(one: Sample, began: float) -> dict[str, Any]:
     return {"at_s": round(one.at_ns / 1e9 - began, 3), "device": one.device, **values}
 
 
-def _capability(case: Case, devices: target.Devices, done: Sequence[Counters]) -> object:
+def _capability(case: Case, devices: block_devices.Devices, done: Sequence[Counters]) -> object:
     """As it is in the case, or made from the rate that the members saw."""
     if not callable(case.capability):
         return case.capability

@@ -21,8 +21,8 @@ from tui.widgets.panel import Line, Panel, View, clean, milliseconds, section, w
 from tui.widgets.table import Column, FilterTable, Row
 
 if TYPE_CHECKING:
+    from appliance.client.machine_status import Status
     from appliance.model import Disk, Sample
-    from appliance.status import Status
 
 # Cells of the texts alone; the table puts one more at each side of a column. At 80 cells the
 # model is cut, because the lines below the table have it in full.

@@ -14,7 +14,7 @@ from tui.widgets import drift_questions as questions
 from tui.widgets.panel import View
 
 if TYPE_CHECKING:
-    from appliance.asking.findings import AskedConfirm, ConfirmEnd
+    from appliance.client.finding_actions import AskedConfirm, ConfirmEnd
 
 _START, _POLL, _STOP = "confirm", "poll", "stop"
 # A look at the unit that repeats starts a program.

@@ -12,10 +12,10 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import DataTable
 
-from appliance.asking.plans import PlannedHere
+from appliance.client.machine_status import Status
+from appliance.client.plan_requests import PlannedHere
 from appliance.model import Inventory, Layout, Volume
-from appliance.status import Status
-from appliance.storage.preview import Preview
+from appliance.storage.policy.preview import Preview
 from appliance.text import duration
 from tui import marks
 from tui.asking import Answer

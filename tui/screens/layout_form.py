@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Footer, Input, Static
 
 from appliance.model import Decision, Disk, Layout, Volume
-from appliance.storage.preview import Preview
+from appliance.storage.policy.preview import Preview
 from tui import marks
 from tui.layout_draft import Draft, is_another_shape
 from tui.layout_fields import (

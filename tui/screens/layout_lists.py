@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Static
 
-from appliance.asking.plans import PlanNote
+from appliance.client.plan_requests import PlanNote
 from appliance.text import duration
 from tui import marks
 from tui.layout_presets import Preset

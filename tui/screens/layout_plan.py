@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Footer, Input, Static
 
-from appliance.asking.plans import PlannedHere
+from appliance.client.plan_requests import PlannedHere
 from appliance.text import duration
 from tui import marks
 from tui.asking import Answer

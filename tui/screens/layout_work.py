@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from textual.timer import Timer
 
-from appliance.asking.plans import ApplyEnd, ApplyProgress, AskedApply, PlannedHere, PlanNote
+from appliance.client.plan_requests import (
+    ApplyEnd,
+    ApplyProgress,
+    AskedApply,
+    PlannedHere,
+    PlanNote,
+)
 from appliance.errors import EXIT_OK, EXIT_REFUSED, EXIT_STALE
 from appliance.model import Plan
-from appliance.storage.act.requests import PLAN_LIFETIME_SECONDS, TOO_OLD
+from appliance.storage.execute.request_spool import PLAN_LIFETIME_SECONDS, TOO_OLD
 from tui.asking import Answer
 from tui.layout_progress import Watched
 from tui.screens.layout_apply import ApplyScreen

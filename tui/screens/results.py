@@ -10,9 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable
 
-from appliance import advice
 from appliance.history.imports import ImportRecord
 from appliance.history.pages import Page, RunSummary
+from appliance.model import advice
 from appliance.text import duration
 from tui import marks
 from tui.asking import Answer

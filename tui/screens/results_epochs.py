@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable
 
-from appliance.layout_words import filesystem_words, stripe_words
+from appliance.model.layout_words import filesystem_words, stripe_words
 from appliance.text import moment
 from tui import marks
 from tui.screens.reading import ReadingScreen

@@ -11,7 +11,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import DataTable
 
-from appliance.asking.schedules import ScheduleNow, When, with_times
+from appliance.client.schedule_requests import ScheduleNow, When, with_times
 from appliance.model import RunRecord, Suite
 from appliance.text import duration
 from tui import marks

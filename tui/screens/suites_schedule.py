@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Footer, Input, Static
 
-from appliance.asking.schedules import ScheduleNow, When
+from appliance.client.schedule_requests import ScheduleNow, When
 from tui import marks
 from tui.marks import Glyphs
 from tui.schedule_fields import (

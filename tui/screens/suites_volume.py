@@ -14,8 +14,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, OptionList, Static
 from textual.widgets.option_list import Option
 
+from appliance.client.machine_status import VolumeStatus
 from appliance.model import Suite
-from appliance.status import VolumeStatus
 from appliance.text import size
 from tui import marks
 from tui.permission import may_measure

@@ -14,10 +14,10 @@ from appliance.system import services
 
 # What only some questions need is imported when they are asked: the first screen waits for none.
 if TYPE_CHECKING:
-    from appliance.asking.findings import AskedConfirm, ConfirmEnd
+    from appliance.client.finding_actions import AskedConfirm, ConfirmEnd
+    from appliance.drift.trends import Stretch
     from appliance.history.drift_rows import TransitionRecord
-    from appliance.history.slots import Slots
-    from appliance.history.trends import Stretch
+    from appliance.history.series_slots import Slots
 
 # A histogram says more of it than a series does.
 _OF_A_HISTOGRAM = "PERF-LATENCY-MODE"
@@ -98,7 +98,7 @@ class MachineDrift:
 
     def findings(self) -> Findings:
         from appliance.drift import confirmation, lifecycle
-        from appliance.history.slots import Slots
+        from appliance.history.series_slots import Slots
 
         with queries.open_readonly(self._db) as reader:
             records = reader.drift_findings(include_closed=True)
@@ -114,7 +114,7 @@ class MachineDrift:
 
     def evidence(self, record: FindingRecord) -> Evidence:
         from appliance.drift import lifecycle
-        from appliance.history.trends import Trends
+        from appliance.drift.trends import Trends
 
         key = series_key(record.fact)
         with queries.open_readonly(self._db) as reader:
@@ -136,40 +136,40 @@ class MachineDrift:
             )
 
     def acknowledge(self, finding_id: int, note: str) -> FindingRecord:
-        from appliance.asking import findings
+        from appliance.client import finding_actions
 
-        return findings.acknowledge(self._db, finding_id, note)
+        return finding_actions.acknowledge(self._db, finding_id, note)
 
     def approve(self, finding_id: int, note: str) -> FindingRecord:
-        from appliance.asking import findings
+        from appliance.client import finding_actions
 
-        return findings.approve(self._db, finding_id, note)
+        return finding_actions.approve(self._db, finding_id, note)
 
     def look(self) -> None:
         services.start_and_wait(services.DRIFT_UNIT)
 
     def confirm(self) -> AskedConfirm:
-        from appliance.asking import findings
+        from appliance.client import finding_actions
 
-        return findings.confirm_now(self._db)
+        return finding_actions.confirm_now(self._db)
 
     def confirmed(self, asked: AskedConfirm) -> ConfirmEnd | None:
-        from appliance.asking import findings
+        from appliance.client import finding_actions
 
-        return findings.poll_confirm(asked)
+        return finding_actions.poll_confirm(asked)
 
     def stop_confirming(self) -> None:
-        from appliance.asking import findings
+        from appliance.client import finding_actions
 
-        findings.stop_confirming()
+        finding_actions.stop_confirming()
 
     def _not_yet(self, reader: queries.Reader) -> str:
         """It reads the whole epoch: only after a run has ended."""
-        from appliance.drift import judging
+        from appliance.drift import evaluate
 
         mark = reader.drift_mark()
         if self._unjudged is None or self._unjudged[0] != mark:
-            self._unjudged = (mark, judging.unlearned(reader)[1])
+            self._unjudged = (mark, evaluate.unlearned(reader)[1])
         return self._unjudged[1]
 
 
@@ -191,7 +191,7 @@ def _stretch_of(fact: Fact, stretches: Sequence[Stretch]) -> Stretch | None:
 
 def _repeat(slots: Slots, fact: Fact) -> Repeat | None:
     """How long the repeats of a suspect take, from its job as it was asked for."""
-    from appliance.bench.running import control
+    from appliance.bench import control_job
     from appliance.drift import confirmation
 
     run, job = fact.evidence.get("change_run"), fact.evidence.get("job")
@@ -203,5 +203,5 @@ def _repeat(slots: Slots, fact: Fact) -> Repeat | None:
         job=found.name,
         rw=found.rw,
         target=str(fact.evidence.get("target", "")),
-        seconds=confirmation.REPEATS * (found.runtime_seconds + control.SECONDS),
+        seconds=confirmation.REPEATS * (found.runtime_seconds + control_job.SECONDS),
     )

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from appliance.bench.suite import load_suite
-from appliance.drift import summary as drift_summary
+from appliance.client.machine_status import Health, Status
+from appliance.drift import check_summary as drift_summary
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model import (
@@ -20,14 +21,13 @@ from appliance.model import (
     RunState,
     Suite,
 )
-from appliance.status import Health, Status
 from tui.asking import describe
 from tui.sources.suites import MachineSuites
 
 if TYPE_CHECKING:
-    from appliance.asking.plans import ApplyProgress
-    from appliance.asking.schedules import ScheduleNow
     from appliance.bench.live_file import LiveJob
+    from appliance.client.plan_requests import ApplyProgress
+    from appliance.client.schedule_requests import ScheduleNow
     from appliance.system.services import UnitState
 
 # Of one volume and of the next, in declared order (docs/schema.md).

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance.errors import OperatorError, Refused
-from appliance.history import liveness
+from appliance.system import liveness
 from tui.sources.journal import Entry, EntryDetail, cut
 
 # sd-journal(3), journald.conf(5): persistent, and since the boot only.

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Protocol
 
 from appliance import paths
-from appliance.asking import plans
-from appliance.asking.plans import ApplyEnd, ApplyProgress, AskedApply, PlannedHere, PlanNote
+from appliance.client import plan_requests
+from appliance.client.plan_requests import (
+    ApplyEnd,
+    ApplyProgress,
+    AskedApply,
+    PlannedHere,
+    PlanNote,
+)
 from appliance.model import Inventory, Layout
-from appliance.storage.act.requests import Request
-from appliance.storage.preview import Preview, preview
+from appliance.storage.execute.request_spool import Request
+from appliance.storage.policy.preview import Preview, preview
 from appliance.system import services
 
 
@@ -51,22 +57,22 @@ class MachineLayouts:
         self._notes_of = -1
 
     def current(self) -> Layout:
-        return plans.current_layout()
+        return plan_requests.current_layout()
 
     def preview(self, layout: Layout, inventory: Inventory, remove: tuple[str, ...]) -> Preview:
         return preview(layout, inventory, remove)
 
     def request(self, text: str | None, remove: tuple[str, ...]) -> Request:
-        return plans.make_request(text, remove=remove, source="the draft")
+        return plan_requests.make_request(text, remove=remove, source="the draft")
 
     def plan(self, request: Request) -> PlannedHere:
-        return plans.ask_plan(request)
+        return plan_requests.ask_plan(request)
 
     def apply(self, digest: str) -> AskedApply:
-        return plans.start_apply(digest)
+        return plan_requests.start_apply(digest)
 
     def look(self, asked: AskedApply) -> ApplyProgress | ApplyEnd | None:
-        return plans.poll_apply(asked)
+        return plan_requests.poll_apply(asked)
 
     def follow(self, progress: ApplyProgress) -> AskedApply:
         unit = services.APPLY_UNIT.format(digest=progress.digest)
@@ -79,8 +85,8 @@ class MachineLayouts:
         except OSError:
             return ()
         if changed != self._notes_of:
-            self._notes, self._notes_of = plans.recent_plans(), changed
+            self._notes, self._notes_of = plan_requests.recent_plans(), changed
         return self._notes
 
     def before(self, digest: str) -> PlannedHere:
-        return plans.planned_before(digest)
+        return plan_requests.planned_before(digest)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from appliance import paths
 from appliance.bench import sampler
 from appliance.bench.suite import load_suite
+from appliance.client.machine_status import Status, next_run_at, read_status
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model import Counters, JobResult, Suite
-from appliance.status import Status, next_run_at, read_status
 from appliance.system import services
 from appliance.system.services import UnitState
 
 if TYPE_CHECKING:
-    from appliance.asking.plans import ApplyProgress
     from appliance.bench.live_file import LiveJob
+    from appliance.client.plan_requests import ApplyProgress
 
 # A timer's next time changes when it fires, or when somebody changes the schedule.
 _NEXT_RUN_EVERY_SECONDS = 60.0
@@ -70,7 +70,7 @@ class MachineSources:
         # Every second, and nearly always there is none: nothing is imported for that.
         if not paths.APPLY_FILE.exists():
             return None
-        from appliance.asking.plans import applying
+        from appliance.client.plan_requests import applying
 
         return applying()
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from appliance.model import Approval, RunRecord, Slot
 
 _RUNS = 60
-# A baseline is known after far fewer slots, as in appliance.history.trends.
+# A baseline is known after far fewer slots, as in appliance.drift.trends.
 _LEARNING_SLOTS = 240
 
 
@@ -62,8 +62,8 @@ class HistoryOverview:
 
 def _levels(reader: queries.Reader, run: RunRecord) -> dict[tuple[str, str], Level]:
     """The first baseline of each series of ``run``: what drift takes for normal."""
-    from appliance.drift import series
-    from appliance.history.slots import Slots
+    from appliance.drift import series_state
+    from appliance.history.series_slots import Slots
     from appliance.model import Span
 
     approvals, confirmations = reader.approvals(), reader.confirmations()
@@ -75,7 +75,7 @@ def _levels(reader: queries.Reader, run: RunRecord) -> dict[tuple[str, str], Lev
             if (key.suite, key.target, key.member) == (run.suite, run.target, "")
         }
         narrow = Span(span.epoch_id, span.opened_at, span.fingerprint, learned)
-        for survey in series.survey(narrow, approvals, confirmations):
+        for survey in series_state.survey(narrow, approvals, confirmations):
             if survey.normal is not None:
                 normal = Level(survey.normal.median, survey.normal.provisional)
                 levels[survey.key.job, survey.key.direction] = normal

@@ -11,10 +11,10 @@ from appliance.model import EpochRecord, JobResult, Judged, RunRecord, SeriesKey
 
 # What only some questions need is imported when they are asked: the first screen waits for none.
 if TYPE_CHECKING:
-    from appliance.bench.figures.sides import Chosen, Worded
+    from appliance.drift.trends import Trend
+    from appliance.figures.sides import Chosen, Worded
     from appliance.history.imports import ImportRecord
     from appliance.history.pages import Page
-    from appliance.history.trends import Trend
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class EpochRow:
 
 class Results(Protocol):
     """All methods may block and raise OperatorError. Runs and imports are named as
-    :func:`appliance.bench.figures.selection.parse` reads them: ``12``, ``import:3``, ``epoch:2``.
+    :func:`appliance.figures.selection.parse` reads them: ``12``, ``import:3``, ``epoch:2``.
     """
 
     def page(self, before: int | None) -> Page:
@@ -105,13 +105,13 @@ class HistoryResults:
             return reader.import_reports(import_id)
 
     def series(self) -> tuple[SeriesKey, ...]:
-        from appliance.history.trends import Trends
+        from appliance.drift.trends import Trends
 
         with queries.open_readonly(self._db) as reader:
             return Trends(reader).keys()
 
     def trend(self, key: SeriesKey) -> Trend:
-        from appliance.history.trends import Trends
+        from appliance.drift.trends import Trends
 
         with queries.open_readonly(self._db) as reader:
             return Trends(reader).whole(key)
@@ -124,28 +124,28 @@ class HistoryResults:
             return tuple(EpochRow(one, runs.get(one.id, 0)) for one in reversed(reader.epochs()))
 
     def compare(self, a: str, b: str) -> Comparison:
-        from appliance.bench.figures import comparison, selection, sides
-        from appliance.history import choosing
+        from appliance.figures import comparison, selection, sides
+        from appliance.history import compare_source
         from appliance.history.pages import Pages
 
         second = selection.parse(b)
         with queries.open_readonly(self._db) as reader:
             before = a or str(Pages(reader).run_before(second.number))
-            left = choosing.choose(reader, selection.parse(before))
-            right = choosing.choose(reader, second)
+            left = compare_source.choose(reader, selection.parse(before))
+            right = compare_source.choose(reader, second)
         rows = comparison.compare(left.observations, right.observations)
         return Comparison(before, left, b, right, sides.in_words((left, right), rows))
 
     def export(self, what: str, output: Path) -> str:
-        from appliance import exporting
-        from appliance.bench.figures import selection
+        from appliance.figures import selection
+        from appliance.report import export_texts
 
-        return exporting.write_new(self._db, selection.parse(what), output)
+        return export_texts.write_new(self._db, selection.parse(what), output)
 
 
 def layout_words(reader: queries.Reader, run: RunRecord) -> str:
     """What a run measured, in words for people."""
-    from appliance.layout_words import stripe_words
+    from appliance.model.layout_words import stripe_words
 
     stripe = ""
     if run.epoch_id is not None:

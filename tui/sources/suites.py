@@ -12,7 +12,7 @@ from appliance.model import Suite
 
 # What only some questions need is imported when they are asked: the first screen waits for none.
 if TYPE_CHECKING:
-    from appliance.asking.schedules import ScheduleNow
+    from appliance.client.schedule_requests import ScheduleNow
     from appliance.history.pages import RunSummary
 
 
@@ -61,11 +61,11 @@ class MachineSuites:
         return Catalog(suites, {one.run.suite: one for one in last})
 
     def schedule(self) -> ScheduleNow:
-        from appliance.asking.schedules import schedule_now
+        from appliance.client.schedule_requests import schedule_now
 
         return schedule_now()
 
     def set_schedule(self, wanted: str) -> None:
-        from appliance.asking.schedules import ask_schedule
+        from appliance.client.schedule_requests import ask_schedule
 
         ask_schedule(wanted)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from textual.content import Content
 
+from appliance.drift.check_summary import DriftSummary
 from appliance.drift.codes import CODES
-from appliance.drift.document import next_step
-from appliance.drift.summary import DriftSummary
+from appliance.history.findings_json import next_step
 from appliance.model import DriftSeverity, DriftState, FindingRecord
-from appliance.model.drift import by_gravity
+from appliance.model.findings import by_gravity
 from appliance.text import duration, moment
 from tui import marks
 from tui.marks import Glyphs, Mark

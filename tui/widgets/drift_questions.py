@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from appliance.drift.detection.baseline import LEAST
+from appliance.drift.detection.normal import LEAST
 from appliance.drift.lifecycle import APPROVABLE
 from appliance.model import DriftState, FindingRecord
 from appliance.text import count, duration
@@ -16,7 +16,7 @@ from tui.sources.drift import Evidence, Repeat
 from tui.widgets.panel import clean, wrapped
 
 if TYPE_CHECKING:
-    from appliance.asking.findings import ConfirmEnd
+    from appliance.client.finding_actions import ConfirmEnd
 
 # What fits into the question on a terminal of 80 columns.
 _TEXT_CELLS = 72

@@ -12,9 +12,9 @@ from tui.marks import Glyphs
 from tui.widgets.panel import Line, View, age, clean, wrapped
 
 if TYPE_CHECKING:
-    from appliance.asking.plans import ApplyProgress
-    from appliance.drift.summary import DriftSummary
-    from appliance.status import Status, VolumeStatus
+    from appliance.client.machine_status import Status, VolumeStatus
+    from appliance.client.plan_requests import ApplyProgress
+    from appliance.drift.check_summary import DriftSummary
 
 _INDENT = 11
 _LONG_READ_SECONDS = 3.0

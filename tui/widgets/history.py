@@ -11,8 +11,8 @@ from tui import marks
 from tui.widgets.panel import Line, View, age, clean, wrapped
 
 if TYPE_CHECKING:
+    from appliance.client.machine_status import Status
     from appliance.model import EpochRecord
-    from appliance.status import Status
 
 _INDENT = 11
 # Volumes whose layout is told in full.
@@ -45,7 +45,7 @@ def history_lines(view: View, status: Status, width: int) -> list[Line]:
 
 
 def _epoch(epoch: EpochRecord, width: int) -> list[Line]:
-    from appliance.layout_words import filesystem_words, stripe_words
+    from appliance.model.layout_words import filesystem_words, stripe_words
 
     known = epoch.fingerprint
     software = [f"{name} {known[name]}" for name in ("kernel", "fio") if known.get(name)]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from appliance.asking.plans import ApplyProgress, PlanNote
+from appliance.client.plan_requests import ApplyProgress, PlanNote
 from appliance.model import Decision, Destruction, Volume
-from appliance.storage.layout_render import amount
-from appliance.storage.preview import Preview, PreviewDisk, VolumePreview
+from appliance.storage.policy.layout_render import amount
+from appliance.storage.policy.preview import Preview, PreviewDisk, VolumePreview
 from appliance.text import duration, size
 from tui import marks
 from tui.layout_draft import differences, disks_words

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from textual.content import Content
 
-from appliance.asking.plans import PlannedHere
+from appliance.client.plan_requests import PlannedHere
 from appliance.model import Decision, Destruction, Plan
 from appliance.text import size
 from tui import marks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from appliance.asking.plans import ApplyEnd
+from appliance.client.plan_requests import ApplyEnd
 from appliance.errors import EXIT_OK, EXIT_REFUSED, EXIT_STALE
 from appliance.model import Step
 from appliance.text import duration

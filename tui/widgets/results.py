@@ -8,8 +8,8 @@ from textual.content import Content
 
 from appliance.history.imports import ImportRecord
 from appliance.history.pages import RunSummary
-from appliance.layout_words import stripe_words
 from appliance.model import RunState, Severity
+from appliance.model.layout_words import stripe_words
 from appliance.text import duration, moment
 from tui import marks
 from tui.marks import Glyphs, Mark

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from appliance.bench.figures.sides import Change, Chosen, WordedRow
+from appliance.figures.sides import Change, Chosen, WordedRow
 from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.sources.results import Comparison

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
-from appliance.bench.capability import percent_of_published
-from appliance.bench.figures.provisioned import in_words
-from appliance.bench.validity import corrected_iops, coverage_of, percentile_ns
+from appliance.clouds.capability import percent_of_published
+from appliance.figures.provisioned import in_words
+from appliance.figures.quantities import corrected_iops, coverage_of, percentile_ns
 from appliance.model import Evidence, Finding, JobResult, Judged, Provisioned, RunRecord, SeriesKey
 from appliance.text import bandwidth, count, duration, size
 from tui import marks

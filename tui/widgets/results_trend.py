@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from textual.content import Content
 
-from appliance.drift.detection.baseline import LEAST
-from appliance.history.trends import Stretch, Trend
+from appliance.drift.detection.normal import LEAST
+from appliance.drift.trends import Stretch, Trend
 from appliance.model import DriftSeverity, DriftState, FindingRecord, Slot
 from appliance.text import count, moment
 from tui import marks

@@ -16,8 +16,8 @@ from tui.snapshot import Snapshot
 from tui.widgets.panel import Line, View, cell, clean, nanoseconds, section
 
 if TYPE_CHECKING:
+    from appliance.client.machine_status import Status
     from appliance.model import Job, JobResult, RunRecord
-    from appliance.status import Status
     from tui.sources.overview import Level
 
 _MARK_CELLS = 12
@@ -236,8 +236,8 @@ def result_line(
     ``published`` is its share of what is published; ``baseline`` how far it is from ``level``, in
     parentheses where that is provisional. What cannot be true is compared with nothing.
     """
-    from appliance.bench.capability import percent_of_published
-    from appliance.bench.validity import percentile_ns
+    from appliance.clouds.capability import percent_of_published
+    from appliance.figures.quantities import percentile_ns
 
     mark = marks.verdict(result, glyphs)
     p99 = percentile_ns(result, 99.0)

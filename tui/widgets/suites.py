@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from appliance.asking.schedules import ScheduleNow
+from appliance.client.schedule_requests import ScheduleNow
 from appliance.history.pages import RunSummary
 from appliance.model import Suite
 from appliance.text import duration, moment

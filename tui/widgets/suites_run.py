@@ -171,7 +171,7 @@ def _step_lines(step: Step, width: int, glyphs: Glyphs) -> list[Line]:
 
 def _result_line(result: JobResult, width: int, glyphs: Glyphs) -> Line:
     """Verdict, job, direction, figures, and on wide screens the findings in words."""
-    from appliance.bench.validity import percentile_ns
+    from appliance.figures.quantities import percentile_ns
 
     mark = marks.verdict(result, glyphs)
     p99 = percentile_ns(result, 99.0)

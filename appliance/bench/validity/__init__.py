@@ -8,25 +8,22 @@ docs/measurement-method.md has the reasons, with the report that taught each rul
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from appliance.bench.validity.burst import judge as _burst
 from appliance.bench.validity.cap import judge as _cap
 from appliance.bench.validity.coverage import judge as _coverage
 from appliance.bench.validity.cpu import judge as _cpu
 from appliance.bench.validity.depth import judge as _depth
-from appliance.bench.validity.figures import coverage_of, percentile_ns, queue_depth_seen
 from appliance.bench.validity.foreign import judge as _foreign
 from appliance.bench.validity.impossible import judge as _impossible
 from appliance.bench.validity.member import judge as _member
 from appliance.bench.validity.plausible import plausible
 from appliance.bench.validity.short import judge as _short
-from appliance.bench.validity.steady import judge as _steady
-from appliance.bench.validity.target import judge as _target
-from appliance.bench.validity.units import judge as _units
-from appliance.model import Evidence, Finding, JobResult, Judged, Severity
+from appliance.bench.validity.unit_slips import judge as _units
+from appliance.bench.validity.unsteady import judge as _steady
+from appliance.bench.validity.wrong_target import judge as _target
+from appliance.model import Evidence, Finding, Severity
 
-__all__ = ["corrected_iops", "coverage_of", "judge", "percentile_ns", "queue_depth_seen"]
+__all__ = ["judge"]
 
 # In the order in which findings of one severity are shown.
 _RULES = (
@@ -51,11 +48,3 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
     known = plausible(evidence)
     found = [finding for rule in _RULES if (finding := rule(known)) is not None]
     return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
-
-
-def corrected_iops(of: JobResult | Judged | Iterable[Finding]) -> float | None:
-    """The IOPS that is probably true where a finding knows it, else ``None``."""
-    findings = of.findings if isinstance(of, JobResult | Judged) else of
-    return next(
-        (f.corrected for f in findings if f.corrected is not None and f.unit == "iops"), None
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from appliance.bench.validity.figures import all_bandwidth, all_iops
+from appliance.figures.quantities import all_bandwidth, all_iops
 from appliance.model import Evidence, Finding, Severity
 
 CODE = "BURST"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.bench.validity.figures import (
+from appliance.figures.quantities import (
     MIN_COVERAGE,
     coverage_of,
     ios,

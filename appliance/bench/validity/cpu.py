@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.bench.validity.figures import exact_bandwidth
+from appliance.figures.quantities import exact_bandwidth
 from appliance.model import Evidence, Finding, Severity
 
 CODE = "CPU"

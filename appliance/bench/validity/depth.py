@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.bench.fio import SYNCHRONOUS_ENGINES
-from appliance.bench.validity.figures import asked_depth, percentile_ns, queue_depth_seen
+from appliance.figures.quantities import asked_depth, percentile_ns, queue_depth_seen
 from appliance.model import Evidence, Finding, Severity
 
 CODE = "DEPTH"

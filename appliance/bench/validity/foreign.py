@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.bench.validity.figures import (
+from appliance.figures.quantities import (
     MIXED,
     io_bytes,
     ios,

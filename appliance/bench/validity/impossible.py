@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.bench.fio import SYNCHRONOUS_ENGINES
-from appliance.bench.validity.figures import (
+from appliance.figures.quantities import (
     all_bandwidth,
     all_iops,
     coverage_of,

@@ -6,13 +6,7 @@ import math
 from dataclasses import dataclass
 from statistics import median
 
-from appliance.bench.validity.figures import (
-    asked_depth,
-    exact_bandwidth,
-    ios,
-    member_io,
-    ticks_ms,
-)
+from appliance.figures.quantities import asked_depth, exact_bandwidth, ios, member_io, ticks_ms
 from appliance.model import Evidence, Finding, Severity
 
 CODE = "MEMBER"

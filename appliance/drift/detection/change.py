@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from appliance.drift.detection.baseline import Baseline
+from appliance.drift.detection.normal import Baseline
 
 Direction = Literal["down", "up"]
 Shape = Literal["step", "ramp", "spike"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from appliance.drift.detection.baseline import median
+from appliance.drift.detection.normal import median
 
 # Parts smaller than this are single outliers, not a regime.
 LEAST_PART = 3

@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 
-from appliance.drift.detection import baseline as baselines
 from appliance.drift.detection import cusum, dating, settling
-from appliance.drift.detection.baseline import Baseline, median
+from appliance.drift.detection import normal as baselines
 from appliance.drift.detection.change import Change, Detection, Direction
+from appliance.drift.detection.normal import Baseline, median
 from appliance.drift.detection.points import (
     Point,
     effect_pct,

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from appliance.drift.detection import baseline as baselines
 from appliance.drift.detection import cusum
-from appliance.drift.detection.baseline import Baseline, median
+from appliance.drift.detection import normal as baselines
+from appliance.drift.detection.normal import Baseline, median
 
 Point = tuple[int, float]
 

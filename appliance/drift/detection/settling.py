@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 
-from appliance.drift.detection import baseline as baselines
 from appliance.drift.detection import cusum, dating
-from appliance.drift.detection.baseline import Baseline, median
+from appliance.drift.detection import normal as baselines
 from appliance.drift.detection.change import Change
+from appliance.drift.detection.normal import Baseline, median
 from appliance.drift.detection.points import (
     Point,
     calm,

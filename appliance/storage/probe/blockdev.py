@@ -4,7 +4,7 @@ Looking opens read-only. Two signature probers are asked about what is not zero,
 knows kinds that the other does not and a disk must be blank to both; where all places that they
 could look at are zero, their answer is known (decision 0019). Because some databases write to
 raw devices without any signature, blank also means that all else that was read is zero
-(:mod:`appliance.storage.scan`); and what both miss of a damaged partition table is looked for,
+(``formats/scan``); and what both miss of a damaged partition table is looked for,
 so that the reason can be named.
 
 :func:`write_block` and :func:`clear` are the only writes; only the executor's chores call them.
@@ -24,8 +24,8 @@ from functools import partial
 from typing import TypeVar
 
 from appliance.model import Filesystem, Mark, MarkState, Scan, Signature
-from appliance.storage import filesystem, marks, md, scan
-from appliance.storage.probe import forms, probers, scanning, tables
+from appliance.storage.formats import data_areas, filesystem, marks, md, partition_tables, scan
+from appliance.storage.probe import probers, scanning
 
 T = TypeVar("T")
 
@@ -150,9 +150,9 @@ def _put_together(
         if mark not in found and nonzero is not None:
             nonzero = min(nonzero, mark.offset_bytes)
     if device.serial is not None and nonzero is not None and not found:
-        remains = tables.remains(
-            read_at(node, 0, tables.HEAD_BYTES),
-            read_at(node, max(0, size - tables.TAIL_BYTES), tables.TAIL_BYTES),
+        remains = partition_tables.remains(
+            read_at(node, 0, partition_tables.HEAD_BYTES),
+            read_at(node, max(0, size - partition_tables.TAIL_BYTES), partition_tables.TAIL_BYTES),
             size,
             signatures,
         )
@@ -163,7 +163,7 @@ def _put_together(
 def read_marks(node: str, size_bytes: int, serial: str) -> tuple[Mark, ...]:
     """The marks that can be believed, at the most one at each place; the one that counts first.
 
-    Not one where md, LVM or a filesystem keeps data: :mod:`appliance.storage.probe.forms`.
+    Not one where md, LVM or a filesystem keeps data: :mod:`appliance.storage.formats.data_areas`.
 
     Who writes a mark clears the other place. Where that did not happen, ``making`` counts:
     a disk is given to a volume after it was released, never the other way round.
@@ -193,7 +193,7 @@ def _believed(
     if not found:
         return ()
     # What md wrote is below the cache.
-    places = forms.believed(read_durable(node, 0, forms.HEAD_BYTES), size_bytes, kinds)
+    places = data_areas.believed(read_durable(node, 0, data_areas.HEAD_BYTES), size_bytes, kinds)
     return tuple(mark for mark in found if mark.offset_bytes in places)
 
 

@@ -19,11 +19,12 @@ from appliance.model import (
     VirtualDrive,
     VolumeGroup,
 )
-from appliance.storage import hwraid, lvm, md
-from appliance.storage.probe import blockdev, forms, obstacles
-from appliance.storage.probe.kernel import Kernel, Mount
+from appliance.storage.formats import data_areas, hwraid, lvm, md
+from appliance.storage.policy import exclusions
+from appliance.storage.probe import blockdev
 from appliance.storage.probe.mounted import brought_up_to_date
 from appliance.system import process
+from appliance.system.kernel import Kernel, Mount
 
 _LVM = "LVM2_member"
 _MD = "linux_raid_member"
@@ -181,7 +182,7 @@ def _read_volume(
     *,
     disks: Mapping[str, Disk],
 ) -> LogicalVolume:
-    name = mapped.get(obstacles.lvm_note(group.name, volume.name), "")
+    name = mapped.get(exclusions.lvm_note(group.name, volume.name), "")
     if not name:
         return replace(volume, active=False, filesystem=_half_made(volume, disks))
     mounts = mounted.get(kernel.attribute(name, "dev"), [])
@@ -206,7 +207,9 @@ def _half_made(volume: LogicalVolume, disks: Mapping[str, Disk]) -> Filesystem |
     if first is None or first.mark is None or first.mark.state is not MarkState.MAKING:
         return None
     try:
-        (start,) = forms.data_starts(blockdev.read_durable(first.path, 0, forms.HEAD_BYTES))
+        (start,) = data_areas.data_starts(
+            blockdev.read_durable(first.path, 0, data_areas.HEAD_BYTES)
+        )
         return blockdev.read_filesystem(first.path, start + (volume.start_bytes or 0))
     except (OSError, ValueError, ArithmeticError):
         # Nobody knows, so it must not be taken for nothing.

@@ -2,7 +2,7 @@
 an empty file in memory on which mkfs.ext4 is run.
 
 A disk that was blank when the making began may hold nothing but md's and LVM's own first MiB,
-what mkfs of the filesystem with the mark's UUID writes (:mod:`appliance.storage.debris`), and
+what mkfs of the filesystem with the mark's UUID writes (``formats/debris``), and
 zeros. One that held something is compared by the fingerprint in its mark, block by block: each
 is as it was, or was written by the making.
 """
@@ -19,12 +19,23 @@ from functools import cache, partial
 
 from appliance import paths
 from appliance.model import Array, Disk, Layout, Mark, MarkState, Volume, VolumeGroup
-from appliance.storage import debris, ext4, filesystem, lvm, marks, md, scan, xfs
-from appliance.storage.debris import Accepts
-from appliance.storage.probe import blockdev, forms, obstacles, probers, scanning
-from appliance.storage.probe.kernel import Kernel
-from appliance.storage.stripes import Area, Stripe
+from appliance.storage.formats import (
+    data_areas,
+    debris,
+    ext4,
+    filesystem,
+    lvm,
+    marks,
+    md,
+    scan,
+    xfs,
+)
+from appliance.storage.formats.debris import Accepts
+from appliance.storage.formats.stripe_map import Area, Stripe
+from appliance.storage.policy import exclusions
+from appliance.storage.probe import blockdev, probers, scanning
 from appliance.system import process
+from appliance.system.kernel import Kernel
 
 # By slot and offset there: what mkfs.ext4 writes.
 _Written = Callable[[], Mapping[int, Mapping[int, bytes]]]
@@ -85,7 +96,9 @@ def look(
         made = None if isinstance(seen, Exception) else seen
         written = _once(partial(_written_by_mkfs, volume, made, own, kernel))
         readable = [
-            one for one in own if obstacles.UNREADABLE not in one.signatures and not one.mountpoints
+            one
+            for one in own
+            if exclusions.UNREADABLE not in one.signatures and not one.mountpoints
         ]
         judged = blockdev.at_once(
             [partial(_intact, one, made, written, layout.scan_seconds) for one in readable]
@@ -157,7 +170,7 @@ def _group_of(volume: str, own: Sequence[Disk], groups: Collection[VolumeGroup])
         if not segment or not set(segment) <= set(by_id):
             continue
         disks = [by_id[one] for one in segment]
-        starts = [forms.data_starts(_head(one)) for one in disks]
+        starts = [data_areas.data_starts(_head(one)) for one in disks]
         if any(len(one) != 1 for one in starts):
             continue
         each = made.size_bytes // len(segment)
@@ -173,7 +186,7 @@ def _group_of(volume: str, own: Sequence[Disk], groups: Collection[VolumeGroup])
 
 
 def _head(disk: Disk) -> bytes:
-    return blockdev.read_durable(disk.path, 0, forms.HEAD_BYTES)
+    return blockdev.read_durable(disk.path, 0, data_areas.HEAD_BYTES)
 
 
 def _plain(own: Sequence[Disk]) -> _Made | None:

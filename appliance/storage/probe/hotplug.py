@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from appliance.storage.probe.kernel import Kernel
 from appliance.system import process, stopping
+from appliance.system.kernel import Kernel
 
 # Disks arrive in a burst; after the last event this much quiet means that it is over.
 _QUIET_SECONDS = 0.3

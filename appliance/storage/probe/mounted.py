@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from appliance.model import Filesystem
-from appliance.system import bounded
+from appliance.system import child
 
 # struct xfs_fsop_geom_v1 and XFS_IOC_FSGEOMETRY_V1, fs/xfs/libxfs/xfs_fs.h: eight 32-bit
 # words (the first is the block size), then datablocks; 112 bytes with padding; _IOR('X', 100).
@@ -38,8 +38,8 @@ class Usage:
 def usages(mountpoints: Sequence[str]) -> dict[str, Usage]:
     """Of each filesystem that answers."""
     try:
-        found = bounded.each(mountpoints, _usage, timeout_seconds=ANSWER_SECONDS)
-    except bounded.NotAsked:
+        found = child.each(mountpoints, _usage, timeout_seconds=ANSWER_SECONDS)
+    except child.NotAsked:
         return {}
     return {mount: Usage(*answer) for mount, answer in found.items() if answer is not None}
 

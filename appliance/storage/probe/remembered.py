@@ -11,11 +11,11 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from appliance import files
 from appliance.model import Disk, Scan
-from appliance.storage import scan
+from appliance.storage.formats import scan
 from appliance.storage.probe import scanning
 from appliance.storage.probe.scanning import Scanned
+from appliance.system import files
 
 
 def recall(folder: Path, disk: Disk, writes: str) -> Scanned | None:

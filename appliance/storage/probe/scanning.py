@@ -1,7 +1,7 @@
 """Reading a device to find the first byte that is not zero, past the page cache.
 
 How far is a matter of time: in full where that can be done, else at random
-(:mod:`appliance.storage.scan`). Reads only.
+(:mod:`appliance.storage.formats.scan`). Reads only.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from random import Random
 
 from appliance.model import Scan
-from appliance.storage import scan
-from appliance.storage.debris import Accepts
+from appliance.storage.formats import scan
+from appliance.storage.formats.debris import Accepts
 
 # The kernel has a drive read it in parallel, in parts of some hundred KiB.
 _BUFFER_BYTES = 2 * scan.MIB

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance import files
 from appliance.model import Disk, Machine
+from appliance.system import files
 
 # A stop and start may bring other disks each time; the oldest are forgotten.
 _MOST = 4096

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from appliance import text
-from appliance.storage.probe.kernel import Kernel, read_text
+from appliance.system.kernel import Kernel, read_text
 
 # (kernel name or process, what it is), as for holders.
 User = tuple[str, str]

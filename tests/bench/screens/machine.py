@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
-from appliance.history import liveness, rows
+from appliance.history import rows
 from appliance.model import Disk, DiskKind, Inventory, Machine, RunState, Signature
-from appliance.storage.document import inventory_to_json
+from appliance.storage.policy.documents import inventory_to_json
+from appliance.system import liveness
 from tests.bench.screens.places import Places
 
 DISKS = 64

@@ -26,8 +26,8 @@ def main() -> None:
             setattr(paths, name, places.root / value.relative_to("/"))
 
     from appliance.bench.sampler import read_counters
+    from appliance.client.machine_status import Status, read_status
     from appliance.model import Counters
-    from appliance.status import Status, read_status
     from tui.app import StripewrightApp
     from tui.feed import Feed
     from tui.machine import machine_world

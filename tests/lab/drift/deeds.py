@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from appliance.storage.act.requests import Request
+from appliance.storage.execute.request_spool import Request
 from tests.lab.drift.watched import LINK, MOUNT, VOLUME, Watched, fio, layout_text, stat
 from tests.lab.play import release
 from tests.lab.rack import MIB

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from unittest import mock
 
 from appliance import paths
-from appliance.bench import runner
-from appliance.bench.running import quiet
+from appliance.bench import idle_check, runner
 from appliance.bench.suite import parse_suite
 from appliance.history import queries
 from appliance.history.store import History
@@ -75,7 +74,7 @@ def as_service(work: Callable[[], int]) -> Called:
 
 def hurry() -> None:
     """No window before a run in which the disks are watched for others' load."""
-    quiet.WINDOW_SECONDS = 0.2
+    idle_check.WINDOW_SECONDS = 0.2
 
 
 def run_suite() -> None:
@@ -87,7 +86,7 @@ def run_suite() -> None:
             SUITE,
             target=runner.default_target(),
             db=paths.HISTORY_DB,
-            patience=quiet.Patience(1.0),
+            patience=idle_check.Patience(1.0),
         )
         with queries.open_readonly(paths.HISTORY_DB) as reader:
             record, (result,) = reader.run(run_id), reader.results(run_id)

@@ -22,7 +22,7 @@ _CHECKS_A_DAY = 288
 _SUITE_EVERY = 36
 # At the most so many checks from one of the rarer things to the next.
 _SPARSE = 8
-_CHECK = ("python3", "-m", "appliance.cli", "drift", "check")
+_CHECK = ("python3", "-m", "appliance.cli.main", "drift", "check")
 _WORK = MOUNT / "work"
 _LOG = MOUNT / "app.log"
 _ELSEWHERE = Path("/mnt/elsewhere")

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from appliance import cli, paths
-from appliance.commands import drifting, looking
+from appliance import paths
+from appliance.cli import drift, look, main
 from appliance.errors import EXIT_DRIFT, EXIT_OK
 from appliance.history import queries
 from appliance.model import DriftSeverity
-from appliance.storage import executor
-from appliance.storage.act.requests import Request
+from appliance.storage.execute import executor
+from appliance.storage.execute.request_spool import Request
 from tests.lab.play import LAYOUT, MACHINE_ID, STATE, machine, release
 from tests.lab.rack import MIB, DiskOfLab, Rack
 from tests.lab.shell import sh
@@ -70,7 +70,7 @@ class Called:
 
 def called(*argv: str, user: str = "") -> Called:
     """``stripewright ARGV`` in a process of its own, as ``user`` if one is given."""
-    return in_child(lambda: cli.main(list(argv)), user=user)
+    return in_child(lambda: main.main(list(argv)), user=user)
 
 
 def in_child(work: Callable[[], int], *, user: str = "") -> Called:
@@ -211,11 +211,11 @@ class Watched:
     def check(self) -> Seen:
         """One interval: root looks, then the check runs."""
         with self._machine():
-            looked = in_child(looking.look_as_root)
+            looked = in_child(look.look_as_root)
             assert looked.exit == EXIT_OK, looked
             # Behind the command line, which takes longer to be made than the check takes.
             done = in_child(
-                lambda: drifting.check(paths.HISTORY_DB, as_json=True), user=paths.SERVICE_USER
+                lambda: drift.check(paths.HISTORY_DB, as_json=True), user=paths.SERVICE_USER
             )
         self.checks.append(done)
         assert done.exit in {EXIT_OK, EXIT_DRIFT}, done

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from appliance.storage.act import apply
+from appliance.storage.execute import apply
 from tests.lab import rack
 from tests.lab.guest import DISKS, RESULTS, load_all, must_be_guest, taken
 from tests.lab.kills.sigkill import SAVED, Range, quiet

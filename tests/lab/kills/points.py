@@ -51,7 +51,7 @@ def points(steps: Sequence[Seen], *, quick: bool) -> list[Point]:
 @contextlib.contextmanager
 def recorded(seen: list[Seen]) -> Iterator[None]:
     """Note each step and how long it takes."""
-    from appliance.storage.act import apply
+    from appliance.storage.execute import apply
 
     real = apply._run_step
 
@@ -67,7 +67,7 @@ def recorded(seen: list[Seen]) -> Iterator[None]:
 @contextlib.contextmanager
 def reporting(point: Point, reached: Callable[[], None]) -> Iterator[None]:
     """Call ``reached`` at ``point``; where that is in a step, at the step's beginning."""
-    from appliance.storage.act import apply
+    from appliance.storage.execute import apply
     from appliance.system import process
 
     real, real_program = apply._run_step, process.run

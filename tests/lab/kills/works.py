@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from appliance.storage import executor
-from appliance.storage.act.places import Places
-from appliance.storage.act.requests import Request
+from appliance.storage.execute import executor
+from appliance.storage.execute.places import Places
+from appliance.storage.execute.request_spool import Request
 from tests.lab.kills.names import BYSTANDER, NAMES
 from tests.lab.play import MACHINE_ID, machine, release
 from tests.lab.rack import MIB, Rack

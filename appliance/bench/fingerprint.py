@@ -1,0 +1,155 @@
+"""Where a run happens: the declared volume it is on, and the fingerprint of its surroundings.
+
+On the appliance the boot unit opened the epoch of a volume, and a run in that volume
+belongs to it. Anywhere else the run's own surroundings make the fingerprint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance import paths
+from appliance.bench.block_devices import Devices
+from appliance.errors import OperatorError, UsageError
+from appliance.storage.formats import serials
+
+
+@dataclass(frozen=True, slots=True)
+class MountedVolume:
+    """The volume ``name`` that the boot unit mounted. ``epoch_id`` is the epoch it opened or found,
+    ``members`` are the paths of its disks.
+    """
+
+    mount: Path
+    epoch_id: int | None
+    members: tuple[str, ...] = ()
+    name: str = ""
+
+
+def mounted_volumes(state_file: Path = paths.STATE_FILE) -> tuple[MountedVolume, ...]:
+    """The volumes in the boot unit's state, in declared order; none without such a file."""
+    try:
+        state = json.loads(state_file.read_text(encoding="utf-8"))
+        return tuple(
+            MountedVolume(
+                Path(volume["mount"]),
+                volume["epoch_id"] if isinstance(volume.get("epoch_id"), int) else None,
+                tuple(str(member["path"]) for member in volume.get("members") or ()),
+                str(volume.get("name") or ""),
+            )
+            for volume in state["volumes"]
+            if volume.get("outcome") == "mounted" and isinstance(volume.get("mount"), str)
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ()
+
+
+def default_target(state_file: Path = paths.STATE_FILE) -> Path:
+    """The private directory of the first mounted volume; :class:`OperatorError` if none is."""
+    for volume in mounted_volumes(state_file):
+        return volume.mount / paths.BENCH_DIR_NAME
+    raise OperatorError(
+        "no volume of this machine is mounted, so there is nothing to measure",
+        "see why: stripewright status; or measure any directory: --target DIR",
+    )
+
+
+def target_on(volume: str, state_file: Path = paths.STATE_FILE) -> Path:
+    """The private directory of the mounted volume ``volume``; :class:`UsageError` if none is."""
+    mounted = mounted_volumes(state_file)
+    for one in mounted:
+        if one.name == volume:
+            return one.mount / paths.BENCH_DIR_NAME
+    names = ", ".join(one.name for one in mounted)
+    raise UsageError(
+        f"no volume called {volume!r} is mounted",
+        f"mounted: {names or 'none'}; see why: stripewright status",
+    )
+
+
+def declared_epoch(target: Path, state_file: Path = paths.STATE_FILE) -> int | None:
+    """The epoch of the volume that ``target`` is in, ``None`` outside of all volumes.
+
+    The path is not enough: another filesystem may be mounted below the volume, and the
+    volume itself may have been unmounted since.
+    """
+    real = Path(os.path.realpath(target))
+    for volume in mounted_volumes(state_file):
+        if real.is_relative_to(volume.mount) and _same_filesystem(real, volume.mount):
+            return volume.epoch_id
+    return None
+
+
+def declared_disks(target: Path, state_file: Path = paths.STATE_FILE) -> tuple[str, ...]:
+    """Kernel names of the disks of the volume whose mount point ``target`` is below, whether
+    or not the volume is mounted there now; none outside of all volumes.
+    """
+    real = Path(os.path.realpath(target))
+    for volume in mounted_volumes(state_file):
+        if real.is_relative_to(volume.mount):
+            return tuple(Path(path).resolve().name for path in volume.members)
+    return ()
+
+
+def _same_filesystem(one: Path, other: Path) -> bool:
+    try:
+        return one.stat().st_dev == other.stat().st_dev
+    except OSError:
+        return False
+
+
+def fingerprint(
+    devices: Devices,
+    *,
+    device_number: int,
+    fio_version: str,
+    machine_type: str,
+    sys_block: Path = Path("/sys/class/block"),
+    mountinfo: Path = Path("/proc/self/mountinfo"),
+) -> dict[str, str]:
+    """What must be the same for two results to be compared, as text."""
+    filesystem, options = _mounted(device_number, mountinfo)
+    return {
+        "serials": ",".join(_serial(sys_block / member) for member in devices.members),
+        "stripe": _stripe(sys_block / devices.device, len(devices.members)),
+        "filesystem": filesystem,
+        "mount_options": options,
+        "kernel": os.uname().release,
+        "fio": fio_version,
+        "machine_type": machine_type,
+    }
+
+
+def _mounted(device_number: int, mountinfo: Path) -> tuple[str, str]:
+    """Type and options of the filesystem ``MAJOR:MINOR`` (proc_pid_mountinfo(5))."""
+    wanted = f"{os.major(device_number)}:{os.minor(device_number)}"
+    for line in _read(mountinfo).splitlines():
+        fields = line.split()
+        if len(fields) > 6 and fields[2] == wanted and "-" in fields:
+            return fields[fields.index("-") + 1], fields[5]
+    return "", ""
+
+
+def _stripe(device: Path, member_count: int) -> str:
+    md = device / "md"
+    if not md.is_dir():
+        return f"single members={member_count}"
+    return f"md-{_read(md / 'level')} chunk={_read(md / 'chunk_size')} members={member_count}"
+
+
+def _serial(device: Path) -> str:
+    """A disk's serial where sysfs has it: below its device (NVMe, SCSI), virtio on the disk."""
+    if (device / "partition").exists():
+        device = device.resolve().parent
+    found = _read(device / "device" / "serial") or _read(device / "serial")
+    return serials.unpadded(found)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,156 @@
+"""One job measured once: fio on the one side, what the disks did on the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from appliance.bench import control_job, cpu_busy, fio, fio_process, log_page, sampler
+from appliance.bench.block_devices import Devices, disk_kinds
+from appliance.bench.job_order import Measurement
+from appliance.bench.prepare import GRACE_SECONDS
+from appliance.bench.result import to_result
+from appliance.bench.run_log import Live
+from appliance.bench.suite import ACCESS_PATTERNS
+from appliance.bench.target import RAW_READ, Place
+from appliance.bench.validity import short
+from appliance.errors import OperatorError
+from appliance.figures import provisioned, slices
+from appliance.model import Counters, JobResult, Suite
+from appliance.system.kernel import Kernel
+
+# What another disk does beside a run, as a share of what the busiest of its own did.
+_ELSEWHERE = 0.1
+_SEE_JOURNAL = "see who ended it in the journal, and try the suite again: journalctl -k"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is the same for every job of a run. ``expected`` are the disks of the declared
+    volume that the target is in, by kernel name.
+    """
+
+    suite: Suite
+    engine: str
+    machine_type: str
+    expected: tuple[str, ...] = ()
+
+
+def measure(
+    measurement: Measurement, place: Place, live: Live, around: Surroundings
+) -> tuple[tuple[JobResult, ...], str]:
+    """The judged results of ``measurement``, one a direction, and fio's own report.
+
+    ``place`` is that of the member where a member is measured. Raises what
+    :func:`execution.run_fio` raises, and :class:`OperatorError` for a report that is none.
+    """
+    job = measurement.job
+    engine = job.engine or around.engine
+    members = place.devices.members
+    watched = tuple(dict.fromkeys((*place.devices.all, *Kernel().disks())))
+    limited = log_page.ask_exceeded(members)
+    before, cpu_before = sampler.read_all(watched), cpu_busy.cpu_times()
+    began_ns = time.time_ns()
+    ended = fio_process.run_fio(
+        fio.job_arguments(
+            job,
+            place.workers(job),
+            engine=engine,
+            file_size_bytes=place.file_size_bytes,
+            read_only=place.kind == RAW_READ,
+        ),
+        cwd=place.cwd,
+        timeout_seconds=job.runtime_seconds * 2 + GRACE_SECONDS,
+        on_tick=live.tick,
+        interim=live.interim(job.runtime_seconds),
+    )
+    ended_ns = time.time_ns()
+    changes = sampler.deltas(before, sampler.read_all(watched))
+    limited_after = log_page.ask_exceeded(members)
+    host_cpu_percent = cpu_busy.busy_percent(cpu_before, cpu_busy.cpu_times())
+    # The service manager signals fio and this process together: then it is a stop.
+    live.tick()
+    # Killed, it has not come to the report at its end, whatever it printed before.
+    if ended.returncode < 0:
+        raise OperatorError(f"job {job.name}: {ended.in_words}", _SEE_JOURNAL)
+    try:
+        output = fio.without_interim(ended.output)
+        report = fio.parse_report(output)
+    except fio.FioOutputError as error:
+        if ended.in_words:
+            raise OperatorError(f"job {job.name}: {ended.in_words}", error.hint) from error
+        raise
+    samples = live.samples_of_phase()
+    if control_job.is_control(job):
+        return _of_control(measurement, report, ended.in_words, host_cpu_percent), output
+    return tuple(
+        to_result(
+            job,
+            report,
+            direction,
+            engine=engine,
+            devices=place.devices,
+            changes=relevant(changes, place.devices),
+            ended=ended.in_words,
+            host_cpu_percent=host_cpu_percent,
+            slices=slices.slices_of(
+                samples,
+                members=members,
+                direction=direction,
+                began_ns=began_ns,
+                ended_ns=ended_ns,
+            ),
+            full_suite=around.suite.steady,
+            machine_type=around.machine_type,
+            kinds=disk_kinds(members),
+            expected=() if measurement.member else around.expected,
+            provisioned=provisioned.since(limited, limited_after),
+            device_latencies=provisioned.latencies_since(limited, limited_after, direction),
+            member=measurement.member,
+            pass_index=measurement.pass_index,
+        )
+        for direction in ACCESS_PATTERNS[job.rw]
+    ), output
+
+
+def _of_control(
+    measurement: Measurement, report: fio.FioReport, ended: str, host_cpu_percent: float | None
+) -> tuple[JobResult, ...]:
+    """Results that no disk had a part in: of the rules about disks only SHORT means anything."""
+    job = measurement.job
+    found = (
+        to_result(
+            job,
+            report,
+            direction,
+            engine=job.engine,
+            devices=Devices(),
+            changes=(),
+            ended=ended,
+            host_cpu_percent=host_cpu_percent,
+            pass_index=measurement.pass_index,
+        )
+        for direction in ACCESS_PATTERNS[job.rw]
+    )
+    return tuple(
+        replace(one, findings=tuple(f for f in one.findings if f.code == short.CODE))
+        for one in found
+    )
+
+
+def relevant(changes: Sequence[Counters], devices: Devices) -> tuple[Counters, ...]:
+    """``changes`` of the target's own devices, and of those other disks that did so much that
+    they may have done the target's I/O instead.
+    """
+    own = [change for change in changes if change.device in devices.all]
+    most = max((_bytes(change) for change in own), default=0)
+    return tuple(
+        change
+        for change in changes
+        if change.device in devices.all or _bytes(change) > most * _ELSEWHERE
+    )
+
+
+def _bytes(change: Counters) -> int:
+    return change.read_bytes + change.write_bytes

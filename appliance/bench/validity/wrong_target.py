@@ -1,0 +1,85 @@
+"""TARGET: other devices than the volume's did the I/O."""
+
+from __future__ import annotations
+
+import re
+
+from appliance.figures.quantities import io_bytes, ios
+from appliance.model import DeviceIo, Evidence, Finding, Severity
+
+CODE = "TARGET"
+MIN_ON_TARGET = 0.98
+# Others' own traffic on other disks is no proof; I/O that is missing here and done there is.
+_MIN_EXPLAINED = 0.5
+
+_NO_DISK = re.compile(r"/dev/(?:zero|null|full|u?random|shm)(?=[/:]|$)")
+# fio's own, which transfer nothing.
+_NO_DISK_ENGINES = frozenset({"null", "cpuio"})
+_PARTITION = re.compile(r"((?:nvme\d+n|mmcblk|md|nbd|loop)\d+)p\d+|((?:xv|s|v|h)d[a-z]+)\d+")
+
+
+def judge(evidence: Evidence) -> Finding | None:
+    """No disk at all; or the expected devices did less than fio, and another one did what is
+    missing.
+    """
+    if (found := _NO_DISK.match(evidence.target)) or evidence.engine in _NO_DISK_ENGINES:
+        what = found[0] if found else f"engine {evidence.engine}"
+        return Finding(
+            code=CODE, severity=Severity.BLOCK, message=f"{what} is not a disk: memory answered"
+        )
+    expected = {disk_of(name) for name in evidence.expected}
+    if not expected:
+        return None
+    volume = {disk_of(name) for name in (evidence.device, *evidence.members)} - {""}
+    if volume and not volume & expected:
+        on_it, elsewhere = 0.0, [name for name in _named(evidence) if name]
+        return _finding(evidence, on_it, elsewhere)
+    fio_did = evidence.io_bytes if _bytes_known(evidence) else evidence.total_ios
+    if not fio_did:
+        return None
+    # The stripe above the expected members counts the same I/O once more, and so do the
+    # members below an expected stripe.
+    ours = [io for io in evidence.device_io if disk_of(io.device) in expected]
+    device = disk_of(evidence.device)
+    same = expected | (volume if device in expected else {device})
+    others = [io for io in evidence.device_io if disk_of(io.device) not in same]
+    on_it = sum(_amount(io, evidence) for io in ours) / fio_did
+    off_it = sum(_amount(io, evidence) for io in others) / fio_did
+    if not ours or on_it >= MIN_ON_TARGET or off_it < (1 - on_it) * _MIN_EXPLAINED:
+        return None
+    return _finding(evidence, on_it, [io.device for io in others if _amount(io, evidence)])
+
+
+def disk_of(name: str) -> str:
+    """``nvme1n1`` of ``/dev/nvme1n1p1``: fio counts on the whole disk."""
+    name = name.removeprefix("/dev/")
+    found = _PARTITION.fullmatch(name)
+    return (found[1] or found[2]) if found else name
+
+
+def _named(evidence: Evidence) -> tuple[str, ...]:
+    return evidence.members or (evidence.device,)
+
+
+def _bytes_known(evidence: Evidence) -> bool:
+    return evidence.io_bytes is not None and all(
+        io_bytes(io, evidence.direction) is not None for io in evidence.device_io
+    )
+
+
+def _amount(io: DeviceIo, evidence: Evidence) -> int:
+    if _bytes_known(evidence):
+        return io_bytes(io, evidence.direction) or 0
+    return ios(io, evidence.direction)
+
+
+def _finding(evidence: Evidence, on_it: float, elsewhere: list[str]) -> Finding:
+    why = f" ({evidence.expected_why})" if evidence.expected_why else ""
+    return Finding(
+        code=CODE,
+        severity=Severity.BLOCK,
+        message=f"the I/O was done by {', '.join(elsewhere)}, not by "
+        f"{', '.join(evidence.expected)}{why}",
+        measured=on_it,
+        limit=MIN_ON_TARGET,
+    )

@@ -1,0 +1,178 @@
+"""``bench import``: other people's fio reports, judged by the rules for our own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import stat
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance import text
+from appliance.cli.results import verdict
+from appliance.clouds import capability
+from appliance.errors import EXIT_OK, OperatorError, UsageError
+from appliance.fio_import import Imported, import_reports
+from appliance.history.imports_json import missing, to_json
+from appliance.model import Judged
+
+# A text becomes up to four times its size in memory. Ten thousand reports have 25 MB.
+MAX_FILE_BYTES = 100 * 1024 * 1024
+_WORDS = {
+    "iops": "IOPS",
+    "bandwidth_bytes": "bandwidth",
+    "total_ios": "I/Os",
+    "runtime_ms": "run time",
+    "latency_mean_ns": "latency",
+}
+_WHAT_IS_READ = "what is read: fio's normal output and its JSON, with any text around them"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    sha256: str
+    imported: Imported
+    is_text: bool
+
+    @property
+    def judged(self) -> tuple[Judged, ...]:
+        return self.imported.judged
+
+
+def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as_json: bool) -> int:
+    """Read, judge, show, and with ``db`` keep the reports in ``files``.
+
+    All files are read before anything is kept. Raises :class:`UsageError` for a file that
+    cannot be read, and :class:`OperatorError` if there is no report in any of them.
+    """
+    read = [_read(path, machine_type) for path in files]
+    if machine_type and not capability.is_known(machine_type):
+        print(
+            f"note: nothing is published here for a machine type {text.printable(machine_type)!r},"
+            " so that no result is compared with it",
+            file=sys.stderr,
+        )
+    kept = [] if db is None else _keep(read, machine_type, db)
+    if as_json:
+        _print_json(read, None if db is None else kept)
+    elif any(file.judged for file in read):
+        print("\n\n".join(_file_text(file) for file in read if file.judged))
+    for file in read:
+        for note in file.imported.notes:
+            print(text.printable(f"note: {file.path}: {note}"), file=sys.stderr)
+    empty = [file for file in read if not file.judged]
+    if len(empty) == len(read):
+        names = ", ".join(file.path for file in empty)
+        hint = _WHAT_IS_READ
+        if not all(file.is_text for file in empty):
+            hint = f"that is no text; a compressed file has to be unpacked first; {hint}"
+        raise OperatorError(f"no fio report in {names}", hint)
+    for file in empty:
+        print(f"note: no fio report in {text.printable(file.path)}", file=sys.stderr)
+    return EXIT_OK
+
+
+def _print_json(read: Sequence[_File], kept: list[int] | None) -> None:
+    """The document, one result at a time: all of them at once are several times the file."""
+    results = (to_json(one) for file in read for one in file.judged)
+    print('{\n  "results": [', end="")
+    separator = "\n"
+    for result in results:
+        print(separator + textwrap.indent(json.dumps(result, indent=2), "    "), end="")
+        separator = ",\n"
+    end = "]" if separator == "\n" else "\n  ]"
+    imports = "" if kept is None else f',\n  "imports": {json.dumps(kept)}'
+    print(f"{end}{imports}\n}}")
+
+
+def _read(path: str, machine_type: str) -> _File:
+    data = _content(path)
+    return _File(
+        path,
+        hashlib.sha256(data).hexdigest(),
+        import_reports(data, file=path, machine_type=machine_type),
+        # UTF-16 is full of zero bytes, but begins with its mark.
+        is_text=b"\0" not in data[:65536] or data[:2] in (b"\xff\xfe", b"\xfe\xff"),
+    )
+
+
+def _content(path: str) -> bytes:
+    hint = "give the file that fio's output was pasted or written to"
+    try:
+        mode = Path(path).stat().st_mode
+        # A pipe may never end, and opening it may wait for ever; a disk is no text.
+        if not stat.S_ISREG(mode):
+            raise UsageError(f"{path}: not a regular file", hint)
+        with Path(path).open("rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"{path}: {reason}", hint) from error
+    if len(data) > MAX_FILE_BYTES:
+        limit = text.size(MAX_FILE_BYTES)
+        raise UsageError(f"{path}: larger than {limit}", "split it; a report is a few KiB")
+    return data
+
+
+def _keep(read: Sequence[_File], machine_type: str, db: Path) -> list[int]:
+    from appliance.history.store import History
+
+    with History.open_writable(db) as history:
+        return [
+            history.add_import(
+                # A name that is no UTF-8 cannot be kept as it is.
+                text.printable(file.path),
+                sha256=file.sha256,
+                machine_type=machine_type,
+                judged=file.judged,
+            )
+            for file in read
+            if file.judged
+        ]
+
+
+# --------------------------------------------------------------------------- in words
+
+
+def _file_text(file: _File) -> str:
+    valid = sum(one.valid for one in file.judged)
+    machines = sorted({one.evidence.machine_type for one in file.judged} - {""})
+    on = f" on {', '.join(machines)}" if machines else ""
+    heading = f"{file.path}: {len(file.judged)} results{on}, {valid} valid"
+    rows: list[tuple[str, ...]] = [
+        ("LINE", "WHAT", "ON", "IOPS", "BANDWIDTH", "MEAN", "OF PUBLISHED", "VERDICT")
+    ]
+    rows += [_row(one) for one in file.judged]
+    lines = [text.printable(heading), text.table(rows, fold=True)]
+    for one in file.judged:
+        if lacking := missing(one.evidence):
+            words = ", ".join(_WORDS[name] for name in lacking)
+            lines.append(f"  line {one.line}: cut off, without {words}")
+        for finding in one.findings:
+            lines += text.wrapped(
+                f"  line {one.line} {finding.code} ({finding.severity}): {finding.message}",
+                indent="    ",
+            )
+    return "\n".join(lines)
+
+
+def _row(judged: Judged) -> tuple[str, ...]:
+    evidence = judged.evidence
+    size = "" if evidence.block_size_bytes is None else f" {text.size(evidence.block_size_bytes)}"
+    pattern = evidence.rw or evidence.direction
+    mixed = f" {evidence.direction}" if evidence.other_direction_iops is not None else ""
+    published = capability.percent_of_published(evidence)
+    return (
+        str(judged.line),
+        f"{pattern}{mixed}{size}",
+        evidence.device or " ".join(evidence.members) or "-",
+        "-" if evidence.iops is None else text.count(evidence.iops),
+        "-" if evidence.bandwidth_bytes is None else text.bandwidth(evidence.bandwidth_bytes),
+        "-" if evidence.latency_mean_ns is None else text.latency(evidence.latency_mean_ns),
+        "-" if published is None else f"{published:.0f} %",
+        verdict(judged),
+    )

@@ -1,0 +1,355 @@
+"""Plans: asked of root, carried out by root's unit, and looked at while others do the same.
+
+Where no unit can be asked (a laptop, a document from elsewhere) a plan is a preview and says why
+it cannot be confirmed. Two operators see each other: root's store has what either planned, and
+what is carried out stands in one file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from appliance import paths
+from appliance.client import answers
+from appliance.client.answers import store
+from appliance.errors import EXIT_OK, OperatorError, StalePlan
+from appliance.model import Decision, Inventory, Layout, Orders, Plan
+from appliance.storage.execute import request_spool
+from appliance.storage.execute.request_spool import Request
+from appliance.storage.policy.layout import load_layout, parse_layout
+from appliance.storage.policy.layout_render import render_layout
+from appliance.system import services
+from appliance.system.kernel import Kernel
+
+# A unit that was asked for is 'inactive' until systemd gets to it; a slow machine takes a while.
+_UNIT_GRACE_SECONDS = 20.0
+_NO_UNITS = "only root can read the disks, and its units are not installed here"
+
+AsRoot = Callable[[Request], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedHere:
+    """A plan and what it was made from.
+
+    ``made_at_monotonic_s`` is in seconds of ``time.monotonic()``. ``why_not`` says why it cannot
+    be confirmed, and is empty if it can. ``late``, of a preview that waits for disks: what is done
+    if no more come.
+    """
+
+    plan: Plan
+    inventory: Inventory
+    request: Request
+    made_at_monotonic_s: float
+    confirmable: bool
+    why_not: str
+    late: Plan | None = None
+
+
+# -------------------------------------------------------------------------- what is asked for
+
+
+def current_layout() -> Layout:
+    """The installed layout, else the built-in default. Raises :class:`UsageError`."""
+    return load_layout(paths.LAYOUT_FILE)
+
+
+def layout_text(layout: Layout) -> str:
+    """``layout`` as a whole layout.toml."""
+    return render_layout(layout)
+
+
+def make_request(
+    text: str | None = None,
+    *,
+    remove: Sequence[str] = (),
+    erase: Sequence[str] = (),
+    source: str = "layout",
+) -> Request:
+    """What root is asked for: the layout in ``text``, ``None`` for the installed one.
+
+    ``remove`` are volumes to be taken down, which are also taken out of the layout, ``erase``
+    serials. ``source`` stands for ``text`` in the :class:`UsageError` that says what is wrong.
+    """
+    layout = current_layout() if text is None else parse_layout(text, source)
+    if leaving := set(remove) & set(layout.volume_names):
+        left = tuple(one for one in layout.volumes if one.name not in leaving)
+        text = render_layout(replace(layout, volumes=left))
+        parse_layout(text, layout.source)
+    return Request(text, tuple(dict.fromkeys(remove)), tuple(dict.fromkeys(erase)))
+
+
+def ask_plan(request: Request, *, as_root: AsRoot | None = None) -> PlannedHere:
+    """The plan for ``request``: of root's unit, or a preview where there is none.
+
+    ``as_root`` makes root's answer in this process; it is used by root alone. Blocks as long as
+    the disks take to be read. Raises :class:`OperatorError`, also what root said no to.
+    """
+    if as_root is not None and os.geteuid() == 0:
+        # Through JSON, as an operator reads it: one way to read an answer, not two.
+        document = json.loads(json.dumps(as_root(request)))
+        answers.raise_error(document)
+    elif answers.units_are_here(services.PLAN_TEMPLATE):
+        asked_at = time.monotonic()
+        name = request_spool.leave(paths.SPOOL_DIR, request)
+        unit = services.PLAN_UNIT.format(request=name)
+        document = answers.answer_of(
+            unit, name, since_s=asked_at, missing="the plan unit left no plan"
+        )
+    else:
+        return _preview(request)
+    return _planned(document)
+
+
+def _planned(document: Mapping[str, Any]) -> PlannedHere:
+    from appliance.storage.policy.documents import inventory_from_json, plan_from_json
+
+    plan = plan_from_json(document["plan"])
+    refused = plan.decision is Decision.REFUSE
+    return PlannedHere(
+        plan=plan,
+        inventory=inventory_from_json(document["inventory"]),
+        request=_request(document),
+        made_at_monotonic_s=float(document["at_monotonic_s"]),
+        confirmable=not refused,
+        why_not="the plan is a refusal" if refused else "",
+    )
+
+
+def _request(document: Mapping[str, Any]) -> Request:
+    fields = document["request"]
+    return Request(fields["layout_text"], tuple(fields["remove"]), tuple(fields["erase"]))
+
+
+# ----------------------------------------------------------------------------------- preview
+
+
+def plan_document(request: Request, inventory_file: Path) -> PlannedHere:
+    """The plan for ``request`` on the machine that an inventory document describes."""
+    from appliance.storage.policy.documents import load_inventory
+
+    layout = _layout_of(request)
+    found = load_inventory(inventory_file, layout=layout)
+    orders = Orders(request.remove, request.erase, grow=True)
+    why_not = "it was made for a document, not for this machine"
+    return _previewed(request, layout, found, orders, why_not)
+
+
+def _preview(request: Request) -> PlannedHere:
+    from appliance.storage.execute.builtin_steps import sha256_of
+    from appliance.storage.probe.devices import probe
+
+    layout = _layout_of(request)
+    declare = "" if request.layout_text is None else sha256_of(request.layout_text)
+    orders = Orders(request.remove, request.erase, grow=True, declare=declare)
+    return _previewed(request, layout, probe(layout=layout), orders, _NO_UNITS)
+
+
+def _layout_of(request: Request) -> Layout:
+    if request.layout_text is None:
+        return current_layout()
+    return parse_layout(request.layout_text, str(paths.LAYOUT_FILE))
+
+
+def _previewed(
+    request: Request, layout: Layout, found: Inventory, orders: Orders, why_not: str
+) -> PlannedHere:
+    from appliance.storage.policy import planner
+
+    made = planner.plan(found, layout, waited=False, orders=orders)
+    late = None
+    if made.decision is Decision.WAIT:
+        late = planner.plan(found, layout, waited=True, orders=orders)
+    return PlannedHere(made, found, request, time.monotonic(), False, why_not, late)
+
+
+# ------------------------------------------------------------------------------------- apply
+
+
+@dataclass(frozen=True, slots=True)
+class AskedApply:
+    """A plan that a unit was asked to carry out, when in seconds of ``time.monotonic()``."""
+
+    digest: str
+    unit: str
+    asked_at_monotonic_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyProgress:
+    """The step that runs, counted from 1. ``since_s`` is when it began, in seconds of
+    ``time.monotonic()``; ``volume`` is empty for a step that is for all of them.
+    """
+
+    digest: str
+    step: int
+    steps: int
+    why: str
+    argv: tuple[str, ...]
+    volume: str
+    since_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyEnd:
+    """How the carrying out of a plan ended; ``exit_code`` as in :mod:`appliance.errors`."""
+
+    digest: str
+    exit_code: int
+    message: str
+    hint: str
+    at_monotonic_s: float
+
+    @property
+    def error(self) -> OperatorError | None:
+        """What went wrong, as its own kind: :class:`StalePlan` for a plan that is not today's."""
+        if self.exit_code == EXIT_OK:
+            return None
+        return answers.as_error(self.exit_code, self.message, self.hint)
+
+
+def start_apply(digest: str) -> AskedApply:
+    """Have the plan with ``digest`` carried out by its unit, which goes on whoever leaves.
+
+    Raises :class:`StalePlan` for a digest that root does not know (any more), :class:`Refused`
+    for who is no operator, :class:`OperatorError` where there is no unit. That the plan is still
+    the one for these disks is checked by the unit: see :attr:`ApplyEnd.error`.
+    """
+    store().request(digest)
+    if not answers.units_are_here(services.APPLY_TEMPLATE):
+        raise OperatorError(
+            "no plan can be carried out from here: the appliance's units are not installed",
+            f"root can do it: stripewright apply --confirm {digest}",
+        )
+    unit = services.APPLY_UNIT.format(digest=digest)
+    asked = AskedApply(digest, unit, time.monotonic())
+    services.start_unit(unit)
+    return asked
+
+
+def poll_apply(asked: AskedApply) -> ApplyProgress | ApplyEnd | None:
+    """One look at how far it is; ``None`` if it has not begun, or is between two steps.
+
+    :class:`OperatorError` if the unit ended without leaving a result.
+    """
+    if end := _end(asked):
+        return end
+    progress = applying()
+    if (
+        progress is not None
+        and progress.digest == asked.digest
+        and progress.since_s >= asked.asked_at_monotonic_s
+    ):
+        return progress
+    state = services.unit_state(asked.unit)
+    late = time.monotonic() - asked.asked_at_monotonic_s > _UNIT_GRACE_SECONDS
+    if state.busy or not (late or state.active == "failed"):
+        return None
+    # It may have left its result since.
+    if end := _end(asked):
+        return end
+    raise OperatorError(
+        f"{asked.unit} ended without a result", f"look at: journalctl -b -u {asked.unit}"
+    )
+
+
+def _end(asked: AskedApply) -> ApplyEnd | None:
+    found = store().result(asked.digest)
+    if found is None or found.get("at_monotonic_s", 0.0) < asked.asked_at_monotonic_s:
+        return None
+    return end_of(found)
+
+
+def end_of(document: Mapping[str, Any]) -> ApplyEnd:
+    """How a plan ended, out of root's own document."""
+    return ApplyEnd(
+        digest=str(document["digest"]),
+        exit_code=int(document["exit_code"]),
+        message=str(document["message"]),
+        hint=str(document["hint"]),
+        at_monotonic_s=float(document["at_monotonic_s"]),
+    )
+
+
+def progress_of(document: Mapping[str, Any]) -> ApplyProgress:
+    """How far a plan is, out of root's own document."""
+    return ApplyProgress(
+        digest=str(document["digest"]),
+        step=int(document["step"]),
+        steps=int(document["steps"]),
+        why=str(document["why"]),
+        argv=tuple(map(str, document["argv"])),
+        volume=str(document["volume"]),
+        since_s=float(document["at_monotonic_s"]),
+    )
+
+
+# ------------------------------------------------------------------------------- what others do
+
+
+@dataclass(frozen=True, slots=True)
+class PlanNote:
+    """A plan in root's store; ``words`` say in a line what becomes of each volume."""
+
+    digest: str
+    made_at_monotonic_s: float
+    decision: Decision
+    words: str
+    request: Request
+    steps: int
+
+
+def applying() -> ApplyProgress | None:
+    """What is carried out right now, by whomever; ``None`` also if its writer was killed."""
+    try:
+        document = json.loads(paths.APPLY_FILE.read_text(encoding="utf-8"))
+        progress = progress_of(document)
+        at_work = Kernel().has_process(document.get("pid"))
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        return None
+    return progress if at_work else None
+
+
+def recent_plans() -> tuple[PlanNote, ...]:
+    """What was planned since boot, by whomever, the latest first; a plan that led to the same
+    digest again is there once. Refusals are among them.
+    """
+    notes: dict[str, PlanNote] = {}
+    for document in store().recent():
+        if "plan" in document:
+            note = _note(document)
+            notes.setdefault(note.digest, note)
+    return tuple(notes.values())
+
+
+def _note(document: Mapping[str, Any]) -> PlanNote:
+    plan = document["plan"]
+    volumes = (f"{one['name']}: {one['decision']}" for one in plan["volumes"])
+    return PlanNote(
+        digest=plan["digest"],
+        made_at_monotonic_s=float(document["at_monotonic_s"]),
+        decision=Decision(plan["decision"]),
+        words="; ".join(volumes) or "no volumes",
+        request=_request(document),
+        steps=len(plan["steps"]),
+    )
+
+
+def planned_before(digest: str) -> PlannedHere:
+    """The plan with ``digest`` as it was made, also by another operator.
+
+    :class:`StalePlan` if root keeps it no more.
+    """
+    for document in store().recent():
+        if document.get("plan", {}).get("digest") == digest:
+            return _planned(document)
+    raise StalePlan(
+        f"the plan {digest[:12]}… is no longer kept: many others were made since",
+        "plan again",
+    )

@@ -1,0 +1,245 @@
+"""What the provider publishes for a machine, brought to the level that was measured. Pure.
+
+The question is :func:`published`: this machine type, so many disks of this kind, this
+direction and block size; for network volumes also what they were provisioned with
+(:class:`Volume`). The answer is an upper bound with its basis in words and its source, or
+``None`` where nothing is published. :func:`percent_of_published` sets a result beside it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Sequence
+
+from appliance.clouds.volumes import Volume, bounds
+from appliance.data import disk_count, instance_type, limits
+from appliance.model import Capability, DiskKind, Evidence, JobResult
+
+__all__ = ["Volume", "one_kind", "percent_of_published", "published"]
+
+# What the published IOPS are for: random I/O of this size, with the queues full.
+PUBLISHED_BLOCK_BYTES = 4096
+_RANDOM = frozenset({"randread", "randwrite"})
+_SEQUENTIAL = frozenset({"read", "write"})
+# Smaller blocks in order are merged on the way, so that their number says nothing.
+_LARGE_BLOCK_BYTES = 128 * 1024
+MIN_PUBLISHED_DEPTH = 32
+# A volume that is sold with few IOPS needs fewer in flight: its latencies are about 1 ms.
+_SLOW_LATENCY_SECONDS = 0.001
+_GOOGLE_SERIES = re.compile(r"(n1|n2|n2d|c2|c2d|a2|g2|m1|m3)-[a-z0-9-]+", re.ASCII)
+
+
+def one_kind(kinds: Sequence[DiskKind]) -> DiskKind:
+    """The kind of all members; ``UNKNOWN`` where they are of several, or there are none."""
+    return kinds[0] if len(set(kinds)) == 1 else DiskKind.UNKNOWN
+
+
+def published(
+    machine_type: str,
+    *,
+    kind: DiskKind,
+    member_count: int,
+    direction: str,
+    block_size_bytes: int | None,
+    rw: str = "",
+    volume: Volume | None = None,
+) -> Capability | None:
+    """The most that ``member_count`` disks of this kind may do, together.
+
+    ``direction`` is ``read`` or ``write``. ``block_size_bytes`` ``None`` is a block of
+    unknown size: then only what holds for every size is given. ``rw`` is fio's word
+    (``randread``); a sequential or unknown pattern is not held against a network volume's
+    IOPS. ``volume`` is what each of the network volumes was provisioned with. ``None`` where
+    nothing is published, or where more members were used than the type has instance-storage
+    disks.
+    """
+    if member_count < 1 or direction not in {"read", "write"}:
+        return None
+    if kind is DiskKind.INSTANCE_STORE:
+        return _instance_store(machine_type, member_count, direction, block_size_bytes)
+    if kind is DiskKind.NETWORK:
+        return _network(machine_type, member_count, block_size_bytes, rw, volume)
+    return None
+
+
+def is_known(machine_type: str) -> bool:
+    """Whether anything is published here for this machine type: a mistyped one has nothing."""
+    return (
+        disk_count(machine_type) is not None
+        or machine_type in limits.machine_ebs_limits()
+        or _GOOGLE_SERIES.fullmatch(machine_type) is not None
+    )
+
+
+def percent_of_published(of: JobResult | Evidence) -> float | None:
+    """The result as a percentage of what is published, where that was within reach.
+
+    Of the lesser of the published IOPS and the published bandwidth at this block size; where
+    only IOPS are published, for random 4 KiB alone. ``None`` if it is not known, and for
+    jobs that ask for something else: mixed directions, sequential I/O in small blocks, or
+    too few I/Os in flight to fill the drives.
+    """
+    if isinstance(of, JobResult):
+        published_iops, published_bandwidth = of.published_iops, of.published_bytes_per_s
+    else:
+        known = of.capability or Capability(kind="")
+        published_iops, published_bandwidth = known.iops, known.bytes_per_s
+    size = of.block_size_bytes
+    if of.iops is None or of.jobs is None or of.iodepth is None or not size:
+        return None
+    if published_bandwidth:
+        limit = min(published_iops or math.inf, published_bandwidth / size)
+        comparable = of.rw in _RANDOM or (of.rw in _SEQUENTIAL and size >= _LARGE_BLOCK_BYTES)
+    else:
+        limit = published_iops or 0.0
+        comparable = of.rw in _RANDOM and size == PUBLISHED_BLOCK_BYTES
+    if not comparable or not limit or of.jobs * of.iodepth < _depth(limit):
+        return None
+    return 100 * of.iops / limit
+
+
+def _depth(published_iops: float) -> int:
+    return min(MIN_PUBLISHED_DEPTH, math.ceil(published_iops * _SLOW_LATENCY_SECONDS))
+
+
+# ------------------------------------------------------------------------- local disks
+
+
+def _instance_store(
+    machine_type: str, count: int, direction: str, block_size_bytes: int | None
+) -> Capability | None:
+    found = (
+        _of_ec2(machine_type, count, direction)
+        or _of_azure(machine_type, count, direction)
+        or _of_google(machine_type, count, direction)
+    )
+    measured = _measured(machine_type, count, direction)
+    if found is None:
+        if measured is None:
+            return None
+        found = Capability(kind=DiskKind.INSTANCE_STORE.value)
+    iops = found.iops
+    # Below 4 KiB a drive may do more than is published for 4 KiB.
+    if block_size_bytes is not None and block_size_bytes < PUBLISHED_BLOCK_BYTES:
+        iops = None
+    elif block_size_bytes and found.bytes_per_s is not None:
+        by_bandwidth = found.bytes_per_s / block_size_bytes
+        iops = by_bandwidth if iops is None else min(iops, by_bandwidth)
+    found = dataclasses.replace(found, iops=iops)
+    if measured is None:
+        return found
+    return dataclasses.replace(
+        found,
+        measured_iops=measured[0],
+        measured_bytes_per_s=measured[1],
+        measured_source=measured[2],
+    )
+
+
+def _of_ec2(machine_type: str, count: int, direction: str) -> Capability | None:
+    row = instance_type(machine_type)
+    if row is None or count > row.disk_count:
+        return None
+    each = row.read_iops_per_disk if direction == "read" else row.write_iops_per_disk
+    if each is None:
+        return None
+    return Capability(
+        kind=DiskKind.INSTANCE_STORE.value,
+        iops=float(each * count),
+        member_iops=float(each),
+        basis=f"{count} × {each:,} ({row.name})" if count > 1 else f"{each:,} ({row.name})",
+        source=row.source,
+    )
+
+
+def _of_azure(machine_type: str, count: int, direction: str) -> Capability | None:
+    row = limits.azure_local_disks().get(machine_type.casefold())
+    if row is None or count > row.disk_count or direction != "read":
+        return None
+    share = count / row.disk_count
+    return Capability(
+        kind=DiskKind.INSTANCE_STORE.value,
+        iops=(row.read_iops or 0) * share,
+        bytes_per_s=(row.read_bytes_per_s or 0) * share,
+        member_iops=(row.read_iops or 0) / row.disk_count,
+        is_limit=row.is_limit,
+        basis=f"{count} of {row.disk_count} disks of {machine_type}",
+        source=row.source,
+    )
+
+
+def _of_google(machine_type: str, count: int, direction: str) -> Capability | None:
+    """The series whose local SSDs are sold one by one; later ones have other disks."""
+    row = limits.gcp_local_ssd().get(count)
+    if row is None or not _GOOGLE_SERIES.fullmatch(machine_type):
+        return None
+    read = direction == "read"
+    iops = row.read_iops if read else row.write_iops
+    bandwidth = row.read_bytes_per_s if read else row.write_bytes_per_s
+    return Capability(
+        kind=DiskKind.INSTANCE_STORE.value,
+        iops=iops,
+        bytes_per_s=bandwidth,
+        member_iops=None if iops is None else iops / count,
+        is_limit=row.is_limit,
+        basis=f"{count} NVMe local SSDs of 375 GiB",
+        source=row.source,
+    )
+
+
+def _measured(machine_type: str, count: int, direction: str) -> tuple[float, float, str] | None:
+    found = limits.measured_by_others(machine_type)
+    if found is None:
+        return None
+    of_type = disk_count(machine_type)
+    if found.scope == "array":
+        if not of_type:
+            return None
+        share = count / of_type
+    else:
+        share = float(count)
+    if of_type and count > of_type:
+        return None
+    read = direction == "read"
+    return (
+        share * (found.read_iops if read else found.write_iops),
+        share * (found.read_bytes_per_s if read else found.write_bytes_per_s),
+        found.source,
+    )
+
+
+# --------------------------------------------------------------------- network volumes
+
+
+def _network(
+    machine_type: str,
+    count: int,
+    block_size_bytes: int | None,
+    rw: str,
+    volume: Volume | None,
+) -> Capability | None:
+    found = bounds(
+        volume,
+        limits.machine_ebs_limits().get(machine_type),
+        machine_type=machine_type,
+        count=count,
+        block_size_bytes=block_size_bytes,
+        sequential=not rw.startswith("rand"),
+    )
+    if found is None:
+        return None
+    return Capability(
+        kind=DiskKind.NETWORK.value,
+        iops=found.burst.iops,
+        bytes_per_s=found.burst.bytes_per_s,
+        baseline_iops=found.sustained.iops,
+        baseline_bytes_per_s=found.sustained.bytes_per_s,
+        burst_iops=found.burst.iops,
+        burst_bytes_per_s=found.burst.bytes_per_s,
+        member_iops=None if found.burst.iops is None else found.burst.iops / count,
+        is_limit=found.is_limit,
+        basis=found.basis,
+        source=found.source,
+    )

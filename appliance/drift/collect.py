@@ -1,0 +1,206 @@
+"""What a drift check sees: the machine if there is one to look at, and the history. Writes nothing.
+
+A history can be looked at anywhere, a machine only on the appliance: on a laptop the runs in a
+copied history are judged, and nothing is said about the laptop's own disks.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from appliance import paths
+from appliance.bench import timetable_file
+from appliance.drift import evaluate, host
+from appliance.drift.check_cache import Memory
+from appliance.drift.lifecycle import Scope
+from appliance.errors import OperatorError
+from appliance.history import queries
+from appliance.model import EpochRecord
+from appliance.model.confirmations import CONFIRM_SUITE, Confirmation
+from appliance.model.findings import Area, Fact, FindingRecord
+from appliance.system import liveness
+from appliance.text import printable
+
+# Some facts of performance are made by time alone: no run comes any more.
+_JUDGE_AGAIN_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What was seen. ``not_judged`` says of an area why it was not looked at; of the others,
+    ``blind`` is what could not be seen (:class:`appliance.drift.lifecycle.Scope`).
+
+    ``is_own`` says that this history is that of this machine. ``surroundings`` are to be kept for
+    ``boot_id``; they are empty if they are known. ``judged`` names the runs that were judged, and
+    ``unlearned`` says why none of them had anything to be judged by;
+    ``defect`` is the traceback of what kept them from being judged, a defect of this program.
+    """
+
+    facts: tuple[Fact, ...] = ()
+    not_judged: Mapping[Area, str] = field(default_factory=dict)
+    blind: frozenset[tuple[str, str]] = frozenset()
+    notes: tuple[str, ...] = ()
+    boot_id: str = ""
+    surroundings: Mapping[str, Any] = field(default_factory=dict)
+    records: tuple[FindingRecord, ...] = ()
+    confirmations: tuple[Confirmation, ...] = ()
+    last_tried_at: float | None = None
+    judged: str = ""
+    unlearned: str = ""
+    checked_at: float = 0.0
+    is_own: bool = True
+    defect: str = ""
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(frozenset(area for area in Area if area not in self.not_judged), self.blind)
+
+
+def gather(db: Path, remembered: Memory, *, now: float) -> Gathered:
+    """Look at what there is. ``remembered`` spares judging the same runs again.
+
+    :class:`OperatorError` if there is neither an appliance to look at nor a history to read.
+    """
+    is_appliance = paths.STATE_FILE.exists()
+    # Not by the name of the host: every machine of one image has the same.
+    is_own = is_appliance and db.absolute() == paths.HISTORY_DB
+    if is_own and not os.path.lexists(db):
+        return _machine_alone({Area.PERFORMANCE: "there is no history yet"})
+    try:
+        with queries.open_readonly(db) as reader:
+            if is_own:
+                return _with_history(reader, db, remembered, now=now)
+            return _runs_alone(reader, db, remembered, is_appliance=is_appliance, now=now)
+    except OperatorError as error:
+        if not is_own:
+            raise
+        why = f"the history cannot be read: {error.message}; {error.hint}"
+        # What was before is in it, too: without it a change of the environment is not seen.
+        return _machine_alone({Area.ENVIRONMENT: why, Area.PERFORMANCE: why})
+
+
+def _machine_alone(not_judged: Mapping[Area, str]) -> Gathered:
+    seen = _machine(None, None, None)
+    return replace(seen, not_judged={**not_judged, **seen.not_judged})
+
+
+def _with_history(reader: queries.Reader, db: Path, remembered: Memory, *, now: float) -> Gathered:
+    boot_id = liveness.boot_id()
+    known = reader.knows_surroundings(boot_id)
+    before = reader.surroundings_before(boot_id)
+    ahead = reader.runs_after(now + host.AHEAD_SECONDS)
+    seen = _machine(reader.current_epoch(), before, ahead)
+    seen = replace(seen, surroundings={} if known else seen.surroundings)
+    seen = _with_records(seen, reader, now=now)
+    try:
+        return _with_runs(seen, reader, db, remembered, now=now)
+    except OperatorError:
+        raise
+    except Exception as error:
+        # What was seen of the disks is not lost by it: it may be that data is about to be.
+        why = f"a defect of this program: {type(error).__name__}: {printable(str(error))[:200]}"
+        return replace(
+            seen,
+            not_judged={**seen.not_judged, Area.PERFORMANCE: why},
+            defect=traceback.format_exc(),
+        )
+
+
+def _runs_alone(
+    reader: queries.Reader, db: Path, remembered: Memory, *, is_appliance: bool, now: float
+) -> Gathered:
+    """A history that is not this machine's own; it says nothing of this machine."""
+    why = (
+        f"{db} is not this machine's own history" if is_appliance else "there is no appliance here"
+    )
+    seen = Gathered(
+        not_judged={Area.LAYOUT: why, Area.ENVIRONMENT: why, Area.HOST: why},
+        notes=("only the runs in the history were looked at",),
+        is_own=False,
+    )
+    return _with_runs(_with_records(seen, reader, now=now), reader, db, remembered, now=now)
+
+
+def _with_records(seen: Gathered, reader: queries.Reader, *, now: float) -> Gathered:
+    tried = reader.runs(1, suite=CONFIRM_SUITE)
+    return replace(
+        seen,
+        records=reader.drift_lately(now),
+        confirmations=reader.confirmations(),
+        last_tried_at=tried[0].started_at if tried else None,
+        checked_at=reader.drift_checked_at() or 0.0,
+    )
+
+
+def _machine(
+    epoch: EpochRecord | None,
+    before: Mapping[str, Any] | None,
+    ahead: tuple[int, float] | None,
+) -> Gathered:
+    """``ahead`` is as for :func:`host.judge`."""
+    from appliance.drift import environment_rules, hostlook, layout_rules, observe
+
+    observation = observe.look()
+    # Whatever the boot unit is at: what stops the appliance stops that, too.
+    appliance = hostlook.look()
+    stopping = host.judge(appliance, ahead=ahead)
+    unseen = host.blind(appliance)
+    if ahead is None:
+        unseen |= {("HOST-CLOCK", "history")}
+    notes = observation.notes
+    if ("*", "") in observation.blind:
+        why = "; ".join(notes) or "the boot unit has not finished"
+        return Gathered(
+            facts=stopping,
+            not_judged={Area.LAYOUT: why, Area.ENVIRONMENT: why},
+            blind=unseen,
+            notes=notes,
+            boot_id=observation.boot_id,
+        )
+    return Gathered(
+        facts=(
+            *stopping,
+            *layout_rules.judge(observation),
+            *environment_rules.judge(observation, epoch=epoch, before=before),
+        ),
+        blind=unseen | frozenset(observation.blind),
+        notes=notes,
+        boot_id=observation.boot_id,
+        surroundings=observation.surroundings,
+    )
+
+
+def _with_runs(
+    seen: Gathered, reader: queries.Reader, db: Path, remembered: Memory, *, now: float
+) -> Gathered:
+    mark = reader.drift_mark()
+    if mark.startswith("0/"):
+        why = "no run has ended yet"
+        return replace(seen, not_judged={**seen.not_judged, Area.PERFORMANCE: why})
+    judged = f"{db.absolute()}: {mark}"
+    lately = abs(now - remembered.judged_at) < _JUDGE_AGAIN_SECONDS
+    if seen.is_own and lately and judged == remembered.judged:
+        why = "nothing was measured since it was last judged"
+        return replace(seen, not_judged={**seen.not_judged, Area.PERFORMANCE: why})
+    # It reads months of results: imported only where there is something to judge.
+    facts = evaluate.performance_facts(
+        reader,
+        approvals=reader.approvals(),
+        confirmations=seen.confirmations,
+        now=now,
+        up_since=liveness.up_since(now) if seen.is_own else None,
+        gaps=timetable_file.planned_gaps() if seen.is_own else {},
+    )
+    some, words = evaluate.unlearned(reader)
+    return replace(
+        seen,
+        facts=(*seen.facts, *facts),
+        judged=judged,
+        notes=(*seen.notes, words) if some else seen.notes,
+        unlearned="" if some else words,
+    )

@@ -1,0 +1,115 @@
+"""The history's series → facts of performance: reads, and has the pure rules judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from appliance import paths
+from appliance.bench import timetable_file
+from appliance.drift import acceptance, performance, series_state
+from appliance.drift.acceptance import Acceptance
+from appliance.drift.codes import CODES
+from appliance.drift.detection.normal import LEAST
+from appliance.drift.series_context import Known
+from appliance.history import queries
+from appliance.history.series_slots import Slots
+from appliance.model import Approval, Area, Confirmation, Fact, FindingRecord, Happening
+from appliance.system import liveness
+
+# Under this name the history says which run was judged for acceptance.
+ACCEPTED_RUN = "accepted_run"
+
+
+def performance_facts(
+    reader: queries.Reader,
+    *,
+    approvals: Sequence[Approval],
+    confirmations: Sequence[Confirmation],
+    now: float,
+    up_since: float | None,
+    gaps: Mapping[str, float | None] | None = None,
+) -> tuple[Fact, ...]:
+    """Every fact of performance in the current epoch, that of its acceptance included.
+
+    ``now`` and ``up_since`` (the boot) are seconds since the epoch (UTC); ``up_since`` is
+    ``None`` for a history of another machine, of which nobody knows whether it is up.
+    ``gaps`` is what the schedule says (:func:`appliance.bench.timetable.gaps_seconds`).
+    ``confirmations`` are oldest first. :class:`OperatorError` for a history that cannot be read.
+    """
+    slots = Slots(reader)
+    records = reader.drift_findings(include_closed=True)
+    facts: list[Fact] = []
+    for span in slots.spans():
+        surveys = series_state.survey(span, approvals, confirmations)
+        known = Known(
+            confirmations=confirmations,
+            details=slots.details(sorted(performance.wanted(span, surveys))),
+            bins=slots.bins,
+            happenings=lambda since, until: (
+                *slots.happenings(since, until),
+                *_findings(records, since, until),
+            ),
+            gaps=gaps or {},
+            records=records,
+        )
+        facts += performance.judge(span, surveys, known, now=now, up_since=up_since)
+    accepted_run = reader.drift_value(ACCEPTED_RUN)
+    if accepted_run.isdecimal() and (verdict := accepted(reader, int(accepted_run))):
+        facts += verdict.facts
+    return tuple(facts)
+
+
+def unlearned(reader: queries.Reader) -> tuple[bool, str]:
+    """Whether some series can be judged, and in words what cannot be yet; empty if all can."""
+    counts = [
+        sum(slot.valid for slot in slots)
+        for span in Slots(reader).spans()
+        for slots in span.series.values()
+    ]
+    known = sum(count >= LEAST for count in counts)
+    if counts and known == len(counts):
+        return True, ""
+    if not known:
+        most = f"the longest series has {max(counts)}" if counts else "there is none of a whole run"
+        needed = f"a baseline needs {LEAST} valid results of whole runs in one epoch"
+        return False, f"{needed}, and {most}"
+    words = f"{len(counts) - known} of {len(counts)} series are not judged yet"
+    return True, f"{words}: a baseline needs {LEAST} valid results"
+
+
+def _findings(records: Sequence[FindingRecord], since: float, until: float) -> list[Happening]:
+    """What a look at the machine found between two moments, apart from its performance."""
+    return [
+        Happening(one.opened_at, one.fact.code, one.fact.summary)
+        for one in records
+        if since <= one.opened_at <= until
+        and one.fact.code in CODES
+        and CODES[one.fact.code].area is not Area.PERFORMANCE
+    ]
+
+
+def facts_of(db: Path, *, now: float) -> tuple[Fact, ...]:
+    """:func:`performance_facts` with what history ``db`` has of approvals and repeats."""
+    is_own = db.absolute() == paths.HISTORY_DB
+    with queries.open_readonly(db) as reader:
+        return performance_facts(
+            reader,
+            approvals=reader.approvals(),
+            confirmations=reader.confirmations(),
+            now=now,
+            up_since=liveness.up_since(now) if is_own else None,
+            gaps=timetable_file.planned_gaps() if is_own else {},
+        )
+
+
+def accepted(reader: queries.Reader, run_id: int) -> Acceptance | None:
+    """The acceptance by run ``run_id``; ``None`` if that was in an epoch that is over."""
+    slots = Slots(reader)
+    detail = slots.details([run_id]).get(run_id)
+    if detail is None or detail.run.epoch_id is None:
+        return None
+    epoch = reader.epoch(detail.run.epoch_id)
+    if epoch.id not in slots.current_epochs():
+        return None
+    return acceptance.judge(detail, epoch.id, epoch.fingerprint)

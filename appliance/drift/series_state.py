@@ -1,0 +1,151 @@
+"""What the detector says of each series, and which of its changes still stand. Pure.
+
+The level of the first baseline is what is normal: of the epoch, or since the run from which a
+person approved another one. A change stands until the level is back there; so a disk that
+recovers closes its own finding, and one that loses twice has two.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from appliance.drift.detection.detector import Change, Detector
+from appliance.drift.detection.normal import DEAD_BAND, FULL, Baseline
+from appliance.model import Approval, Confirmation, SeriesKey, Slot, Span, Verdict
+
+# A baseline of fewer days has not seen a week of other people's habits.
+FULL_SECONDS = 7 * 86_400.0
+# The level now is that of so many of the last slots.
+_LEVEL_SLOTS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A change that has not been undone. ``began`` and ``alarm`` are indices of
+    :attr:`Survey.slots`: the first slot of the new level, which later slots may date better, and
+    the one that raised it, which never moves. ``before`` is the level that it left, of which
+    ``effect`` is a share; ``normal`` is the series' first baseline.
+    """
+
+    normal: Baseline
+    before: float
+    began: int
+    alarm: int
+    effect: float
+    provisional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """One series: its valid ``slots``, oldest first, since it began anew.
+
+    ``normal`` is its first baseline, in indices of ``slots``; ``None`` with too few slots.
+    ``standing`` are all in one direction, oldest first.
+    """
+
+    key: SeriesKey
+    slots: tuple[Slot, ...]
+    normal: Baseline | None = None
+    standing: tuple[Standing, ...] = ()
+
+    @property
+    def level(self) -> float:
+        """The median of the last slots: since the last change, if one stands. There are some
+        wherever there is a baseline.
+        """
+        first = self.standing[-1].began if self.standing else 0
+        values = [slot.iops for slot in self.slots[first:][-_LEVEL_SLOTS:]]
+        return statistics.median(values)
+
+
+def survey(
+    span: Span, approvals: Iterable[Approval], confirmations: Iterable[Confirmation]
+) -> tuple[Survey, ...]:
+    """Every series of an epoch. What repeated runs did not find again is taken out of its
+    series, from the change to the repeats, and it goes on from there.
+    """
+    begins: dict[tuple[str, str], int] = {}
+    for approval in approvals:
+        key = (approval.subject, approval.target)
+        begins[key] = max(begins.get(key, 0), approval.from_run)
+    undone: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for one in confirmations:
+        if one.verdict is Verdict.NOT_REPEATED and one.code in {"PERF-SLOWER", "PERF-FASTER"}:
+            undone.setdefault((one.subject, one.target), []).append((one.change_run, one.run_id))
+    found = []
+    for series, slots in span.series.items():
+        of = (str(series), series.target)
+        first, out = begins.get(of, 0), undone.get(of, [])
+        valid = tuple(
+            slot
+            for slot in slots
+            if slot.valid
+            and 0 < slot.iops < math.inf
+            and slot.run_id >= first
+            and not any(began <= slot.run_id < ended for began, ended in out)
+        )
+        found.append(_surveyed(series, valid))
+    return tuple(found)
+
+
+def _surveyed(key: SeriesKey, slots: tuple[Slot, ...]) -> Survey:
+    detector = Detector()
+    for index, slot in enumerate(slots):
+        detector.add(index, slot.iops)
+    changes = detector.changes
+    normal = changes[0].baseline if changes else detector.baseline
+    if normal is None:
+        return Survey(key, slots)
+    return Survey(key, slots, normal, _standing(changes, normal, slots))
+
+
+def _standing(
+    changes: Sequence[Change], normal: Baseline, slots: Sequence[Slot]
+) -> tuple[Standing, ...]:
+    stack: list[Standing] = []
+    of_stack = ""
+    provisional = _is_provisional(normal, slots)
+    for change in changes:
+        if change.shape == "spike" or change.effect_pct is None:
+            continue
+        level = change.baseline.median * (1 + change.effect_pct / 100)
+        if _is_normal(level, normal):
+            stack = []
+            continue
+        off = "down" if level < normal.median else "up"
+        if of_stack != off:
+            stack, of_stack = [], off
+        # The way back, half of it: what has begun still stands.
+        if change.direction != off:
+            continue
+        stack.append(
+            Standing(
+                normal,
+                change.baseline.median,
+                change.change_slot,
+                change.alarm_slot,
+                change.effect_pct / 100,
+                provisional,
+            )
+        )
+    return tuple(stack)
+
+
+def _is_normal(level: float, normal: Baseline) -> bool:
+    """Whether a level is back at the normal one: nearer than one slot scatters, or in the dead
+    band.
+    """
+    scale = normal.scale_down if level < normal.median else normal.scale_up
+    return abs(level - normal.median) <= max(scale, DEAD_BAND * normal.median)
+
+
+def _is_provisional(normal: Baseline, slots: Sequence[Slot]) -> bool:
+    """Whether too little is known yet: of what is normal, and of what has been since."""
+    first, last = slots[normal.first_slot], slots[normal.last_slot]
+    if not normal.provisional and last.started_at - first.started_at >= FULL_SECONDS:
+        return False
+    known = slots[normal.first_slot :]
+    return len(known) < 2 * FULL or known[-1].started_at - first.started_at < 2 * FULL_SECONDS

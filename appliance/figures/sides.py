@@ -1,0 +1,155 @@
+"""A comparison in words: what its sides are, its figures, and what has to be known to read them.
+
+Pure. The command prints it, a screen shows it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from appliance import text
+from appliance.figures import comparison, interval
+from appliance.figures.comparison import Key, Observation, Row, Side
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One side of a comparison: what it is in words, what limits it, its results."""
+
+    what: str
+    notes: tuple[str, ...]
+    observations: tuple[Observation, ...]
+
+
+class Change(StrEnum):
+    """What the interval of B ÷ A says of B."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    NOT_TOLD = "the interval has 1 in it"
+    UNKNOWN = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WordedRow:
+    """A row as texts; ``-`` is what is not known. ``notes`` are numbers from 1 of the notes."""
+
+    workload: str
+    a: str
+    b: str
+    ratio: str
+    interval: str
+    change: Change
+    notes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """Rows, those with a counterpart first, and their notes in the order of their numbers."""
+
+    rows: tuple[WordedRow, ...]
+    notes: tuple[str, ...]
+
+
+def in_words(sides: Sequence[Chosen], rows: Sequence[Row]) -> Worded:
+    """The comparison ``rows`` of two sides as texts."""
+    notes: dict[str, int] = {}
+    several = tuple(len({one.layout for one in side.observations}) > 1 for side in sides)
+    engines: dict[Key, set[str]] = {}
+    for row in rows:
+        engines.setdefault(dataclasses.replace(row.key, engine=""), set()).add(row.key.engine)
+    worded = []
+    for row in sorted(rows, key=lambda row: row.a is None or row.b is None):
+        others = engines[dataclasses.replace(row.key, engine="")] - {row.key.engine}
+        numbers = [
+            notes.setdefault(note, len(notes) + 1)
+            for note in _notes(row, layouts=several, other_engines=others)
+        ]
+        worded.append(
+            WordedRow(
+                workload=workload(row.key),
+                a=_figure(row.a),
+                b=_figure(row.b),
+                ratio="-" if row.ratio is None else f"{row.ratio.value:.2f}",
+                interval=_interval(row.ratio),
+                change=_change(row.ratio),
+                notes=tuple(sorted(numbers)),
+            )
+        )
+    return Worded(tuple(worded), tuple(notes))
+
+
+def workload(key: Key) -> str:
+    """What was asked, in short: ``randrw read 16k 16×32 io_uring``."""
+    mixed = key.rw in {"rw", "randrw"} or not key.rw
+    words = [key.rw, key.direction if mixed else "", _block_size(key.block_size_bytes)]
+    words += [f"{key.jobs or '?'}×{key.iodepth or '?'}", key.engine]
+    return " ".join(word for word in words if word)
+
+
+def _block_size(size_bytes: int) -> str:
+    for unit, factor in (("M", 1024**2), ("k", 1024)):
+        if size_bytes >= factor and size_bytes % factor == 0:
+            return f"{size_bytes // factor}{unit}"
+    return str(size_bytes) if size_bytes else "?"
+
+
+def _figure(side: Side | None) -> str:
+    if side is None or side.median is None:
+        return "-"
+    return f"{'~' if side.by_correction else ''}{text.count(side.median)}"
+
+
+def _interval(ratio: interval.Ratio | None) -> str:
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return "-"
+    return f"{ratio.low:.2f} to {ratio.high:.2f}"
+
+
+def _change(ratio: interval.Ratio | None) -> Change:
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return Change.UNKNOWN
+    # As it is shown: an interval to 1.00 has 1 in it for whoever reads it.
+    if round(ratio.low, 2) > 1:
+        return Change.FASTER
+    return Change.SLOWER if round(ratio.high, 2) < 1 else Change.NOT_TOLD
+
+
+def _notes(row: Row, *, layouts: tuple[bool, ...], other_engines: set[str]) -> Iterable[str]:
+    """What has to be known to read a row. ``layouts``: whether a side has several."""
+    if row.a is None or row.b is None:
+        yield f"only in {'B' if row.a is None else 'A'}" + (
+            f"; {' and '.join(sorted(other_engines))} is another workload" if other_engines else ""
+        )
+    else:
+        yield _basis(row, row.a, row.b)
+        if row.a.jobs != row.b.jobs:
+            yield f"job {', '.join(row.a.jobs)} in A is {', '.join(row.b.jobs)} in B"
+    for name, side, several in zip("AB", (row.a, row.b), layouts, strict=True):
+        if side is None:
+            continue
+        if several:
+            yield f"{name} on {', '.join(layout or '?' for layout in side.layouts)}"
+        for one in side.invalid:
+            yield f"{name}, {one.label}: {_why_not(one)}"
+
+
+def _basis(row: Row, a: Side, b: Side) -> str:
+    if row.basis == comparison.WITHIN:
+        return f"{row.basis}: how far runs differ from each other is not in it"
+    if len(a.values + b.values) > 2:
+        return f"{row.basis} ({len(a.values)} and {len(b.values)} values)"
+    return row.basis
+
+
+def _why_not(one: Observation) -> str:
+    if one.valid:
+        return "no rate is known, not compared"
+    iops = "-" if one.iops is None else text.count(one.iops)
+    corrected = (
+        "" if one.corrected_iops is None else f"; corrected ~{text.count(one.corrected_iops)}"
+    )
+    return f"{iops} is not valid ({' '.join(one.codes)}), not compared{corrected}"

@@ -1,0 +1,52 @@
+"""Other people's fio reports, out of files with anything around them. Pure.
+
+Follow the data::
+
+    bytes -> text -> Report and Surroundings -> Evidence -> Judged
+             reading  textreport  context        assemble   appliance.bench.validity
+
+Text reports of fio 2.x and 3.x, JSON and json+, many in one file. What the prose says (the
+command, mounts, arrays, machine types, volumes) is gathered in order and holds for the
+reports after it. Only what a report or its text proves becomes evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+from appliance.bench import validity
+from appliance.fio_import.assemble import evidence_of
+from appliance.fio_import.device_names import Places
+from appliance.fio_import.reader import decode, items
+from appliance.model import Judged
+
+__all__ = ["MOST_RESULTS", "Imported", "import_reports"]
+
+# Of one file; each takes some 2 KiB of memory.
+MOST_RESULTS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The results of one file, and in words what of it was not read."""
+
+    judged: tuple[Judged, ...]
+    notes: tuple[str, ...] = ()
+
+
+def import_reports(data: bytes, *, file: str, machine_type: str = "") -> Imported:
+    """Every result in ``data`` with its verdicts, in their order; never raises.
+
+    ``file`` is only carried along. ``machine_type`` overrides what the text says.
+    """
+    places, notes = Places(), list[str]()
+    found = (
+        Judged(file=file, line=line, evidence=evidence, findings=validity.judge(evidence))
+        for item in items(decode(data), notes)
+        for line, evidence in evidence_of(item, places, machine_type)
+    )
+    judged = tuple(islice(found, MOST_RESULTS))
+    if len(judged) == MOST_RESULTS and next(found, None) is not None:
+        notes.append(f"kept only the first {MOST_RESULTS:,} results; split the file")
+    return Imported(judged, tuple(notes))

@@ -1,0 +1,225 @@
+"""Which devices a report was on, and on which it should have been. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+from appliance.data import disk_count
+from appliance.fio_import import prose
+from appliance.fio_import.context import Surroundings
+from appliance.fio_import.drafts import Report, Section
+from appliance.fio_import.options import Options
+from appliance.model import DeviceIo, DiskKind
+
+# A diary of more directories than this is not kept track of.
+_MOST_PLACES = 4096
+# Of clones × devices; of more it is not known on which they were.
+_MOST_SHARES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """The device, the disks below it, and what each did for one job (the device first).
+
+    ``seen`` is true where the report itself has the devices' figures.
+    """
+
+    device: str = ""
+    members: tuple[str, ...] = ()
+    io: tuple[DeviceIo, ...] = ()
+    seen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Devices that the job should have been on, and where that is known from."""
+
+    devices: tuple[str, ...] = ()
+    why: str = ""
+
+
+def target_of(options: Options) -> str:
+    """The directory or the device that was measured, empty if it is not known."""
+    name = options.get("filename").split(":")[0]
+    if name.startswith("/dev/"):
+        return options.get("filename")
+    if directory := options.get("directory"):
+        return posixpath.normpath(directory.split(":")[0])
+    return posixpath.dirname(posixpath.normpath(name)) if name.startswith("/") else ""
+
+
+def devices_of(report: Report, surroundings: Surroundings, target: str) -> Devices:
+    """From the report's own figures; else from what the text says is mounted there."""
+    if len(report.sections) * len(report.devices) > _MOST_SHARES:
+        return Devices()
+    if not report.devices:
+        device = _stated(surroundings, target)
+        # What an array is made of has to be said; a disk is its own member.
+        alone = (device,) if prose.family(device) else ()
+        return Devices(device, surroundings.arrays.get(device, alone))
+    seen = _without_paths(report.devices)
+    names = list(seen)
+    above = [
+        name for name in names if prose.is_array(name) or (name in report.above and len(names) > 1)
+    ]
+    members = tuple(name for name in names if name not in above)
+    if above:
+        device = above[0]
+        members = members or surroundings.arrays.get(device, ())
+    else:
+        device = names[0] if len(names) == 1 else ""
+    order = [*([device] if device else []), *(name for name in names if name != device)]
+    return Devices(device, members, tuple(seen[name] for name in order), seen=True)
+
+
+def _without_paths(reported: Mapping[str, DeviceIo]) -> dict[str, DeviceIo]:
+    """Disks by the name of their namespace: native NVMe multipath counts on its paths
+    (``nvme0c0n1`` of ``nvme0n1``), or on both, which is the same I/O twice.
+    """
+    seen: dict[str, DeviceIo] = {}
+    for name, io in reported.items():
+        disk = prose.namespace(name)
+        known = seen.get(disk)
+        if known is None or known.read_ios + known.write_ios < io.read_ios + io.write_ios:
+            seen[disk] = replace(io, device=disk)
+    return seen
+
+
+def _stated(surroundings: Surroundings, target: str) -> str:
+    if target.startswith("/dev/"):
+        return "" if ":" in target else prose.disk_name(target)
+    directory = target
+    while directory:
+        if directory in surroundings.mounts:
+            return surroundings.mounts[directory]
+        # Whatever is not under a mount that was seen may be anywhere.
+        directory = posixpath.dirname(directory) if directory not in {"/", "."} else ""
+        if directory == "/":
+            return ""
+    return ""
+
+
+def share(
+    io: tuple[DeviceIo, ...], section: Section, others: Sequence[Section], totals: Mapping[str, int]
+) -> tuple[DeviceIo, ...]:
+    """What the devices did for one of several jobs; nothing where that cannot be told.
+
+    The statistics are for all jobs of a report. Clones of one job (``numjobs`` without
+    ``group_reporting``) did alike, so that each has its share of the ``totals`` by I/Os; of
+    different jobs, ``totals`` are empty.
+    """
+    if len(others) <= 1:
+        return io
+    if not totals:
+        return ()
+    shares = {
+        direction: section.total_ios.get(direction, 0) / total if total else 0.0
+        for direction, total in totals.items()
+    }
+    return tuple(_scaled(one, shares) for one in io)
+
+
+def totals(sections: Sequence[Section]) -> dict[str, int]:
+    """I/Os of all clones of one job by direction; empty if these are different jobs."""
+    if len({(section.name, section.group) for section in sections}) != 1:
+        return {}
+    return {
+        direction: sum(section.total_ios.get(direction, 0) for section in sections)
+        for direction in ("read", "write")
+    }
+
+
+def _scaled(one: DeviceIo, shares: Mapping[str, float]) -> DeviceIo:
+    scaled: dict[str, int] = {}
+    for field in fields(one):
+        direction, _, _ = field.name.partition("_")
+        value = getattr(one, field.name)
+        if direction in shares and isinstance(value, int):
+            scaled[field.name] = round(value * shares[direction])
+    return replace(one, **scaled)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    layout: int
+    stated: str
+    device: str
+    members: tuple[str, ...]
+    line: int
+
+
+class Places:
+    """Remembers on which disk the first report of each directory was."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], _Known] = {}
+
+    def expected(
+        self, devices: Devices, surroundings: Surroundings, target: str, line: int
+    ) -> Expected:
+        """What the report at ``line`` should have been on; reports come in order."""
+        if not devices.seen or not target:
+            return Expected()
+        if target.startswith("/dev/"):
+            return _as_named(devices, target)
+        key = (surroundings.host, target)
+        stated = _stated(surroundings, target)
+        known = self._known.get(key)
+        now = _Known(surroundings.layout, stated, devices.device, devices.members, line)
+        if known is None or (known.layout, known.stated) != (now.layout, now.stated):
+            self._remember(key, now)
+            return Expected()
+        if prose.is_array(devices.device) or len(devices.members) != 1:
+            # An array on the same directory is a new layout.
+            self._remember(key, now)
+            return Expected()
+        if prose.is_array(known.device) and devices.device in known.members:
+            self._remember(key, now)
+            return Expected()
+        return Expected((known.device or known.members[0],), _why(target, known))
+
+    def _remember(self, key: tuple[str, str], now: _Known) -> None:
+        if len(self._known) < _MOST_PLACES:
+            self._known[key] = now
+
+
+def _why(target: str, known: _Known) -> str:
+    return f"the first report on {target}, line {known.line}, was on {known.device}"
+
+
+def _as_named(devices: Devices, target: str) -> Expected:
+    """The disks that fio was told, if they are named as the kernel names those that it saw."""
+    named = tuple(prose.disk_name(path) for path in target.split(":"))
+    families = {prose.family(name) for name in (*named, *devices.members)}
+    if len(families) != 1 or "" in families or prose.is_array(devices.device):
+        return Expected()
+    return Expected(named, f"fio was told {target}")
+
+
+def kind_of(devices: Devices, surroundings: Surroundings, machine_type: str) -> DiskKind:
+    """Instance storage or network volumes, as far as the text proves it.
+
+    Where the system is on a Xen disk (``xvda``), network volumes are too, and NVMe disks are
+    the instance's own. Elsewhere both are NVMe and only words tell; a machine type that is
+    sold with disks is taken to be measured on them, unless it is the first (the system's).
+    """
+    members = devices.members
+    if not members and surroundings.kind == "network" and surroundings.volume_count:
+        return DiskKind.NETWORK
+    if not members or surroundings.root_device in members:
+        return DiskKind.UNKNOWN
+    said = {surroundings.disks.get(name, DiskKind.UNKNOWN) for name in members}
+    if len(said) == 1 and DiskKind.UNKNOWN not in said:
+        return said.pop()
+    families = {prose.family(name) for name in members}
+    if families == {"nvme"} and prose.family(surroundings.root_device) == "xvd":
+        return DiskKind.INSTANCE_STORE
+    if surroundings.kind == "network":
+        return DiskKind.NETWORK
+    if surroundings.kind == "instance-store":
+        return DiskKind.INSTANCE_STORE
+    count = disk_count(machine_type)
+    own = families == {"nvme"} and ("nvme0n1" not in members or machine_type.startswith("i3."))
+    return DiskKind.INSTANCE_STORE if own and count else DiskKind.UNKNOWN

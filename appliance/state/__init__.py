@@ -1,0 +1,1 @@
+"""How the machine is: what the boot unit left, and what can be seen by all."""

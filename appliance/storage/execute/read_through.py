@@ -1,0 +1,217 @@
+"""Reading a volume through once: blocks of a disk restored from a snapshot come slowly the
+first time that each is read, so somebody has to be first, and it should not be the database.
+
+Every block of every member is read past the page cache, at most as fast as the layout says,
+and nothing is written to the disks. How far it is stays on the root disk under the volume's
+uuid, so it goes on after a reboot and begins anew for another volume of the same name.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from appliance import paths
+from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError
+from appliance.state.live_state import read_progress
+from appliance.system import files, journal
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+BLOCK_BYTES = 1024 * 1024
+# So many reads at once: the first read of a block takes milliseconds.
+_READERS = 8
+_SAVE_SECONDS = 2.0
+_KEPT_ERRORS = 100
+# O_DIRECT: what is in the page cache was read before and would not be read again.
+_FLAGS = os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One disk to read: ``id`` survives renaming, ``serial`` is for the operator."""
+
+    path: str
+    id: str
+    serial: str
+    size_bytes: int
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far it is. ``done`` is by disk id, in bytes from the start of the disk."""
+
+    volume: str
+    uuid: str
+    total_bytes: int
+    done: dict[str, int] = field(default_factory=dict)
+    error_count: int = 0
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    state: str = "running"
+    rate_bytes: float = 0.0
+    at: float = 0.0
+
+    @property
+    def done_bytes(self) -> int:
+        return sum(self.done.values())
+
+
+def members_of(volume: str, state_file: Path = paths.STATE_FILE) -> tuple[str, list[Member]]:
+    """The uuid and the disks of a volume that is up, from the executor's state."""
+    try:
+        state = json.loads(state_file.read_text(encoding="utf-8"))
+        entry = next(one for one in state["volumes"] if one["name"] == volume)
+        sizes = {disk["id"]: int(disk["size_bytes"]) for disk in state["inventory"]["disks"]}
+        members = [
+            Member(one["path"], one["id"], one["serial"], sizes[one["id"]])
+            for one in entry["members"]
+        ]
+    except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+        raise OperatorError(
+            f"volume '{volume}' is not known to be up", "see 'stripewright status'"
+        ) from error
+    if entry.get("outcome") not in {"mounted", "up"} or not members:
+        raise OperatorError(f"volume '{volume}' is not up", "see 'stripewright status'")
+    return str(entry.get("uuid", "")), members
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads members to their ends, saving how far it is; ``stop`` ends it between two batches."""
+
+    members: list[Member]
+    progress: Progress
+    kept: Path
+    shown: Path
+    rate_bytes: int | None = None
+    flags: int = _FLAGS
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    stopped: bool = False
+    _saved_at: float = 0.0
+
+    def stop(self, _signum: int = 0, _frame: FrameType | None = None) -> None:
+        self.stopped = True
+
+    def run(self) -> Progress:
+        """Read what is left. The state at the end is ``done`` or ``stopped``."""
+        from concurrent.futures import ThreadPoolExecutor  # status reads progress, and is quick
+
+        begun, before = self.clock(), self.progress.done_bytes
+        self._save("running")
+        with ThreadPoolExecutor(max_workers=_READERS) as pool:
+            for member in self.members:
+                self._member(member, pool, begun, before)
+        whole = all(self.progress.done.get(m.id, 0) >= m.size_bytes for m in self.members)
+        self._save("done" if whole else "stopped")
+        return self.progress
+
+    def _member(self, member: Member, pool: ThreadPoolExecutor, begun: float, before: int) -> None:
+        progress = self.progress
+        position = progress.done.get(member.id, 0)
+        descriptor = os.open(member.path, self.flags)
+        try:
+            while position < member.size_bytes and not self.stopped:
+                batch = range(position, member.size_bytes, BLOCK_BYTES)[:_READERS]
+                problems = pool.map(lambda at: _read(descriptor, at), batch)
+                for offset, problem in zip(batch, problems, strict=True):
+                    if problem:
+                        self._error(member, offset, problem)
+                position = min(batch[-1] + BLOCK_BYTES, member.size_bytes)
+                progress.done[member.id] = position
+                self._pace(begun, progress.done_bytes - before)
+        finally:
+            os.close(descriptor)
+
+    def _pace(self, begun: float, read_bytes: int) -> None:
+        passed = self.clock() - begun
+        while self.rate_bytes and read_bytes / self.rate_bytes > passed and not self.stopped:
+            # In short sleeps, so that it can be stopped.
+            self.sleep(min(1.0, read_bytes / self.rate_bytes - passed))
+            passed = self.clock() - begun
+        self.progress.rate_bytes = read_bytes / passed if passed > 0 else 0.0
+        if self.clock() - self._saved_at >= _SAVE_SECONDS:
+            self._save("running")
+
+    def _error(self, member: Member, offset: int, problem: str) -> None:
+        self.progress.error_count += 1
+        if len(self.progress.errors) < _KEPT_ERRORS:
+            self.progress.errors.append(
+                {
+                    "path": member.path,
+                    "serial": member.serial,
+                    "offset_bytes": offset,
+                    "error": problem,
+                }
+            )
+
+    def _save(self, state: str) -> None:
+        self.progress.state, self.progress.at = state, time.time()
+        document = {**asdict(self.progress), "done_bytes": self.progress.done_bytes}
+        files.replace_json(self.kept, document)
+        files.replace_json(self.shown, document)
+        self._saved_at = self.clock()
+
+
+def _read(descriptor: int, offset: int) -> str:
+    """Read one block into memory that nobody looks at; what went wrong, or nothing."""
+    # Direct reads need memory aligned as the device's blocks are: whole pages.
+    with mmap.mmap(-1, BLOCK_BYTES) as page:
+        try:
+            os.preadv(descriptor, [page], offset)
+        except OSError as error:
+            return error.strerror or "read error"
+    return ""
+
+
+def resume(volume: str, uuid: str, members: list[Member], kept: Path) -> Progress:
+    """How far it was with this very volume; from the start for any other, or if it was done."""
+    progress = Progress(volume, uuid, sum(member.size_bytes for member in members))
+    sizes = {member.id: member.size_bytes for member in members}
+    found = read_progress(kept)
+    if found is None or found.get("uuid") != uuid or found.get("state") == "done":
+        return progress
+    done = found.get("done")
+    for disk, position in done.items() if isinstance(done, dict) else ():
+        if disk in sizes and isinstance(position, int) and 0 <= position <= sizes[disk]:
+            progress.done[disk] = position // BLOCK_BYTES * BLOCK_BYTES
+    errors = found.get("errors")
+    progress.errors = list(errors)[:_KEPT_ERRORS] if isinstance(errors, list) else []
+    progress.error_count = int(found.get("error_count") or 0)
+    return progress
+
+
+def run(volume: str, *, rate_bytes: int | None, folder: Path = paths.INITIALISE_DIR) -> int:
+    """Read ``volume`` through, in this process; 1 if a block could not be read."""
+    uuid, members = members_of(volume)
+    kept = folder / f"{volume}.json"
+    progress = resume(volume, uuid, members, kept)
+    reader = Reader(members, progress, kept, paths.initialise_file(volume), rate_bytes)
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, reader.stop)
+    journal.event(
+        journal.Event.INITIALISE_STARTED,
+        f"reading volume {volume} through, from {progress.done_bytes} of"
+        f" {progress.total_bytes} bytes",
+        priority=journal.Priority.NOTICE,
+        volume=volume,
+    )
+    ended = reader.run()
+    journal.event(
+        journal.Event.INITIALISE_ENDED,
+        f"reading volume {volume} through: {ended.state}, {ended.done_bytes} of"
+        f" {ended.total_bytes} bytes, {ended.error_count} read errors",
+        priority=journal.Priority.WARNING if ended.error_count else journal.Priority.NOTICE,
+        volume=volume,
+        errors=ended.error_count,
+    )
+    return EXIT_FAILED if ended.error_count else EXIT_OK

@@ -1,0 +1,341 @@
+"""What an operator asks for, on its way to root and back.
+
+The operator's ``plan`` leaves a request in the spool under the SHA-256 of its content and
+starts ``stripewright-plan@<that hash>``. Everything in the spool is hostile: it is opened
+without following links and without waiting, must be a regular file with one name and few
+bytes, must have the hash that it is called by, and must be exactly what :func:`encode` would
+write of it. What root planned goes into root's own directories, by the request's hash for
+whoever asked, by the plan's digest for ``apply``, which never reads the spool.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from appliance.errors import OperatorError, StalePlan, UsageError
+from appliance.system import files
+
+# A layout of 64 KiB is at most three times as long in JSON (two bytes of UTF-8 as \u00e9).
+MAX_REQUEST_BYTES = 256 * 1024
+# Of each kind in /run: enough for operators who compare plans, too little to fill memory.
+KEPT = 16
+# How long a plan can be confirmed after it was last made: what it showed is remembered so long.
+PLAN_LIFETIME_SECONDS = 900.0
+TOO_OLD = f"older than {PLAN_LIFETIME_SECONDS / 60:g} min"
+# A request is read seconds after it was written; what is older was left by a crash, or on purpose.
+MAX_AGE_SECONDS = 3600.0
+_MAX_NAMES = 64
+_MAX_TEXT = 256
+# So many names of the spool are looked at in one go: a full one must not hold a plan up.
+_MAX_SWEEP = 20_000
+
+# No request is called so: its name begins with a hexadecimal digit.
+_ASIDE = ".aside-"
+
+_HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_VOLUME = re.compile(r"[a-z][a-z0-9-]{0,11}", re.ASCII)
+_KEYS = {"layout", "remove", "erase"}
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK a FIFO in the spool would hold root for ever.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_AGAIN = "ask again: stripewright plan"
+_PLAN_AGAIN = "plan again and confirm the digest that is shown: stripewright plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """``layout_text`` is a whole layout.toml, ``None`` for the installed one; ``remove`` are
+    volumes, ``erase`` serials.
+    """
+
+    layout_text: str | None = None
+    remove: tuple[str, ...] = ()
+    erase: tuple[str, ...] = ()
+
+
+def boot_seconds() -> float:
+    """Seconds since boot, those asleep among them; unlike the time of day it is never set."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def is_hash(text: str) -> bool:
+    """Whether ``text`` can name a request or a plan: 64 hexadecimal digits, small letters."""
+    return _HASH.fullmatch(text) is not None
+
+
+def encode(request: Request) -> bytes:
+    """The one way in which a request is written."""
+    document = {
+        "layout": request.layout_text,
+        "remove": list(request.remove),
+        "erase": list(request.erase),
+    }
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def decode(raw: bytes) -> Request:
+    """The request in ``raw``; :class:`UsageError` if :func:`encode` would not write just that."""
+    if len(raw) > MAX_REQUEST_BYTES:
+        raise _not_a_request("it is too long")
+    try:
+        document = json.loads(raw.decode("ascii"))
+    except (ValueError, RecursionError) as error:
+        raise _not_a_request("it is not JSON") from error
+    request = _from_json(document)
+    if encode(request) != raw:
+        raise _not_a_request("it is written in another way than requests are")
+    return request
+
+
+def _from_json(document: object) -> Request:
+    if not isinstance(document, dict) or set(document) != _KEYS:
+        raise _not_a_request("it has other keys")
+    text = document["layout"]
+    if text is not None and not _is_text(text, MAX_REQUEST_BYTES):
+        raise _not_a_request("its layout is no text")
+    remove, erase = _names(document["remove"]), _names(document["erase"])
+    if not all(map(_VOLUME.fullmatch, remove)):
+        raise _not_a_request("it names a volume that no layout can have")
+    return Request(text, remove, erase)
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > _MAX_NAMES:
+        raise _not_a_request("a list in it is none, or too long")
+    if not all(_is_text(one, _MAX_TEXT) and one for one in value) or len(set(value)) < len(value):
+        raise _not_a_request("a name in it is none, or there twice")
+    return tuple(value)
+
+
+def _is_text(value: object, most: int) -> bool:
+    if not isinstance(value, str) or len(value) > most:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half a surrogate: JSON can write it, no file can hold it
+        return False
+    return "\0" not in value
+
+
+def _not_a_request(why: str) -> UsageError:
+    return UsageError(f"the request cannot be used: {why}", _AGAIN)
+
+
+# ------------------------------------------------------------------------- the spool
+
+
+def leave(spool: Path, request: Request) -> str:
+    """Write ``request`` into the spool, as an operator; returns its hash."""
+    raw = encode(request)
+    if len(raw) > MAX_REQUEST_BYTES:
+        raise UsageError(
+            f"the layout is larger than {MAX_REQUEST_BYTES // 1024 - 1} KiB", "make it shorter"
+        )
+    return leave_bytes(spool, raw)
+
+
+def leave_bytes(spool: Path, raw: bytes) -> str:
+    """Write what is asked for into the spool under the hash of it, which is returned."""
+    name = hashlib.sha256(raw).hexdigest()
+    path = spool / f"{name}.json"
+    with contextlib.suppress(OSError):
+        path.unlink()  # our own, from a request that was interrupted
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o640)
+    except FileExistsError:
+        return name  # another operator asks for the very same
+    except OSError as error:
+        raise OperatorError(
+            f"the request cannot be left in {spool}: {error.strerror}",
+            "operators are the members of group stripewright-operators",
+        ) from error
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(raw)
+    return name
+
+
+def take(spool: Path, name: str) -> Request:
+    """Read the request called ``name`` and remove it from the spool, as root.
+
+    Raises :class:`UsageError` for whatever else is there by that name.
+    """
+    return decode(take_bytes(spool, name))
+
+
+def take_bytes(spool: Path, name: str) -> bytes:
+    """What lies in the spool under its own hash ``name``, at most :data:`MAX_REQUEST_BYTES`.
+
+    It is removed, whatever it is. Raises :class:`UsageError` as :func:`take` does.
+    """
+    if not is_hash(name):
+        raise _not_a_request("its name is no hash")
+    try:
+        folder = os.open(spool, _FOLDER)
+    except OSError as error:
+        raise OperatorError(f"{spool}: {error.strerror}", "systemd-tmpfiles makes it") from error
+    try:
+        try:
+            raw = _read(folder, f"{name}.json")
+        finally:
+            _remove(folder, f"{name}.json")
+            sweep(folder)
+    finally:
+        os.close(folder)
+    if hashlib.sha256(raw).hexdigest() != name:
+        raise _not_a_request("its content has another hash than its name")
+    return raw
+
+
+def _read(folder: int, name: str) -> bytes:
+    try:
+        descriptor = os.open(name, _FILE, dir_fd=folder)
+    except OSError as error:
+        raise _not_a_request(f"it cannot be opened ({error.strerror})") from error
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            raise _not_a_request("it is no regular file, or has several names")
+        if status.st_size > MAX_REQUEST_BYTES:
+            raise _not_a_request("it is too long")
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            return file.read(MAX_REQUEST_BYTES + 1)
+    except OSError as error:
+        raise _not_a_request(f"it cannot be read ({error.strerror})") from error
+    finally:
+        os.close(descriptor)
+
+
+def _remove(folder: int, name: str) -> None:
+    """Take ``name`` out of the spool, whatever it is; what it leads to stays.
+
+    A directory that is not empty is only put aside, which takes no longer if it is deep:
+    systemd-tmpfiles removes it with all that it holds. Nobody can ask by its new name.
+    """
+    with contextlib.suppress(OSError):
+        try:
+            os.unlink(name, dir_fd=folder)
+        except (IsADirectoryError, PermissionError):
+            try:
+                os.rmdir(name, dir_fd=folder)
+            except OSError:
+                if not name.startswith(_ASIDE):
+                    aside = f"{_ASIDE}{secrets.token_hex(16)}"
+                    os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def sweep(folder: int, *, now: float | None = None) -> None:
+    """Remove what has lain in the spool (an open directory) for too long; never follows a link."""
+    limit = (time.time() if now is None else now) - MAX_AGE_SECONDS
+    with os.scandir(folder) as entries:
+        for count, entry in enumerate(entries):
+            if count >= _MAX_SWEEP:
+                break
+            with contextlib.suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_ctime < limit:
+                    _remove(folder, entry.name)
+
+
+# --------------------------------------------------------------------- root's own files
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Where root keeps what it planned: below /run, root's, for everybody to read."""
+
+    plans: Path
+    digests: Path
+
+    def keep_plan(self, name: str, document: Mapping[str, Any]) -> None:
+        """What came of the request ``name``: its plan, or why there is none."""
+        _keep(self.plans, name, document)
+
+    def plan(self, name: str) -> dict[str, Any] | None:
+        return _load(self.plans / f"{name}.json")
+
+    def recent(self) -> list[dict[str, Any]]:
+        """What came of the last requests, the latest first; also answers that are no plans."""
+        kept = sorted(self.plans.glob("*.json"), key=_changed_ns, reverse=True)
+        return [document for path in kept if (document := _load(path)) is not None]
+
+    def keep_request(self, digest: str, request: Request) -> None:
+        """Remember which request led to the plan with ``digest``, and when."""
+        document = {"request": encode(request).decode("ascii"), "at_boot_s": boot_seconds()}
+        _keep(self.digests, digest, document)
+
+    def request(self, digest: str) -> Request:
+        """The request that led to the plan with ``digest``; :class:`StalePlan` if it is not kept,
+        or was made more than :data:`PLAN_LIFETIME_SECONDS` ago.
+        """
+        if not is_hash(digest):
+            raise UsageError(
+                f"{digest!r} is not the digest of a plan",
+                "it is the 64 digits that 'stripewright plan' prints",
+            )
+        found = _load(self.digests / f"{digest}.json")
+        if found is None:
+            raise StalePlan(
+                f"no plan with the digest {digest[:12]}… is kept: it was made before the last boot,"
+                " or many others were made since; nothing was written",
+                _PLAN_AGAIN,
+            )
+        made_at = found.get("at_boot_s")
+        age_seconds = boot_seconds() - made_at if isinstance(made_at, float) else -1.0
+        if not 0 <= age_seconds <= PLAN_LIFETIME_SECONDS:
+            raise StalePlan(
+                f"the plan {digest[:12]}… is {TOO_OLD}; nothing was written",
+                _PLAN_AGAIN,
+            )
+        return decode(str(found.get("request", "")).encode("ascii", "replace"))
+
+    def keep_result(self, digest: str, document: Mapping[str, Any]) -> None:
+        """How the carrying out of a plan ended."""
+        _keep(self.digests, f"{digest}.result", document)
+
+    def result(self, digest: str) -> dict[str, Any] | None:
+        return _load(self.digests / f"{digest}.result.json")
+
+
+def _keep(folder: Path, name: str, document: Mapping[str, Any]) -> None:
+    files.replace_json(folder / f"{name}.json", document)
+    # Another one of these prunes at the same time: a file may be gone at any moment, and that what
+    # was asked for is kept must not depend on it.
+    with contextlib.suppress(OSError):
+        for old in sorted(folder.glob("*.json"), key=_changed_ns)[: -2 * KEPT]:
+            with contextlib.suppress(OSError):
+                old.unlink()
+
+
+def _changed_ns(path: Path) -> int:
+    """When ``path`` was written; one that is gone sorts first, and so does one from a clock that
+    was ahead.
+    """
+    try:
+        found = path.stat().st_mtime_ns
+    except OSError:
+        return 0
+    return found if found <= time.time_ns() else 0
+
+
+def _load(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def request_document(request: Request) -> dict[str, Any]:
+    """The request as part of a plan document."""
+    return asdict(request)

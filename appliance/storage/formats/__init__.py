@@ -1,0 +1,1 @@
+"""One module a format: what it is told, and what it says. Pure."""

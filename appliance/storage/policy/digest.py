@@ -1,0 +1,233 @@
+"""What a plan stands on, as one number. Pure.
+
+SHA-256 over the facts relied on, the orders, the layout and the steps, with the kernel's names
+taken out. Two looks at the same disks give the same digest whatever the kernel calls
+them; a swapped disk, a new signature, a write to a disk that is to be overwritten, or another
+layout gives another. What changes by itself while a volume is in use (update counts, a resync's
+progress, what users write) is no fact that a plan relies on (docs/decisions/0038).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from appliance.model import (
+    Array,
+    Disk,
+    Filesystem,
+    Layout,
+    LvmMember,
+    Mark,
+    MdMember,
+    Orders,
+    Step,
+    VolumeGroup,
+)
+from appliance.storage.formats import serials
+from appliance.storage.policy.inventory_index import Evidence, runs
+from appliance.storage.policy.steps import Outcome
+
+
+def digest(
+    seen: Evidence,
+    layout: Layout,
+    orders: Orders,
+    decided: Sequence[tuple[str, Outcome]],
+    steps: Sequence[Step],
+) -> str:
+    names = _neutral_names(seen)
+    used = {disk.id for _, outcome in decided for disk in outcome.disks}
+    kinds = {volume.select.kind for volume in layout.volumes}
+    roles = {volume.select.role for volume in layout.volumes} - {""}
+    named = {serials.plain(one) for volume in layout.volumes for one in volume.select.serials}
+    relied_on = [
+        disk
+        for disk in seen.disks
+        if disk.kind in kinds
+        or disk.role in roles
+        or serials.plain(disk.serial) in named
+        or disk.id in used
+        or disk.id in seen.traces
+    ]
+    ids = {disk.id for disk in relied_on}
+    lost = {one.id for step in steps for one in step.destroys}
+    inventory = seen.inventory
+    facts = {
+        "expected_disks": seen.machine.expected_disks,
+        "host_tag": seen.machine.host_tag,
+        "disks": _sorted([_disk(disk, lost=disk.id in lost) for disk in relied_on]),
+        "arrays": _sorted([_array(one) for one in inventory.arrays if ids & set(one.members)]),
+        "groups": _sorted([_group(one) for one in inventory.groups if ids & set(one.members)]),
+        "drives": [asdict(one) for one in inventory.hardware_drives],
+        "virtual_drives": [{**asdict(one), "path": ""} for one in inventory.virtual_drives],
+        "volumes": [asdict(volume) for volume in layout.volumes],
+        "orders": {
+            "remove": orders.remove,
+            "erase": orders.erase,
+            "grow": orders.grow,
+            "declare": orders.declare,
+        },
+        "decisions": [
+            (name, outcome.decision, [disk.id for disk in outcome.disks])
+            for name, outcome in decided
+        ],
+        "steps": [_step(step, names) for step in steps],
+    }
+    text = json.dumps(facts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _sorted(rows: list[dict[str, object]]) -> list[str]:
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+
+def _neutral_names(seen: Evidence) -> Mapping[str, str]:
+    """Kernel paths and links, each with what it stands for; of twins the first in order."""
+    names: dict[str, str] = {}
+    for disk in seen.disks:
+        names.setdefault(disk.path, f"disk {disk.id}")
+        if disk.stable_path:
+            names.setdefault(disk.stable_path, f"disk {disk.id}")
+    for array in sorted(seen.inventory.arrays, key=lambda one: (one.uuid, one.name)):
+        names.setdefault(array.path, f"array {array.uuid}")
+    return names
+
+
+def _step(step: Step, names: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "argv": [
+            # LVM gets its disks as one word.
+            ",".join(names.get(part, part) for part in word.split(","))
+            for word in step.argv
+        ],
+        "destroys": [(one.id, one.serial, one.size_bytes, one.holds) for one in step.destroys],
+        "check": step.check,
+        "volume": step.volume,
+    }
+
+
+def _disk(disk: Disk, *, lost: bool) -> dict[str, object]:
+    in_use = bool(disk.holders or disk.mountpoints)
+    return {
+        "id": disk.id,
+        "model": disk.model,
+        "serial": disk.serial,
+        "wwid": disk.wwid,
+        "slot": disk.slot,
+        "size": disk.size_bytes,
+        "vendor": disk.vendor,
+        "kind": disk.kind,
+        "role": disk.role,
+        "claimable": disk.claimable,
+        "signatures": [
+            (one.kind, one.offset_bytes, one.label, one.uuid) for one in disk.signatures
+        ],
+        "partitioned": bool(disk.partitions),
+        "held": bool(disk.holders),
+        "mountpoints": disk.mountpoints,
+        "swap": disk.swap,
+        "read_only": disk.read_only,
+        "busy": disk.busy,
+        "holds_root": disk.holds_root,
+        "blank": disk.blank,
+        # What is written through a volume moves the first byte that is not zero.
+        "nonzero": None if in_use else disk.nonzero_offset_bytes,
+        "md": _member(disk.md_member),
+        "lvm": _lvm(disk.lvm_member),
+        "filesystem": _filesystem(disk.filesystem),
+        "mark": _mark(disk.mark),
+        "cloud_name": disk.cloud_name,
+        "claimed_by": disk.claimed_by,
+        **({"contents": disk.contents_digest} if lost and disk.contents_digest else {}),
+    }
+
+
+def _member(one: MdMember | None) -> object:
+    if one is None:
+        return None
+    return (
+        one.array_name,
+        one.array_uuid,
+        one.member_uuid,
+        one.level,
+        one.member_count,
+        one.chunk_bytes,
+        one.slot,
+        one.data_offset_bytes,
+        one.layout,
+        one.device_bytes,
+        one.reshaping,
+        _filesystem(one.filesystem),
+    )
+
+
+def _lvm(one: LvmMember | None) -> object:
+    return one and (one.pv_uuid, one.group, one.group_uuid, one.tags)
+
+
+def _filesystem(one: Filesystem | None) -> object:
+    return one and (
+        one.kind,
+        one.label,
+        one.uuid,
+        one.sunit_bytes,
+        one.swidth_bytes,
+        one.unfinished,
+        one.size_bytes,
+    )
+
+
+def _mark(one: Mark | None) -> object:
+    return one and (
+        one.state,
+        one.volume,
+        one.host_tag,
+        one.offset_bytes,
+        one.nonce,
+        one.intact,
+        one.filesystem_uuid,
+    )
+
+
+def _array(one: Array) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "uuid": one.uuid,
+        "level": one.level,
+        "layout": one.layout,
+        "chunk": one.chunk_bytes,
+        "members": one.members,
+        "member_count": one.member_count,
+        "runs": runs(one),
+        "degraded": bool(one.degraded),
+        "size": one.size_bytes,
+        "mountpoint": one.mountpoint,
+        "filesystem": _filesystem(one.filesystem),
+    }
+
+
+def _group(one: VolumeGroup) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "uuid": one.uuid,
+        "tags": one.tags,
+        "members": one.members,
+        "member_count": one.member_count,
+        "member_bytes": one.member_bytes,
+        "free": one.free_bytes,
+        "volumes": [
+            (
+                volume.name,
+                volume.size_bytes,
+                volume.stripe_bytes,
+                volume.segments,
+                volume.active,
+                volume.mountpoint,
+                _filesystem(volume.filesystem),
+            )
+            for volume in one.volumes
+        ],
+    }

@@ -1,0 +1,251 @@
+"""The decision for a volume of which nothing is to be kept. Pure.
+
+Either there is no trace of it, or all of it is marked as still being made. Everything it needs
+must be blank and here, or nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from appliance.model import Decision, Disk, Volume
+from appliance.storage.policy import create
+from appliance.storage.policy.disk_selection import Pool
+from appliance.storage.policy.inventory_index import Evidence
+from appliance.storage.policy.ownership import Form
+from appliance.storage.policy.steps import Outcome, call, count_disks, list_disks, refuse
+
+_WHY_NOT = "'stripewright inventory' says of each disk why it is not used"
+
+
+def decide(
+    evidence: Evidence, volume: Volume, pool: Pool, *, waited: bool, settled: bool
+) -> Outcome:
+    """Create it if every disk that it should have is here and free."""
+    if outcome := _raw_disk(volume, pool, settled=settled):
+        return outcome
+    begun = [one.disk for one in pool.own]
+    usable = sorted([*begun, *pool.free], key=lambda disk: (disk not in begun, disk.id))
+    counted = volume.select.count is not None and not volume.select.serials
+    lacking = pool.wanted is None or len(usable) < pool.wanted
+    if pool.against and (not counted or len(usable) + len(pool.against) >= (pool.wanted or 0)):
+        return _refuse_against(evidence, pool.against)
+    if pool.undecided:
+        return _undecided(volume, pool, waited=waited)
+    if counted and not lacking:
+        chosen, left = usable[: pool.wanted], usable[pool.wanted :]
+    else:
+        chosen, left = usable, []
+    if refusal := _wrong_number(volume, pool, chosen):
+        return refusal
+    if dirty := [disk for disk in left if disk.signatures]:
+        return refuse(
+            f"'{volume.name}' was being made of more disks than it now counts: {list_disks(dirty)}",
+            f"give them up first: stripewright plan --remove {volume.name}, without the volume in"
+            " the layout",
+            dirty,
+        )
+    # A disk that has not come may be the volume: with fewer than there should be, a stripe of the
+    # right number is short, too.
+    short = pool.wanted is not None and (lacking or bool(pool.late))
+    reason = _reason(evidence, pool, chosen, short=short)
+    if not chosen or short or pool.late:
+        if not waited:
+            return Outcome(Decision.WAIT, f"{reason}; waiting for more", tuple(chosen))
+        if not chosen:
+            return _nothing_there(evidence, volume, pool, reason)
+    if short and volume.on_short != "accept":
+        return _refuse_short(volume, pool, chosen, reason)
+    if volume.stripe == "md-raid10" and len(chosen) == 1:
+        return refuse(
+            f"a RAID10 needs two disks or more; here: {list_disks(chosen)}",
+            'declare stripe = "single" or select more disks',
+            chosen,
+        )
+    if pool.open_ended and not (waited if counted else settled):
+        # Whoever counts has no reason to believe that there are no more: the whole time is given.
+        until = "as long as a disk may be late" if counted else "until no more come"
+        return Outcome(
+            Decision.WAIT, f"{reason}; waiting {until}", tuple(chosen), settles=not counted
+        )
+    # The order of slots does not depend on how far an earlier attempt came.
+    chosen = sorted(chosen, key=lambda disk: disk.id)
+    if short:
+        reason += "; accepted by on_short"
+    return Outcome(
+        Decision.CREATE,
+        reason + _state(volume, begun, chosen) + _beside(pool, left),
+        tuple(chosen),
+        steps=create.build(evidence, volume, chosen, unmark=_left_marked(left)),
+    )
+
+
+def _left_marked(disks: Sequence[Disk]) -> list[Disk]:
+    return [disk for disk in disks if disk.mark is not None and not disk.signatures]
+
+
+def _refuse_against(evidence: Evidence, against: Sequence[tuple[Disk, str]]) -> Outcome:
+    """Somebody's contents or use: with what can be done about each kind of it."""
+    ways = [_way_on(evidence, disk) for disk, _ in against]
+    return refuse(
+        "; ".join(f"{call(disk)}: {reason}" for disk, reason in against),
+        f"nothing was written; {'; '.join(dict.fromkeys(ways))}",
+        [disk for disk, _ in against],
+    )
+
+
+def _undecided(volume: Volume, pool: Pool, *, waited: bool) -> Outcome:
+    """A disk that may be the volume, or a part of it: nothing is made anew beside it."""
+    disks = [disk for disk, _ in pool.undecided]
+    reason = "; ".join(f"{call(disk)} {why}" for disk, why in pool.undecided)
+    if not waited:
+        return Outcome(Decision.WAIT, f"{reason}; waiting for it to be readable", tuple(disks))
+    return refuse(
+        f"{reason}; it may be a part of volume '{volume.name}'",
+        "nothing was written; repair or detach it, or give up what it holds if it can be read:"
+        " stripewright plan --erase SERIAL",
+        disks,
+    )
+
+
+def _way_on(evidence: Evidence, disk: Disk) -> str:
+    carried = evidence.traces.get(disk.id)
+    if carried is not None and disk.claimable:
+        volume = carried.volume
+        return (
+            f"declare '{volume}' in the layout, or remove it: stripewright plan --remove {volume}"
+        )
+    return disk.hint or _WHY_NOT
+
+
+def _raw_disk(volume: Volume, pool: Pool, *, settled: bool) -> Outcome | None:
+    """A single disk without a filesystem is the volume: nothing to make, nothing to prove.
+
+    By its kind or role a disk is it only if it may be claimed; named by its serial, whatever it
+    holds.
+    """
+    others = [disk for disk, _ in (*pool.against, *pool.undecided)]
+    found = [*(one.disk for one in pool.own), *pool.free, *others]
+    plain = create.form_of(volume, pool.wanted or len(found)) is Form.PLAIN
+    if volume.filesystem != "none" or not plain or len(found) != 1 or pool.late:
+        return None
+    disk = found[0]
+    if disk.holds_root or disk.size_bytes <= 0 or pool.own:
+        return None
+    if others and not volume.select.serials:
+        return None
+    if volume.stripe != "single" and pool.wanted is None and not settled:
+        return Outcome(
+            Decision.WAIT,
+            f"found {call(disk)} alone; it is not known how many there are, waiting until no more"
+            " come",
+            (disk,),
+            settles=True,
+        )
+    return Outcome(
+        Decision.NOTHING,
+        f"{call(disk)} itself is volume '{volume.name}': no filesystem is declared, so whatever it"
+        " holds is left alone",
+        (disk,),
+    )
+
+
+def _wrong_number(volume: Volume, pool: Pool, chosen: Sequence[Disk]) -> Outcome | None:
+    wanted = max(len(chosen), pool.wanted or 0)
+    if volume.stripe == "single" and wanted > 1:
+        return refuse(
+            f"volume '{volume.name}' is declared as a single disk, but its selector takes"
+            f" {count_disks(wanted)}: {list_disks(chosen)}",
+            "say which one: select by its serial or with count = 1, or declare a stripe",
+            chosen,
+        )
+    return None
+
+
+def _reason(evidence: Evidence, pool: Pool, chosen: Sequence[Disk], *, short: bool) -> str:
+    machine = evidence.machine
+    number = count_disks(len(chosen))
+    if pool.late:
+        return pool.late
+    if short:
+        return f"found {number} of the {pool.wanted} that are wanted"
+    kinds = {disk.kind.value for disk in chosen}
+    what = "of instance storage" if kinds <= {"instance-store"} else "of the volume's"
+    expected = machine.expected_disks
+    if pool.wanted is None:
+        if not chosen:
+            return "found 0 disks so far"
+        why = "" if chosen[0].role else " (the machine type is not in the data and does not tell)"
+        return (
+            f"{number} {what}; it is not known how many there are{why}, so their number could not"
+            " be checked, and the plan only waited until no more came"
+        )
+    if expected is not None and len(chosen) == expected == pool.wanted:
+        return f"all {number} of instance storage that {machine.machine_type} has"
+    if len(chosen) > pool.wanted:
+        return (
+            f"{number} {what}, more than the {pool.wanted} that {machine.machine_type} has for it"
+        )
+    return "the one disk that is wanted" if len(chosen) == 1 else f"all {number} that are wanted"
+
+
+def _nothing_there(evidence: Evidence, volume: Volume, pool: Pool, reason: str) -> Outcome:
+    if pool.absent:
+        return refuse(
+            f"the disks of volume '{volume.name}' are {reason}",
+            f"attach them, or correct the serials in the layout; {_WHY_NOT}",
+        )
+    if volume.select.role:
+        return refuse(
+            f"no disk has the role '{volume.select.role}'",
+            f"give it to disks with a [[rule]] in the layout; {_WHY_NOT}",
+        )
+    if any(disk.kind.value == "instance-store" for disk in evidence.disks):
+        return refuse(
+            f"no instance storage is left for volume '{volume.name}': other volumes have it all",
+            f"attach more disks or let the others count less; {_WHY_NOT}",
+        )
+    return refuse(
+        f"no instance storage: {reason}" if pool.late else "no instance storage found",
+        f"use a machine type with instance storage; {_WHY_NOT}",
+    )
+
+
+def _refuse_short(volume: Volume, pool: Pool, chosen: Sequence[Disk], reason: str) -> Outcome:
+    if pool.absent:
+        hint = "attach them, or correct the serials in the layout"
+    elif volume.select.role:
+        hint = "give more disks that role with a [[rule]] in the layout, or count less"
+    else:
+        hint = "stop and start the machine to get other disks"
+    return refuse(
+        f"{reason}; here: {list_disks(chosen)}",
+        f'{hint}, or declare on_short = "accept" in the layout to make do with what is there',
+        chosen,
+    )
+
+
+def _state(volume: Volume, begun: Sequence[Disk], chosen: Sequence[Disk]) -> str:
+    if begun:
+        marked = [disk for disk in begun if disk.mark is not None]
+        where = f" at 0x{marked[0].mark.offset_bytes:x}" if marked and marked[0].mark else ""
+        return (
+            f"; the making of '{volume.name}' was interrupted and begins again: the mark{where}"
+            f" of {list_disks(begun)} says that nothing was stored since"
+        )
+    released = [disk for disk in chosen if disk.mark is not None]
+    if released:
+        return f"; blank, or released and unchanged since: {list_disks(released)}"
+    if not all(disk.blank for disk in chosen):
+        return ", not read without root"
+    scanned = [(disk.scan, disk.size_bytes) for disk in chosen if disk.scan is not None]
+    if not scanned:
+        return ", blank"
+    # Of several the one that could hide most.
+    worst, size_bytes = max(scanned, key=lambda one: one[0].unseen_bytes)
+    return f", blank ({worst.words(size_bytes)})"
+
+
+def _beside(pool: Pool, left: Sequence[Disk]) -> str:
+    unused = [*left, *pool.spare]
+    return f"; not used: {list_disks(unused)}" if unused else ""

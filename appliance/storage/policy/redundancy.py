@@ -1,0 +1,201 @@
+"""What an array can do without: RAID0 nothing, RAID10 one copy of each chunk. Pure.
+
+Members of a RAID10 that were away have an older count of updates. They are left out and caught
+up later, unless the part that was away could have run on its own: then two versions of
+the data exist, and only a person can tell which is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from appliance.model import Array, Disk, MdMember, Volume
+from appliance.storage.policy.disk_selection import Pool
+from appliance.storage.policy.inventory_index import runs
+from appliance.storage.policy.steps import call, list_disks
+
+Member = tuple[Disk, MdMember]
+
+# The kernel and mdadm take a member that is one update behind for current.
+_EVENTS_BEHIND = 1
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The members of one array, judged.
+
+    ``members`` are those to be used, by slot; ``missing`` the slots without one; ``lost`` the
+    same if the array cannot run without them. ``stale`` were away, ``spares`` have no
+    slot yet; ``behind_counts`` says that nothing would be lost if the stale ones were taken as
+    they are, ``all_here`` that every slot has a member; ``apart`` says that the stale ones may
+    have run without the others. ``problem`` is why nothing must be done.
+    """
+
+    members: tuple[Member, ...]
+    missing: tuple[int, ...] = ()
+    lost: tuple[int, ...] = ()
+    stale: tuple[Disk, ...] = ()
+    spares: tuple[Disk, ...] = ()
+    apart: bool = False
+    behind_counts: bool = False
+    all_here: bool = False
+    words: str = ""
+    problem: str = ""
+    hint: str = ""
+
+
+def judge(volume: Volume, found: Sequence[Member], array: Array | None) -> State:
+    """Which of ``found`` (by slot, spares last) make up the array now."""
+    size = found[0][1].member_count
+    slotted = [(disk, member) for disk, member in found if member.slot is not None]
+    if volume.stripe != "md-raid10":
+        here = {member.slot for _, member in slotted}
+        missing = tuple(slot for slot in range(size) if slot not in here)
+        return State(tuple(slotted), missing, missing)
+    if array is not None and runs(array):
+        return _running(volume, found, array, size)
+    return _resting(volume, found, slotted, size)
+
+
+def survives(volume: Volume, good: Collection[int], size: int) -> bool:
+    """Whether a RAID10 with these slots has a copy of every chunk.
+
+    Near over an even number: slots 2i and 2i+1 hold the same. Near over an odd number, far and
+    offset: each chunk is on two neighbours, the last and the first slot being neighbours, too.
+    Half of the slots are needed by either. ``size`` is what a superblock says: up to 2**32 - 1.
+    """
+    if 2 * len(good) < size:
+        return False
+    gone = [slot for slot in range(size) if slot not in good]
+    if volume.raid10_layout == "near2" and size % 2 == 0:
+        return not any(slot ^ 1 in gone for slot in gone)
+    return not any((slot + 1) % size in gone for slot in gone) and len(gone) < size
+
+
+def _running(volume: Volume, found: Sequence[Member], array: Array, size: int) -> State:
+    """The kernel knows who takes part."""
+    by_id = {disk.id: (disk, member) for disk, member in found}
+    members = tuple(by_id[one] for one in array.members if one in by_id)
+    ids = {disk.id for disk, _ in members}
+    rest = [(disk, member) for disk, member in found if disk.id not in ids]
+    stale = tuple(disk for disk, member in rest if member.slot is not None)
+    slots = {member.slot for _, member in members}
+    free = [slot for slot in range(size) if slot not in slots]
+    missing = tuple(free[: max(0, size - len(members))])
+    apart = _apart(volume, rest, members, size)
+    words = f"{array.path} of volume '{volume.name}' runs with {len(members)} of {size} members"
+    return State(
+        members or tuple(found),
+        missing,
+        stale=stale,
+        spares=tuple(disk for disk, member in rest if member.slot is None),
+        apart=apart,
+        words=words + _stale_words(stale, apart=apart),
+    )
+
+
+def _resting(
+    volume: Volume, found: Sequence[Member], slotted: Sequence[Member], size: int
+) -> State:
+    newest = max(member.events or 0 for _, member in slotted)
+    fresh = tuple(
+        (disk, member)
+        for disk, member in slotted
+        if (member.events or 0) + _EVENTS_BEHIND >= newest
+    )
+    behind = [(disk, member) for disk, member in slotted if (disk, member) not in fresh]
+    stale = tuple(disk for disk, _ in behind)
+    slots = [member.slot for _, member in fresh if member.slot is not None]
+    if len(set(slots)) != len(slots):
+        return State(
+            fresh,
+            problem=f"the members of '{volume.name}' contradict each other, two have the same slot:"
+            f" {list_disks([disk for disk, _ in fresh])}",
+            hint="a disk may be a copy of another: detach what does not belong",
+        )
+    apart = _apart(volume, behind, fresh, size)
+    if apart or _disagree(fresh):
+        halves = list_disks(stale) if stale else "each member"
+        return State(
+            fresh,
+            problem=f"the array of volume '{volume.name}' may have run in two parts, each without"
+            f" the other: {list_disks([disk for disk, _ in fresh])}; and {halves}, with fewer"
+            " updates",
+            hint="nothing was written. Two versions of the data may exist: detach the disks of"
+            " one part, plan again or reboot, and look at the other; then decide which stays",
+        )
+    missing = tuple(slot for slot in range(size) if slot not in slots)
+    good = {member.slot for _, member in fresh if member.slot is not None and not member.recovering}
+    lost = () if survives(volume, good, size) else missing or tuple(range(size))
+    older = {member.slot for _, member in behind if member.slot is not None}
+    here = ", ".join(f"slot {member.slot} {call(disk)}" for disk, member in fresh)
+    return State(
+        fresh,
+        missing,
+        lost,
+        stale=stale,
+        spares=tuple(disk for disk, member in found if member.slot is None),
+        behind_counts=bool(lost and older) and survives(volume, good | older, size),
+        all_here=len({*slots, *older}) == size,
+        words=f"volume '{volume.name}' (array {fresh[0][1].array_uuid}) has {len(fresh)} of {size}"
+        f" members, and can do without the rest; here: {here}" + _stale_words(stale, apart=False),
+    )
+
+
+def _apart(volume: Volume, behind: Sequence[Member], fresh: Sequence[Member], size: int) -> bool:
+    """Whether the members that were away could run on their own, and may have.
+
+    Each superblock says which slots took part when it was last written. If those of the stale
+    ones still count on the others, they have never run without them.
+    """
+    slots = {member.slot for _, member in behind if member.slot is not None}
+    if not slots or not survives(volume, slots, size):
+        return False
+    others = {member.slot for _, member in fresh if member.slot is not None}
+    return any(
+        member.active_slots is None or not others <= set(member.active_slots)
+        for _, member in behind
+        if member.slot is not None
+    )
+
+
+def _disagree(fresh: Sequence[Member]) -> bool:
+    """Whether a member with the newest count holds another such member for failed."""
+    slots = {member.slot for _, member in fresh if member.slot is not None}
+    return any(
+        member.active_slots is not None and not slots <= set(member.active_slots)
+        for _, member in fresh
+        if not member.recovering
+    ) and not any(member.recovering for _, member in fresh)
+
+
+def _stale_words(stale: Sequence[Disk], *, apart: bool) -> str:
+    if not stale:
+        return ""
+    words = f"; was away and is behind: {list_disks(stale)}"
+    if not apart:
+        words += " (it is added again by a confirmed plan: stripewright plan)"
+    if apart:
+        words += " (it may have run on its own and is left alone; if it is not needed, order"
+        words += " 'stripewright plan --erase SERIAL')"
+    return words
+
+
+def replacements(
+    state: State, running: Array | None, pool: Pool, *, confirmed: bool
+) -> list[tuple[Disk, str]]:
+    """Disks to rebuild on, each with what it holds: those that were away, then blank ones.
+
+    Superblocks do not tell a member that was away from one that was failed on purpose, whose
+    contents are somebody's backup: they are overwritten only by a plan that is confirmed.
+    """
+    need = len(state.missing) - (0 if running else len(state.spares))
+    returning = list(state.stale) if confirmed and not state.apart else []
+    left_out = list(state.spares) if running else []
+    choice = [
+        *((disk, "a member that was away and is behind") for disk in returning),
+        *((disk, "a spare of the array that it does not know any more") for disk in left_out),
+        *((disk, "blank or released") for disk in pool.free),
+    ]
+    return choice[: max(0, need)]

@@ -1,0 +1,384 @@
+"""What an operator gives up: volumes that are removed, foreign contents that are erased. Pure.
+
+A removal clears our own signatures and nothing else, whatever state the volume is in, and goes
+on where it was killed. The rest of a plan is made for the inventory as it will be then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from appliance.model import (
+    Decision,
+    Disk,
+    DiskKind,
+    Inventory,
+    Mark,
+    MarkState,
+    Step,
+    VirtualDrive,
+    VolumeGroup,
+)
+from appliance.storage.formats import hwraid, md, serials
+from appliance.storage.policy import create, hardware, ownership, steps, verdicts
+from appliance.storage.policy.existing import made_elsewhere
+from appliance.storage.policy.inventory_index import Evidence, runs
+from appliance.storage.policy.ownership import Carrier, Form
+from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
+
+_ERASED = "erased"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """One order: what it comes to, and the disks that are free afterwards."""
+
+    name: str
+    outcome: Outcome
+    released: tuple[Disk, ...] = ()
+    by: str = ""
+
+
+def remove(evidence: Evidence, volume: str, *, declared: bool) -> GivenUp:
+    """Take ``volume`` down and release its disks."""
+    if declared:
+        return GivenUp(
+            volume,
+            refuse(
+                f"volume '{volume}' is to be removed, but the layout declares it",
+                "plan with a layout without it: otherwise the next boot makes it anew",
+            ),
+        )
+    for drive in evidence.inventory.virtual_drives:
+        if hwraid.volume_of(drive.name) == volume:
+            return GivenUp(volume, _virtual(evidence, volume, drive))
+    own = evidence.carriers.get(volume, ())
+    if not own:
+        return GivenUp(
+            volume,
+            Outcome(Decision.NOTHING, f"no disk carries a volume '{volume}' (any more)"),
+        )
+    if refusal := _cannot(evidence, volume, own):
+        return GivenUp(volume, refusal)
+    ordered = [one.disk for one in sorted(own, key=_slot)]
+    return GivenUp(
+        volume,
+        Outcome(
+            Decision.REMOVE,
+            f"volume '{volume}' is taken down and {list_disks(ordered)} released: what it holds is"
+            " given up",
+            tuple(ordered),
+            steps=(
+                *_take_down(evidence, volume, own),
+                *(
+                    steps.release_step(volume, disk, f"member of '{volume}', its contents given up")
+                    for disk in ordered
+                ),
+            ),
+        ),
+        released=tuple(ordered),
+        by=volume,
+    )
+
+
+def _slot(one: Carrier) -> tuple[int, str]:
+    member = one.disk.md_member
+    return (member.slot if member and member.slot is not None else 1 << 20, one.disk.id)
+
+
+def _cannot(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome | None:
+    disks = [one.disk for one in own]
+    if twins := [disk for disk in disks if disk.id in evidence.twins]:
+        return refuse(
+            f"disks that cannot be told apart: {list_disks(twins)}",
+            "the same disk may be visible twice (multipath); make each appear once",
+            twins,
+        )
+    against = [
+        (disk, verdicts.to_use(disk, evidence.holders(disk), mounted=True)) for disk in disks
+    ]
+    if in_use := [(disk, why) for disk, why in against if why]:
+        return refuse(
+            "; ".join(f"{call(disk)}: {why}" for disk, why in in_use),
+            "nothing was written; free the disk from that use, then plan again",
+            [disk for disk, _ in in_use],
+        )
+    if refusal := made_elsewhere(evidence, volume, own, named=False):
+        return replace(
+            refusal,
+            hint="detach these disks; if they are meant, declare a volume that selects their"
+            " serials and order 'stripewright plan --erase SERIAL' for each",
+        )
+    if refusal := _several(volume, own) or _not_the_group(evidence, volume, own):
+        return refusal
+    group = evidence.group(volume)
+    others = [one.name for one in group.volumes if one.name != volume] if group else []
+    if others:
+        return refuse(
+            f"the volume group of '{volume}' also holds {', '.join(others)}, which is not ours",
+            "remove that yourself first",
+            disks,
+        )
+    ids = {disk.id for disk in disks}
+    strangers = sorted({one for array in evidence.arrays_on(disks) for one in array.members} - ids)
+    known = [one for one in strangers if one in evidence.by_id]
+    if known:
+        return refuse(
+            f"the array of '{volume}' also runs on {', '.join(known)}, which does not carry its"
+            " name",
+            "see 'mdadm --detail' of it, and stop it yourself",
+            disks,
+        )
+    return None
+
+
+def _several(volume: str, own: Sequence[Carrier]) -> Outcome | None:
+    """More than one thing with that name; debris of its making is none."""
+    kept = [one for one in own if not one.trace.making]
+    things = {(one.trace.form, _identity(one)) for one in kept}
+    if len(things) < 2:
+        return None
+    forms = {form for form, _ in things}
+    what = {Form.MD: "arrays", Form.LVM: "volume groups", Form.PLAIN: "filesystems"}
+    kind = what.get(next(iter(forms)), "things") if len(forms) == 1 else "things"
+    disks = [one.disk for one in kept]
+    return refuse(
+        f"{len(things)} different {kind} carry the name '{volume}': {list_disks(disks)}",
+        "it is not clear which is meant: detach the disks of one",
+        disks,
+    )
+
+
+def _not_the_group(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome | None:
+    """Groups with the volume's name that are not, or not alone, what its disks are in.
+
+    A group is taken down by its name; whichever of two was read first would be.
+    """
+    groups = evidence.groups.get(ownership.group_name(volume), ())
+    disks = [one.disk for one in own]
+    members = {disk.lvm_member.group_uuid for disk in disks if disk.lvm_member}
+    named = "; ".join(f"{one.uuid} on {_members(evidence, one)}" for one in groups)
+    if len(groups) > 1:
+        return refuse(
+            f"{len(groups)} different volume groups carry the name '{volume}': {named}",
+            "it is not clear which is meant: detach the disks of one",
+            disks,
+        )
+    if any(one.uuid not in members for one in groups):
+        return refuse(
+            f"a volume group has the name of volume '{volume}' and is on none of its disks:"
+            f" {named}",
+            "rename the group if it is not ours, or detach its disks",
+            disks,
+        )
+    if not all(ownership.group_tagged(one, volume) for one in groups):
+        return refuse(
+            f"the volume group has the name of volume '{volume}', but not its tag: {named}",
+            "rename the group if it is not ours",
+            disks,
+        )
+    return None
+
+
+def _members(evidence: Evidence, group: VolumeGroup) -> str:
+    known = [evidence.by_id[one] for one in group.members if one in evidence.by_id]
+    return list_disks(known) or "disks that are not here"
+
+
+def _identity(carrier: Carrier) -> str:
+    """What the disks of one array or group have in common; a filesystem has its disk alone."""
+    disk = carrier.disk
+    if carrier.trace.form is Form.MD:
+        if disk.md_member is not None:
+            return disk.md_member.array_uuid
+        return next((one.uuid for one in disk.signatures), "")
+    return disk.lvm_member.group_uuid if disk.lvm_member else disk.id
+
+
+def _take_down(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> tuple[Step, ...]:
+    """Unmount, clear the filesystem's signature where it lies inside ours, stop."""
+    disks = [one.disk for one in own]
+    plan: list[Step] = []
+    for disk in disks:
+        plan += [steps.umount_step(volume, one) for one in disk.mountpoints]
+    for array in evidence.arrays_on(disks):
+        if md.volume_of(array.name) not in {volume, ""}:
+            continue
+        if array.mountpoint:
+            plan.append(steps.umount_step(volume, array.mountpoint))
+        if runs(array) and array.filesystem is not None:
+            plan.append(steps.wipe_filesystem_step(volume, array.path))
+    group = evidence.group(volume)
+    for logical in group.volumes if group else ():
+        if logical.mountpoint:
+            plan.append(steps.umount_step(volume, logical.mountpoint))
+        if logical.active and logical.filesystem is not None:
+            plan.append(steps.wipe_filesystem_step(volume, logical.path))
+    return (*plan, *create.clear_the_way(evidence, volume, disks))
+
+
+def _virtual(evidence: Evidence, volume: str, drive: VirtualDrive) -> Outcome:
+    disk = hardware.disk_of(evidence, drive)
+    what = f"virtual drive {drive.name} (/c{drive.controller}/v{drive.number})"
+    if disk is not None and (problem := verdicts.to_use(disk, mounted=True)):
+        return refuse(f"{call(disk)}: {problem}", "free the disk from that use", [disk])
+    plan: list[Step] = []
+    if disk is not None:
+        plan += [steps.umount_step(volume, one) for one in disk.mountpoints]
+        if disk.signatures:
+            plan.append(steps.wipe_disk_step(disk, f"volume '{volume}', given up", volume))
+    plan.append(
+        Step(
+            argv=hwraid.delete_argv(drive.controller, drive.number),
+            why="take the virtual drive apart; its drives belong to nothing then",
+            volume=volume,
+        )
+    )
+    return Outcome(
+        Decision.REMOVE,
+        f"{what} is taken apart: what it holds is given up",
+        () if disk is None else (disk,),
+        steps=tuple(plan),
+    )
+
+
+def erase(evidence: Evidence, serial: str, selected: Iterable[Disk], names: set[str]) -> GivenUp:
+    """Give up what a disk holds; ``selected`` are the disks that the layout takes."""
+    name = f"erase {serial}"
+    found = [one for one in evidence.disks if serial and serials.shared([one.serial], [serial])]
+    if len(found) != 1:
+        what = "no disk has" if not found else f"{len(found)} disks have"
+        return GivenUp(
+            name,
+            refuse(
+                f"{what} the serial '{serial}'", "'stripewright inventory' lists the serials", found
+            ),
+        )
+    disk = found[0]
+    trace = evidence.traces.get(disk.id)
+    if disk.id not in {one.id for one in selected}:
+        return GivenUp(
+            name,
+            refuse(
+                f"{call(disk)} is not selected by the layout",
+                "declare a volume that takes it: what is erased is what will be used",
+                [disk],
+            ),
+        )
+    if disk.id in evidence.twins:
+        return GivenUp(
+            name,
+            refuse(
+                f"{call(disk)} cannot be told from another", "make each disk appear once", [disk]
+            ),
+        )
+    if trace is not None and not _may_go(evidence, disk, trace.volume):
+        return GivenUp(name, _carries(disk, trace.volume, declared=trace.volume in names))
+    if problem := verdicts.to_erasing(disk):
+        return GivenUp(
+            name, refuse(f"{call(disk)}: {problem}", "free the disk from that use", [disk])
+        )
+    unread = disk.blank is None and disk.scan is not None
+    if trace is None and not verdicts.to_contents(disk) and not unread:
+        return GivenUp(
+            name, Outcome(Decision.NOTHING, f"{call(disk)} holds nothing to erase", (disk,))
+        )
+    holds = _contents(disk)
+    wipe = (steps.wipe_disk_step(disk, holds),) if disk.signatures or disk.partitions else ()
+    return GivenUp(
+        name,
+        Outcome(
+            Decision.REMOVE,
+            f"{call(disk)} holds {holds}: given up by order",
+            (disk,),
+            steps=(*wipe, steps.release_foreign_step(disk, holds)),
+        ),
+        released=(disk,),
+        by=_ERASED,
+    )
+
+
+def _may_go(evidence: Evidence, disk: Disk, volume: str) -> bool:
+    """Whether a disk with a volume's name is none of ours, or one that its array left behind."""
+    here = evidence.machine.host_tag
+    carrier = Carrier(disk, evidence.traces[disk.id])
+    member = disk.lvm_member
+    group = evidence.group(volume, member.group_uuid if member else "")
+    if here and ownership.host_of_carrier(carrier, group) != here:
+        return True
+    if disk.md_member is None or carrier.trace.form is not Form.MD or carrier.trace.making:
+        return False
+    uuid = disk.md_member.array_uuid
+    up = [one for one in evidence.inventory.arrays if one.uuid == uuid and runs(one)]
+    return bool(up) and not any(disk.id in one.members for one in up)
+
+
+def _carries(disk: Disk, volume: str, *, declared: bool) -> Outcome:
+    if declared:
+        return Outcome(
+            Decision.NOTHING, f"{call(disk)} is used by volume '{volume}' as declared", (disk,)
+        )
+    return refuse(
+        f"{call(disk)} belongs to volume '{volume}', which is not in the layout",
+        f"remove the volume: stripewright plan --remove {volume}",
+        [disk],
+    )
+
+
+def _contents(disk: Disk) -> str:
+    kinds = sorted({one.kind for one in disk.signatures})
+    labels = sorted({one.label for one in disk.signatures if one.label})
+    if kinds:
+        named = f" labelled {', '.join(repr(one) for one in labels)}" if labels else ""
+        return f"{', '.join(kinds)}{named}"
+    if disk.partitions:
+        return "partitions"
+    return "what was not read of it" if disk.blank is None else "data without a known signature"
+
+
+def afterwards(inventory: Inventory, orders: Sequence[GivenUp]) -> Inventory:
+    """The inventory as it will be when the orders were carried out."""
+    by = {disk.id: order.by for order in orders for disk in order.released}
+    gone = {order.by for order in orders if order.released}
+    if not by:
+        return inventory
+    tag = inventory.machine.host_tag
+    return replace(
+        inventory,
+        disks=tuple(
+            _released(disk, by[disk.id], tag) if disk.id in by else disk for disk in inventory.disks
+        ),
+        arrays=tuple(one for one in inventory.arrays if not set(one.members) & set(by)),
+        groups=tuple(
+            one for one in inventory.groups if ownership.group_volume(one.name) not in gone
+        ),
+    )
+
+
+def _released(disk: Disk, volume: str, host_tag: str) -> Disk:
+    return replace(
+        disk,
+        signatures=(),
+        partitions=(),
+        holders=(),
+        holder_notes=(),
+        mountpoints=(),
+        busy=False,
+        blank=False,
+        nonzero_offset_bytes=None,
+        md_member=None,
+        lvm_member=None,
+        filesystem=None,
+        # The selector decides who may take it: without one it is given to nobody.
+        claimable=disk.kind not in {DiskKind.UNKNOWN, DiskKind.SYSTEM},
+        reason=f"released from volume '{volume}' by this plan",
+        mark=Mark(
+            state=MarkState.RELEASED,
+            volume=volume,
+            host_tag=host_tag,
+            offset_bytes=0,
+            nonce=disk.mark.nonce if disk.mark else "",
+            intact=True,
+        ),
+    )
