@@ -49,8 +49,7 @@ def imports(root: Path, package: str) -> Graph:
 def cycles(graph: Graph, package: str) -> list[frozenset[str]]:
     """The strongly connected children of each package, those of one child left out."""
     found: list[frozenset[str]] = []
-    packages = {module.rpartition(".")[0] for module in graph if module != package}
-    for parent in sorted(packages):
+    for parent in sorted({above for module in graph for above in _above(module)} | {package}):
         children: dict[str, set[str]] = defaultdict(set)
         for module, targets in graph.items():
             child = _child(parent, module)
@@ -60,6 +59,11 @@ def cycles(graph: Graph, package: str) -> list[frozenset[str]]:
                 } - {child}
         found += [part for part in _components(children) if len(part) > 1]
     return found
+
+
+def _above(module: str) -> Iterator[str]:
+    while module := module.rpartition(".")[0]:
+        yield module
 
 
 def _child(parent: str, module: str) -> str | None:
