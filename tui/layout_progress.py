@@ -55,7 +55,7 @@ class Watched:
         if isinstance(progress, ApplyEnd):
             return replace(self, end=progress, problem="")
         began = {**self.began_s}
-        began.setdefault(progress.step, progress.since_s)
+        began.setdefault(progress.step, progress.at_monotonic_s)
         return replace(self, began_s=began, latest=progress, problem="")
 
     def state(self, number: int) -> StepState:

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
-import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from appliance import paths
+from appliance.state import codec
+from appliance.state.codec import bounded
 from appliance.system import files
 
 FILE_NAME = "live.json"
 # More than both directions of a job; a file of another form is not read to its end.
 _MAX_BYTES = 64 * 1024
 _MAX_UNITS = 16
-_MAX_JOBS = 4
-_MAX_PERCENTILES = 64
-_MAX_TEXT = 80
 # Far above any count and any latency in nanoseconds, and still a number that can be drawn.
 _MAX_NUMBER = 2**63
-_PERCENTILE = re.compile(r"\d{1,3}\.\d{6}", re.ASCII)
+_PERCENTILE = r"\d{1,2}\.\d{6}|100\.000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,14 @@ class LiveJob:
     ios: int
     iops: float
     latency_mean_ns: float
-    percentiles_ns: Mapping[str, int]
+    percentiles_ns: Mapping[str, int] = bounded(
+        least=0, most=_MAX_NUMBER, max_items=64, keys=_PERCENTILE
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    jobs: tuple[LiveJob, ...] = bounded(least=0, most=_MAX_NUMBER, max_chars=80, max_items=4)
 
 
 class LiveFile:
@@ -106,53 +109,6 @@ def _read(path: Path) -> str:
 def decode(text: str) -> tuple[LiveJob, ...]:
     """The jobs in ``text``; none at all if one of them is not of this form."""
     try:
-        jobs = json.loads(text)["jobs"]
-        if not isinstance(jobs, list) or len(jobs) > _MAX_JOBS:
-            return ()
-        return tuple(_job(one) for one in jobs)
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return codec.parse(_Document, text).jobs
+    except codec.DecodeError:
         return ()
-
-
-def _job(found: dict[str, Any]) -> LiveJob:
-    """:class:`ValueError`, :class:`KeyError` or :class:`TypeError` for what is none."""
-    percentiles = found["percentiles_ns"]
-    if not isinstance(percentiles, dict) or len(percentiles) > _MAX_PERCENTILES:
-        raise ValueError
-    if not all(_PERCENTILE.fullmatch(key) and float(key) <= 100 for key in percentiles):
-        raise ValueError
-    return LiveJob(
-        run_id=_whole(found["run_id"]),
-        suite=_text(found["suite"]),
-        job=_text(found["job"]),
-        direction=_text(found["direction"]),
-        pass_index=_whole(found["pass_index"]),
-        member=_text(found["member"]),
-        at=_number(found["at"]),
-        elapsed_seconds=_number(found["elapsed_seconds"]),
-        ios=_whole(found["ios"]),
-        iops=_number(found["iops"]),
-        latency_mean_ns=_number(found["latency_mean_ns"]),
-        percentiles_ns={key: _whole(value) for key, value in percentiles.items()},
-    )
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or len(value) > _MAX_TEXT:
-        raise ValueError
-    return value
-
-
-def _whole(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_NUMBER:
-        raise ValueError
-    return value
-
-
-def _number(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise TypeError
-    # No NaN and no infinity is within.
-    if not 0 <= value <= _MAX_NUMBER:
-        raise ValueError
-    return float(value)

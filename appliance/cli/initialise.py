@@ -6,12 +6,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from appliance import paths, text
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError, UsageError
-from appliance.state.live_state import read_progress
+from appliance.state.live_state import ReadProgress, read_progress
 from appliance.system import services
 
 _POLL_SECONDS = 1.0
@@ -46,18 +44,18 @@ def initialise(volume: str, *, stop: bool, as_json: bool) -> int:
     except KeyboardInterrupt:
         print(f"\nnot waiting any longer; {unit} goes on", file=sys.stderr)
         raise SystemExit(_INTERRUPTED) from None
-    print(json.dumps(found, indent=2) if as_json else progress_line(found))
-    return EXIT_FAILED if found.get("error_count") else EXIT_OK
+    print(json.dumps(found.document(), indent=2) if as_json else progress_line(found))
+    return EXIT_FAILED if found.error_count else EXIT_OK
 
 
-def _follow(volume: str, unit: str, asked_at: float) -> Mapping[str, Any]:
+def _follow(volume: str, unit: str, asked_at: float) -> ReadProgress:
     terminal = sys.stderr.isatty()
     while True:
-        found = read_progress(paths.initialise_file(volume)) or {}
-        fresh = float(found.get("at", 0.0)) >= asked_at
-        if fresh and found.get("state") != "running":
+        found = read_progress(paths.initialise_file(volume))
+        fresh = found is not None and found.at >= asked_at
+        if found and fresh and found.state != "running":
             return found
-        if fresh and terminal:
+        if found and fresh and terminal:
             line = progress_line(found)
             print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
         late = time.time() - asked_at > _GRACE_SECONDS
@@ -70,18 +68,18 @@ def _follow(volume: str, unit: str, asked_at: float) -> Mapping[str, Any]:
         time.sleep(_POLL_SECONDS)
 
 
-def progress_line(found: Mapping[str, Any]) -> str:
+def progress_line(found: ReadProgress) -> str:
     """How far the reading of a volume is, in one line."""
-    done, total = int(found.get("done_bytes", 0)), int(found.get("total_bytes", 0))
-    share = f" ({done * 100 // total} %)" if total else ""
-    rate = float(found.get("rate_bytes", 0.0))
+    done, total = found.done_bytes, found.total_bytes
+    share = f" ({found.percent} %)" if total else ""
     line = f"read {text.size(done)} of {text.size(total)}{share}"
-    if found.get("state") == "running" and rate > 0:
-        line += f", {text.bandwidth(rate)}, {text.duration((total - done) / rate)} left"
-    elif found.get("state"):
-        line += f", {found['state']}"
-    if errors := int(found.get("error_count", 0)):
-        rows = found.get("errors") or [{}]
-        where = f"{rows[0].get('path', '')} at {rows[0].get('offset_bytes', '')}"
-        line += f"; {errors} read errors, the first on {text.printable(where)}"
+    if found.state == "running" and found.rate_bytes > 0:
+        left = text.duration((total - done) / found.rate_bytes)
+        line += f", {text.bandwidth(found.rate_bytes)}, {left} left"
+    else:
+        line += f", {found.state}"
+    if found.error_count:
+        first = found.errors[0] if found.errors else {}
+        where = f"{first.get('path', '')} at {first.get('offset_bytes', '')}"
+        line += f"; {found.error_count} read errors, the first on {text.printable(where)}"
     return line

@@ -23,6 +23,7 @@ from appliance.client.answers import raise_error, store
 from appliance.client.plan_requests import ApplyEnd, ApplyProgress, AskedApply, PlannedHere
 from appliance.errors import EXIT_OK, EXIT_REFUSED
 from appliance.model import Decision, Inventory, Plan
+from appliance.state import codec
 from appliance.storage.execute.request_spool import Request
 
 _POLL_SECONDS = 0.3
@@ -153,7 +154,7 @@ def apply(digest: str, *, as_json: bool) -> int:
         from appliance.cli import unit_entrypoints
 
         result = unit_entrypoints.carry_out(
-            digest, show=lambda step: show(plan_requests.progress_of(step))
+            digest, show=lambda step: show(codec.decode(ApplyProgress, step))
         )
     else:
         result = _have_applied(digest, show)
@@ -200,7 +201,7 @@ class StepLine:
 
     def __call__(self, progress: ApplyProgress) -> None:
         line = f"step {progress.step} of {progress.steps}: {text.printable(progress.why)}"
-        seconds = time.monotonic() - progress.since_s
+        seconds = time.monotonic() - progress.at_monotonic_s
         if self._terminal:
             print(f"\r{line}, {seconds:.0f} s\x1b[K", end="", file=sys.stderr, flush=True)
             self._shown = True

@@ -20,6 +20,7 @@ from appliance.client import answers
 from appliance.client.answers import store
 from appliance.errors import EXIT_OK, OperatorError, StalePlan
 from appliance.model import Decision, Inventory, Layout, Orders, Plan
+from appliance.state import codec
 from appliance.storage.execute import request_spool
 from appliance.storage.execute.request_spool import Request
 from appliance.storage.policy.layout import load_layout, parse_layout
@@ -107,24 +108,33 @@ def ask_plan(request: Request, *, as_root: AsRoot | None = None) -> PlannedHere:
     return _planned(document)
 
 
-def _planned(document: Mapping[str, Any]) -> PlannedHere:
-    from appliance.storage.policy.documents import inventory_from_json, plan_from_json
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What root's unit leaves of a plan."""
 
-    plan = plan_from_json(document["plan"])
-    refused = plan.decision is Decision.REFUSE
+    plan: Plan
+    request: Request
+    at_monotonic_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer(_Made):
+    """All of it; the inventory takes far longer to decode than the rest."""
+
+    inventory: Inventory
+
+
+def _planned(document: Mapping[str, Any]) -> PlannedHere:
+    found = codec.decode(_Answer, document)
+    refused = found.plan.decision is Decision.REFUSE
     return PlannedHere(
-        plan=plan,
-        inventory=inventory_from_json(document["inventory"]),
-        request=_request(document),
-        made_at_monotonic_s=float(document["at_monotonic_s"]),
+        plan=found.plan,
+        inventory=found.inventory,
+        request=found.request,
+        made_at_monotonic_s=found.at_monotonic_s,
         confirmable=not refused,
         why_not="the plan is a refusal" if refused else "",
     )
-
-
-def _request(document: Mapping[str, Any]) -> Request:
-    fields = document["request"]
-    return Request(fields["layout_text"], tuple(fields["remove"]), tuple(fields["erase"]))
 
 
 # ----------------------------------------------------------------------------------- preview
@@ -183,8 +193,8 @@ class AskedApply:
 
 @dataclass(frozen=True, slots=True)
 class ApplyProgress:
-    """The step that runs, counted from 1. ``since_s`` is when it began, in seconds of
-    ``time.monotonic()``; ``volume`` is empty for a step that is for all of them.
+    """The step that runs, counted from 1. ``at_monotonic_s`` is when it began, in seconds
+    of ``time.monotonic()``; ``volume`` is empty for a step that is for all of them.
     """
 
     digest: str
@@ -193,7 +203,7 @@ class ApplyProgress:
     why: str
     argv: tuple[str, ...]
     volume: str
-    since_s: float
+    at_monotonic_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +254,7 @@ def poll_apply(asked: AskedApply) -> ApplyProgress | ApplyEnd | None:
     if (
         progress is not None
         and progress.digest == asked.digest
-        and progress.since_s >= asked.asked_at_monotonic_s
+        and progress.at_monotonic_s >= asked.asked_at_monotonic_s
     ):
         return progress
     state = services.unit_state(asked.unit)
@@ -263,31 +273,7 @@ def _end(asked: AskedApply) -> ApplyEnd | None:
     found = store().result(asked.digest)
     if found is None or found.get("at_monotonic_s", 0.0) < asked.asked_at_monotonic_s:
         return None
-    return end_of(found)
-
-
-def end_of(document: Mapping[str, Any]) -> ApplyEnd:
-    """How a plan ended, out of root's own document."""
-    return ApplyEnd(
-        digest=str(document["digest"]),
-        exit_code=int(document["exit_code"]),
-        message=str(document["message"]),
-        hint=str(document["hint"]),
-        at_monotonic_s=float(document["at_monotonic_s"]),
-    )
-
-
-def progress_of(document: Mapping[str, Any]) -> ApplyProgress:
-    """How far a plan is, out of root's own document."""
-    return ApplyProgress(
-        digest=str(document["digest"]),
-        step=int(document["step"]),
-        steps=int(document["steps"]),
-        why=str(document["why"]),
-        argv=tuple(map(str, document["argv"])),
-        volume=str(document["volume"]),
-        since_s=float(document["at_monotonic_s"]),
-    )
+    return codec.decode(ApplyEnd, found)
 
 
 # ------------------------------------------------------------------------------- what others do
@@ -309,9 +295,9 @@ def applying() -> ApplyProgress | None:
     """What is carried out right now, by whomever; ``None`` also if its writer was killed."""
     try:
         document = json.loads(paths.APPLY_FILE.read_text(encoding="utf-8"))
-        progress = progress_of(document)
+        progress = codec.decode(ApplyProgress, document)
         at_work = Kernel().has_process(document.get("pid"))
-    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+    except (OSError, ValueError):
         return None
     return progress if at_work else None
 
@@ -329,15 +315,15 @@ def recent_plans() -> tuple[PlanNote, ...]:
 
 
 def _note(document: Mapping[str, Any]) -> PlanNote:
-    plan = document["plan"]
-    volumes = (f"{one['name']}: {one['decision']}" for one in plan["volumes"])
+    found = codec.decode(_Made, document)
     return PlanNote(
-        digest=plan["digest"],
-        made_at_monotonic_s=float(document["at_monotonic_s"]),
-        decision=Decision(plan["decision"]),
-        words="; ".join(volumes) or "no volumes",
-        request=_request(document),
-        steps=len(plan["steps"]),
+        digest=found.plan.digest,
+        made_at_monotonic_s=found.at_monotonic_s,
+        decision=found.plan.decision,
+        words="; ".join(f"{one.name}: {one.decision}" for one in found.plan.volumes)
+        or "no volumes",
+        request=found.request,
+        steps=len(found.plan.steps),
     )
 
 

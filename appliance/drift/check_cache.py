@@ -8,12 +8,12 @@ nothing depends on it but work that is done once more.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from appliance.state import codec
 from appliance.system import files
 
 _NAME = "checked.json"
@@ -37,15 +37,8 @@ class Memory:
 def load(folder: Path) -> Memory:
     """What is remembered; nothing if the file is not there or is not one of ours."""
     try:
-        found = json.loads((folder / _NAME).read_text(encoding="utf-8"))
-        return Memory(
-            at=float(found["at"]),
-            judged=str(found["judged"]),
-            judged_at=float(found["judged_at"]),
-            told={str(key): float(at) for key, at in found["told"].items()},
-            asked_at=float(found["asked_at"]),
-        )
-    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        return codec.parse(Memory, (folder / _NAME).read_bytes())
+    except (OSError, codec.DecodeError):
         return Memory()
 
 
@@ -60,13 +53,6 @@ def save(folder: Path, memory: Memory) -> bool:
     except OSError:
         return False
     latest = sorted(memory.told.items(), key=lambda one: one[1])[-_MOST_TOLD:]
-    document = {
-        "at": memory.at,
-        "judged": memory.judged,
-        "judged_at": memory.judged_at,
-        "told": dict(latest),
-        "asked_at": memory.asked_at,
-    }
     with contextlib.suppress(OSError):
-        files.replace_json(folder / _NAME, document)
+        files.replace_json(folder / _NAME, asdict(replace(memory, told=dict(latest))))
     return True

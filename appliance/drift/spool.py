@@ -15,12 +15,14 @@ import os
 import pwd
 import secrets
 import stat
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from appliance.drift.lifecycle import MAX_NOTE_CHARS
 from appliance.errors import OperatorError
+from appliance.state import codec
+from appliance.state.codec import bounded
 from appliance.text import printable
 
 _MAX_BYTES = 8192
@@ -53,6 +55,13 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class _Document:
+    action: Action
+    finding: int = bounded(least=1, most=2**63 - 1)
+    note: str = bounded(max_chars=MAX_NOTE_CHARS)
+
+
+@dataclass(frozen=True, slots=True)
 class Rejected:
     """A file that says nothing that can be used, and why."""
 
@@ -63,7 +72,7 @@ class Rejected:
 
 def leave(spool: Path, word: Word) -> None:
     """Put ``word`` into the spool, as an operator; its ``who`` is not written."""
-    document = {"finding": word.finding_id, "action": word.action.value, "note": word.note}
+    document = asdict(_Document(word.action, word.finding_id, word.note))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     name = f"{secrets.token_hex(16)}.json"
     # Nobody but its reader can list the directory: of the name others know nothing.
@@ -155,16 +164,10 @@ def _parse(raw: bytes, who: str, name: str) -> Word | None:
     if len(raw) > _MAX_BYTES:
         return None
     try:
-        document = json.loads(raw)
-        finding_id, note = document["finding"], document["note"]
-        action = Action(document["action"])
-    except (ValueError, TypeError, LookupError, RecursionError):
+        found = codec.parse(_Document, raw)
+    except codec.DecodeError:
         return None
-    if type(finding_id) is not int or not 0 < finding_id < 1 << 63:
-        return None
-    if not isinstance(note, str) or len(note) > MAX_NOTE_CHARS:
-        return None
-    return Word(finding_id, action, printable(note), who, name)
+    return Word(found.finding, found.action, printable(found.note), who, name)
 
 
 def _who(uid: int) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
-from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from appliance import paths
+from appliance.state import codec
 
-# A reader that has not said anything for so long is not there any more.
+_PROGRESS_BOUNDS = codec.Bounds(least=0)
+# A reader that has written nothing for so long has ended.
 _QUIET_SECONDS = 60.0
 _ARRAY_OK = {"clean", "active", "active-idle", "write-pending", "read-auto", "readonly"}
 
@@ -53,13 +54,38 @@ def live_array(md: Path) -> tuple[int, str]:
     return int(degraded) if degraded.isdecimal() else 0, sync
 
 
-def read_progress(path: Path) -> Mapping[str, Any] | None:
+@dataclass(slots=True)
+class ReadProgress:
+    """How far the reading of a volume is. ``done`` is by disk id, in bytes from its start."""
+
+    volume: str = ""
+    uuid: str = ""
+    total_bytes: int = 0
+    done: dict[str, int] = field(default_factory=dict)
+    error_count: int = 0
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    state: str = "running"
+    rate_bytes: float = 0.0
+    at: float = 0.0
+
+    @property
+    def done_bytes(self) -> int:
+        return sum(self.done.values())
+
+    @property
+    def percent(self) -> int:
+        return self.done_bytes * 100 // self.total_bytes if self.total_bytes else 0
+
+    def document(self) -> dict[str, Any]:
+        return {**asdict(self), "done_bytes": self.done_bytes}
+
+
+def read_progress(path: Path) -> ReadProgress | None:
     """A progress document, or ``None`` if there is none."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return codec.parse(ReadProgress, path.read_bytes(), _PROGRESS_BOUNDS)
+    except (OSError, codec.DecodeError):
         return None
-    return found if isinstance(found, dict) else None
 
 
 def initialised(volume: str) -> str:
@@ -67,13 +93,11 @@ def initialised(volume: str) -> str:
     found = read_progress(paths.initialise_file(volume)) if volume else None
     if found is None:
         return ""
-    state = str(found.get("state", ""))
-    if state == "running" and abs(time.time() - float(found.get("at", 0.0))) > _QUIET_SECONDS:
+    state = found.state
+    if state == "running" and abs(time.time() - found.at) > _QUIET_SECONDS:
         state = "stopped"
-    done, total = int(found.get("done_bytes", 0)), int(found.get("total_bytes", 0))
-    words = f"{state}, {done * 100 // total if total else 0} %"
-    errors = int(found.get("error_count", 0))
-    return f"{words}, {errors} read errors" if errors else words
+    words = f"{state}, {found.percent} %"
+    return f"{words}, {found.error_count} read errors" if found.error_count else words
 
 
 def _unescape(text: str) -> str:

@@ -129,7 +129,7 @@ class FakeLayouts:
         return self.looks.pop(0) if self.looks else None
 
     def follow(self, progress: ApplyProgress) -> AskedApply:
-        return AskedApply(progress.digest, "unit", progress.since_s)
+        return AskedApply(progress.digest, "unit", progress.at_monotonic_s)
 
     def recent(self) -> tuple[PlanNote, ...]:
         self._call("recent")

@@ -31,8 +31,9 @@ def test_what_was_planned_is_read_again_when_something_was_planned(tmp_path, mon
     document = {
         "at_monotonic_s": 5.0,
         "request": {"layout_text": None, "remove": [], "erase": []},
-        "plan": {"digest": "d" * 64, "decision": "create", "steps": [{}],
-                 "volumes": [{"name": "data", "decision": "create"}]},
+        "plan": {"digest": "d" * 64, "decision": "create",
+                 "steps": [{"argv": [], "why": ""}],
+                 "volumes": [{"name": "data", "decision": "create", "reason": ""}]},
     }  # fmt: skip
     (plans / "one.json").write_text(json.dumps(document))
     assert [note.words for note in layouts.recent()] == ["data: create"]

@@ -28,6 +28,7 @@ from appliance.model import (
     Volume,
     VolumePlan,
 )
+from appliance.state import codec
 from appliance.storage.execute import executor, request_spool
 from appliance.storage.execute.request_spool import Request
 from appliance.system import journal, services
@@ -350,10 +351,10 @@ def test_hidden_commands_are_not_in_the_list(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_plan_comes_back_from_json_as_it_was() -> None:
-    from appliance.storage.policy.documents import plan_from_json, plan_to_json
+    from appliance.storage.policy.documents import plan_to_json
 
     found = json.loads(json.dumps(plan_to_json(PLAN)))
-    assert plan_from_json(found) == PLAN
+    assert codec.decode(Plan, found) == PLAN
     assert Volume("data", "/mnt/data").name == found["volumes"][0]["name"]
 
 

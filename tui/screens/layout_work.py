@@ -93,7 +93,7 @@ class PlanWork:
     def _is_later(self, applying: ApplyProgress) -> bool:
         """Whether ``applying`` is of another carrying out of the same plan than the one watched."""
         end = None if self.watched is None else self.watched.end
-        return end is not None and applying.since_s > end.at_monotonic_s
+        return end is not None and applying.at_monotonic_s > end.at_monotonic_s
 
     def _plan_of_other(self, answer: Answer[PlannedHere]) -> None:
         made, watched = answer.value, self.watched

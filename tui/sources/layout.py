@@ -76,7 +76,7 @@ class MachineLayouts:
 
     def follow(self, progress: ApplyProgress) -> AskedApply:
         unit = services.APPLY_UNIT.format(digest=progress.digest)
-        return AskedApply(progress.digest, unit, progress.since_s)
+        return AskedApply(progress.digest, unit, progress.at_monotonic_s)
 
     def recent(self) -> tuple[PlanNote, ...]:
         # Every file there is replaced whole, so that the directory changes with each plan.

@@ -67,7 +67,7 @@ def health_lines(view: View, width: int, *, brief: bool = False) -> list[Line]:
 
 def _applying(doing: ApplyProgress, view: View, width: int) -> list[Line]:
     """The plan that is carried out right now, whoever confirmed it."""
-    since = f", for {duration(max(0.0, view.now - doing.since_s))}"
+    since = f", for {duration(max(0.0, view.now - doing.at_monotonic_s))}"
     volume = f"{clean(doing.volume)}: " if doing.volume else ""
     words = f"step {doing.step} of {doing.steps}{since}: {volume}{clean(doing.why)}"
     first = Content.styled(f"{view.glyphs.busy} APPLYING", f"bold {marks.BUSY}")

@@ -251,7 +251,7 @@ def stale_mark(note: PlanNote, stale: dict[str, str], glyphs: Glyphs) -> Mark:
 
 def applying_line(progress: ApplyProgress, now: float, width: int, glyphs: Glyphs) -> Line:
     """What is carried out right now, in a line."""
-    seconds = duration(max(0.0, now - progress.since_s))
+    seconds = duration(max(0.0, now - progress.at_monotonic_s))
     text = f"step {progress.step} of {progress.steps}: {clean(progress.why)}, {seconds}"
     lead = f"{glyphs.pointer} APPLYING "
     return Content.assemble(

@@ -15,9 +15,11 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from appliance.state import codec
 from appliance.system import files, journal
 
 Row = Mapping[str, Any]
@@ -28,16 +30,19 @@ _RESERVE_BYTES = 256 * 1024
 # More is no audit of plans that wait for a history, and would fill the disk.
 _MAX_BYTES = 16 * 1024 * 1024
 _ROWS_AT_ONCE = 20
-# What the history takes of a row (History.audit); a line of anything else would be in its way.
-_KINDS: Mapping[str, type | tuple[type, ...]] = {
-    "at": (int, float),
-    "boot_id": str,
-    "plan_digest": str,
-    "step_index": int,
-    "argv": list,
-    "state": str,
-    "detail": str,
-}
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What the history takes of a row (History.audit); any other line would be in its way."""
+
+    at: float
+    boot_id: str
+    plan_digest: str
+    step_index: int
+    argv: list[str]
+    state: str
+    detail: str
 
 
 def keep(folders: Sequence[Path], row: Row, why: str) -> None:
@@ -141,7 +146,8 @@ def _parsed(line: bytes) -> Row | None:
         return None
     if not isinstance(row, dict):
         return None
-    if row.keys() == _KINDS.keys() and all(isinstance(row[name], _KINDS[name]) for name in row):
-        return row
+    with contextlib.suppress(codec.DecodeError):
+        if asdict(codec.decode(_Step, row)) == row:
+            return row
     _tell("in the journal", "its form is not that of this version", row)
     return None

@@ -1,9 +1,9 @@
 """Reading a volume through once: blocks of a disk restored from a snapshot come slowly the
-first time that each is read, so somebody has to be first, and it should not be the database.
+first time that each is read, so let that not be the database's read.
 
 Every block of every member is read past the page cache, at most as fast as the layout says,
 and nothing is written to the disks. How far it is stays on the root disk under the volume's
-uuid, so it goes on after a reboot and begins anew for another volume of the same name.
+uuid, so it goes on after a reboot and starts over for another volume of the same name.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from appliance import paths
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError
-from appliance.state.live_state import read_progress
+from appliance.state.live_state import ReadProgress, read_progress
 from appliance.system import files, journal
 
 if TYPE_CHECKING:
@@ -44,25 +44,6 @@ class Member:
     id: str
     serial: str
     size_bytes: int
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far it is. ``done`` is by disk id, in bytes from the start of the disk."""
-
-    volume: str
-    uuid: str
-    total_bytes: int
-    done: dict[str, int] = field(default_factory=dict)
-    error_count: int = 0
-    errors: list[dict[str, Any]] = field(default_factory=list)
-    state: str = "running"
-    rate_bytes: float = 0.0
-    at: float = 0.0
-
-    @property
-    def done_bytes(self) -> int:
-        return sum(self.done.values())
 
 
 def members_of(volume: str, state_file: Path = paths.STATE_FILE) -> tuple[str, list[Member]]:
@@ -89,7 +70,7 @@ class Reader:
     """Reads members to their ends, saving how far it is; ``stop`` ends it between two batches."""
 
     members: list[Member]
-    progress: Progress
+    progress: ReadProgress
     kept: Path
     shown: Path
     rate_bytes: int | None = None
@@ -102,7 +83,7 @@ class Reader:
     def stop(self, _signum: int = 0, _frame: FrameType | None = None) -> None:
         self.stopped = True
 
-    def run(self) -> Progress:
+    def run(self) -> ReadProgress:
         """Read what is left. The state at the end is ``done`` or ``stopped``."""
         from concurrent.futures import ThreadPoolExecutor  # status reads progress, and is quick
 
@@ -156,14 +137,13 @@ class Reader:
 
     def _save(self, state: str) -> None:
         self.progress.state, self.progress.at = state, time.time()
-        document = {**asdict(self.progress), "done_bytes": self.progress.done_bytes}
-        files.replace_json(self.kept, document)
-        files.replace_json(self.shown, document)
+        files.replace_json(self.kept, self.progress.document())
+        files.replace_json(self.shown, self.progress.document())
         self._saved_at = self.clock()
 
 
 def _read(descriptor: int, offset: int) -> str:
-    """Read one block into memory that nobody looks at; what went wrong, or nothing."""
+    """Read one block and drop it; returns what went wrong, or nothing."""
     # Direct reads need memory aligned as the device's blocks are: whole pages.
     with mmap.mmap(-1, BLOCK_BYTES) as page:
         try:
@@ -173,20 +153,18 @@ def _read(descriptor: int, offset: int) -> str:
     return ""
 
 
-def resume(volume: str, uuid: str, members: list[Member], kept: Path) -> Progress:
+def resume(volume: str, uuid: str, members: list[Member], kept: Path) -> ReadProgress:
     """How far it was with this very volume; from the start for any other, or if it was done."""
-    progress = Progress(volume, uuid, sum(member.size_bytes for member in members))
+    progress = ReadProgress(volume, uuid, sum(member.size_bytes for member in members))
     sizes = {member.id: member.size_bytes for member in members}
     found = read_progress(kept)
-    if found is None or found.get("uuid") != uuid or found.get("state") == "done":
+    if found is None or found.uuid != uuid or found.state == "done":
         return progress
-    done = found.get("done")
-    for disk, position in done.items() if isinstance(done, dict) else ():
-        if disk in sizes and isinstance(position, int) and 0 <= position <= sizes[disk]:
+    for disk, position in found.done.items():
+        if disk in sizes and position <= sizes[disk]:
             progress.done[disk] = position // BLOCK_BYTES * BLOCK_BYTES
-    errors = found.get("errors")
-    progress.errors = list(errors)[:_KEPT_ERRORS] if isinstance(errors, list) else []
-    progress.error_count = int(found.get("error_count") or 0)
+    progress.errors = found.errors[:_KEPT_ERRORS]
+    progress.error_count = found.error_count
     return progress
 
 

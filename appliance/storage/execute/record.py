@@ -8,22 +8,22 @@ never opens the history: a clerk without privileges does, and its answers are ch
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeGuard
+from typing import Any, Self
 
 from appliance.model import EpochRecord
+from appliance.state import codec
 from appliance.storage.execute import audit_spool
 from appliance.storage.execute.history_proxy import Clerk, ClerkError
 from appliance.system import files, journal, liveness
 
 # Bounds of what a clerk may say: an id as SQLite has them, texts as 24 disks need them.
 _MAX_ID = 2**63 - 1
-_MAX_KEYS = 32
 _MAX_TEXT = 8192
+_EPOCH_BOUNDS = codec.Bounds(max_items=32, max_chars=_MAX_TEXT)
 # A step does not wait for its row longer than this; opening checks the whole file.
 _AUDIT_SECONDS = 5.0
 
@@ -134,29 +134,7 @@ def _storable(words: str) -> str:
 
 def parse_epoch(answer: object) -> EpochRecord:
     """An epoch as the clerk sends it. :class:`ValueError` if it is anything else."""
-    fields: dict[str, Any] = answer if isinstance(answer, dict) else {}
-    number, opened_at = fields.get("id"), fields.get("opened_at")
-    fingerprint, changed = fields.get("fingerprint"), fields.get("changed")
-    if type(number) is not int or not 0 < number <= _MAX_ID:
+    epoch = codec.decode(EpochRecord, answer, "an epoch", _EPOCH_BOUNDS)
+    if not 0 < epoch.id <= _MAX_ID:
         raise ValueError("an epoch without a number")
-    if not isinstance(opened_at, float) or not math.isfinite(opened_at):
-        raise ValueError("an epoch without a time")
-    if not _is_small_table(fingerprint) or not all(map(_is_text, fingerprint.values())):
-        raise ValueError("an epoch without a fingerprint")
-    if not _is_small_table(changed) or not all(map(_is_pair, changed.values())):
-        raise ValueError("an epoch with changes that are none")
-    return EpochRecord(
-        number, opened_at, fingerprint, {key: (pair[0], pair[1]) for key, pair in changed.items()}
-    )
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= _MAX_TEXT
-
-
-def _is_pair(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
-
-
-def _is_small_table(value: object) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict) and len(value) <= _MAX_KEYS and all(map(_is_text, value))
+    return epoch

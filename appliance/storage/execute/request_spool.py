@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from appliance.errors import OperatorError, StalePlan, UsageError
+from appliance.state import codec
+from appliance.state.codec import bounded
 from appliance.system import files
 
 # A layout of 64 KiB is at most three times as long in JSON (two bytes of UTF-8 as \u00e9).
@@ -36,7 +38,6 @@ TOO_OLD = f"older than {PLAN_LIFETIME_SECONDS / 60:g} min"
 # A request is read seconds after it was written; what is older was left by a crash, or on purpose.
 MAX_AGE_SECONDS = 3600.0
 _MAX_NAMES = 64
-_MAX_TEXT = 256
 # So many names of the spool are looked at in one go: a full one must not hold a plan up.
 _MAX_SWEEP = 20_000
 
@@ -44,8 +45,8 @@ _MAX_SWEEP = 20_000
 _ASIDE = ".aside-"
 
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_VOLUME = re.compile(r"[a-z][a-z0-9-]{0,11}", re.ASCII)
-_KEYS = {"layout", "remove", "erase"}
+# JSON can write half a surrogate, no file can hold it.
+_CHARACTER = r"[^\0\ud800-\udfff]"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK a FIFO in the spool would hold root for ever.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -59,9 +60,15 @@ class Request:
     volumes, ``erase`` serials.
     """
 
-    layout_text: str | None = None
-    remove: tuple[str, ...] = ()
-    erase: tuple[str, ...] = ()
+    layout_text: str | None = bounded(
+        default=None, max_chars=MAX_REQUEST_BYTES, pattern=f"{_CHARACTER}*"
+    )
+    remove: tuple[str, ...] = bounded(
+        default=(), max_items=_MAX_NAMES, pattern=r"[a-z][a-z0-9-]{0,11}"
+    )
+    erase: tuple[str, ...] = bounded(
+        default=(), max_items=_MAX_NAMES, pattern=f"{_CHARACTER}{{1,256}}"
+    )
 
 
 def boot_seconds() -> float:
@@ -92,40 +99,20 @@ def decode(raw: bytes) -> Request:
         document = json.loads(raw.decode("ascii"))
     except (ValueError, RecursionError) as error:
         raise _not_a_request("it is not JSON") from error
-    request = _from_json(document)
-    if encode(request) != raw:
-        raise _not_a_request("it is written in another way than requests are")
-    return request
-
-
-def _from_json(document: object) -> Request:
-    if not isinstance(document, dict) or set(document) != _KEYS:
-        raise _not_a_request("it has other keys")
-    text = document["layout"]
-    if text is not None and not _is_text(text, MAX_REQUEST_BYTES):
-        raise _not_a_request("its layout is no text")
-    remove, erase = _names(document["remove"]), _names(document["erase"])
-    if not all(map(_VOLUME.fullmatch, remove)):
-        raise _not_a_request("it names a volume that no layout can have")
-    return Request(text, remove, erase)
-
-
-def _names(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or len(value) > _MAX_NAMES:
-        raise _not_a_request("a list in it is none, or too long")
-    if not all(_is_text(one, _MAX_TEXT) and one for one in value) or len(set(value)) < len(value):
-        raise _not_a_request("a name in it is none, or there twice")
-    return tuple(value)
-
-
-def _is_text(value: object, most: int) -> bool:
-    if not isinstance(value, str) or len(value) > most:
-        return False
+    if not isinstance(document, dict):
+        raise _not_a_request("it is not an object")
     try:
-        value.encode()
-    except UnicodeEncodeError:  # half a surrogate: JSON can write it, no file can hold it
-        return False
-    return "\0" not in value
+        named = {"layout_text": document.get("layout"), **document}
+        request = codec.decode(Request, named)
+    except codec.DecodeError as error:
+        raise _not_a_request(str(error)) from error
+    for names in (request.remove, request.erase):
+        if len(set(names)) < len(names):
+            raise _not_a_request("it has a name twice")
+    # Also no other keys, and no other order of them.
+    if encode(request) != raw:
+        raise _not_a_request("it is not written as requests are")
+    return request
 
 
 def _not_a_request(why: str) -> UsageError:

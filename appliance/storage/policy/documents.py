@@ -8,27 +8,15 @@ alone, so that a document from a newer version, or one with notes in it, can be 
 from __future__ import annotations
 
 import json
-import types
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, fields, is_dataclass, replace
-from enum import StrEnum
-from functools import cache
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 from appliance.data import disk_count
 from appliance.errors import UsageError
-from appliance.model import (
-    Decision,
-    Destruction,
-    Disk,
-    Inventory,
-    Layout,
-    Machine,
-    Plan,
-    Step,
-    VolumePlan,
-)
+from appliance.model import Disk, Inventory, Layout, Machine, Plan
+from appliance.state import codec
 from appliance.storage.policy import identity
 from appliance.storage.policy.layout import DEFAULT_LAYOUT
 
@@ -57,30 +45,6 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     return asdict(plan)
 
 
-def plan_from_json(document: Mapping[str, Any]) -> Plan:
-    """A plan out of root's own document, as :func:`plan_to_json` wrote it there."""
-    return Plan(
-        decision=Decision(document["decision"]),
-        digest=document["digest"],
-        volumes=tuple(
-            VolumePlan(
-                **{**one, "decision": Decision(one["decision"]), "disks": tuple(one["disks"])}
-            )
-            for one in document["volumes"]
-        ),
-        steps=tuple(
-            Step(
-                **{
-                    **one,
-                    "argv": tuple(one["argv"]),
-                    "destroys": tuple(Destruction(**lost) for lost in one["destroys"]),
-                }
-            )
-            for one in document["steps"]
-        ),
-    )
-
-
 def load_inventory(path: Path, layout: Layout = DEFAULT_LAYOUT) -> Inventory:
     """Read an inventory document. Raises :class:`UsageError` for anything else."""
     if path.exists() and not path.is_file():
@@ -105,8 +69,8 @@ def load_inventory(path: Path, layout: Layout = DEFAULT_LAYOUT) -> Inventory:
 def inventory_from_json(document: object, layout: Layout = DEFAULT_LAYOUT) -> Inventory:
     """The inventory that ``document`` describes.
 
-    A disk without ``kind`` or ``claimable`` is identified anew from its other facts and by the
-    rules of ``layout``, and a machine without ``expected_disks`` is looked up by its type.
+    A disk without ``kind`` or ``claimable`` is identified from its other facts and by the rules
+    of ``layout``, and a machine without ``expected_disks`` is looked up by its type.
     Raises :class:`UsageError` naming the field that is missing or wrong.
     """
     top = _mapping(document, "the document")
@@ -164,54 +128,14 @@ def _as_stated(disk: Disk, row: Mapping[str, object], found: Disk) -> Disk:
     )
 
 
+def _decode(cls: type[_T], document: object, where: str) -> _T:
+    try:
+        return codec.decode(cls, document, where)
+    except codec.DecodeError as error:
+        raise UsageError(str(error), _HINT) from error
+
+
 def _mapping(value: object, where: str) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise UsageError(f"{where}: not an object", _HINT)
-    return value
-
-
-@cache
-def _hints(cls: type[object]) -> Mapping[str, Any]:
-    # Evaluating them takes longer than all the rest of a row.
-    return get_type_hints(cls)
-
-
-def _decode(cls: type[_T], row: Mapping[str, object], where: str) -> _T:
-    assert is_dataclass(cls)  # noqa: S101 - a defect here, never the document's
-    hints = _hints(cls)
-    values: dict[str, object] = {}
-    for field in fields(cls):
-        path = f"{where}.{field.name}".lstrip(".")
-        if field.name in row:
-            values[field.name] = _value(hints[field.name], row[field.name], path)
-        elif field.default is MISSING:
-            raise UsageError(f"{path}: missing", _HINT)
-    return cls(**values)
-
-
-def _value(kind: Any, value: object, where: str) -> object:  # noqa: ANN401 - a type hint is Any
-    origin = get_origin(kind)
-    if origin in {Union, types.UnionType}:
-        inner = [one for one in get_args(kind) if one is not type(None)]
-        return None if value is None else _value(inner[0], value, where)
-    if origin is tuple:
-        if not isinstance(value, list | tuple):
-            raise UsageError(f"{where}: not a list", _HINT)
-        item = get_args(kind)[0]
-        return tuple(_value(item, one, f"{where}[{at}]") for at, one in enumerate(value))
-    if is_dataclass(kind) and isinstance(kind, type):
-        return _decode(kind, _mapping(value, where), where)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        if isinstance(value, str) and value in {one.value for one in kind}:
-            return kind(value)
-        allowed = ", ".join(one.value for one in kind)
-        raise UsageError(f"{where}: {value!r} is not one of: {allowed}", _HINT)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    # bool is an int in Python, not in JSON.
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        wanted = {"str": "text", "int": "a whole number", "bool": "true or false"}
-        raise UsageError(
-            f"{where}: {value!r} is not {wanted.get(kind.__name__, kind.__name__)}", _HINT
-        )
     return value
