@@ -1,18 +1,15 @@
-"""Reading NVMe log page 0xD0, in which EC2's disks count how long a limit was exceeded.
+"""Reading the NVMe log page in which a provider's disks count how long a limit was exceeded.
 
-The one admin command that is sent, Get Log Page, reads. It takes root, and a disk that can
-be told apart as EC2's by its model; everywhere else there is simply nothing known. A unit without
-root has root look, and reads what that has left in seen.json.
+The one admin command that is sent, Get Log Page, reads. It takes root, and a disk whose model
+says that it has such a page; elsewhere nothing is known. A unit without root has root look, and
+reads what that left in seen.json.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import fcntl
 import json
 import os
-import struct
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -20,27 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from appliance import paths
+from appliance.clouds.provider import Exceeded, LogPage, Times, provider
+from appliance.data import disk_rule
 from appliance.errors import OperatorError
-from appliance.figures.provisioned import (
-    LOG_PAGE_ID,
-    LONG_PAGE_BYTES,
-    PAGE_BYTES,
-    Exceeded,
-    Times,
-    decode,
-)
-from appliance.model import Provisioned
+from appliance.model import DiskKind, Provisioned
+from appliance.storage.probe import nvme
 from appliance.system import services
 from appliance.system.kernel import read_text
 
-# NVME_IOCTL_ADMIN_CMD of linux/nvme_ioctl.h: _IOWR('N', 0x41, struct nvme_passthru_cmd).
-_ADMIN_COMMAND = 0xC0484E41
-_GET_LOG_PAGE = 0x02
 # As amazon-ec2-utils asks (ebsnvme).
 _NAMESPACE = 1
-_TIMEOUT_MS = 5000
-_LOCAL_MODEL = "Amazon EC2 NVMe Instance Storage"
-_MODELS = ("Amazon Elastic Block Store", _LOCAL_MODEL)
 
 
 def read_exceeded(
@@ -52,11 +38,15 @@ def read_exceeded(
     """The counters of those of ``disks`` (kernel names) that have them and let us read them."""
     found = {}
     for disk in disks:
-        model = _model(disk, sys_block)
-        if model not in _MODELS:
+        kind, page = _log_page(disk, sys_block)
+        if page is None:
             continue
-        page = _log_page(dev / disk, LONG_PAGE_BYTES) if model == _LOCAL_MODEL else b""
-        counters = decode(page or _log_page(dev / disk))
+        node = str(dev / disk)
+        given = (
+            nvme.log_page(node, page.page_id, size_bytes, namespace=_NAMESPACE)
+            for size_bytes in page.sizes_bytes(kind)
+        )
+        counters = page.decode(next(filter(None, given), b""))
         if counters is not None:
             found[disk] = counters
     return found
@@ -73,7 +63,7 @@ def ask_exceeded(
     """
     if os.geteuid() == 0:
         return read_exceeded(disks, sys_block=sys_block)
-    if not any(_model(disk, sys_block) in _MODELS for disk in disks):
+    if not any(_log_page(disk, sys_block)[1] for disk in disks):
         return {}
     asked_at = time.monotonic()
     with contextlib.suppress(OperatorError):
@@ -118,33 +108,8 @@ def _times(kept: Mapping[str, Any] | None) -> dict[str, Times]:
     }
 
 
-def _model(disk: str, sys_block: Path) -> str:
-    return read_text(sys_block / disk / "device/model").strip()
-
-
-def command(address: int, size_bytes: int = PAGE_BYTES) -> bytes:
-    """The struct nvme_passthru_cmd that has the page's first bytes written to ``address``."""
-    # Number of dwords less one in the upper half of command dword 10, the page's id below it.
-    dword10 = (size_bytes // 4 - 1) << 16 | LOG_PAGE_ID
-    return struct.pack(
-        "<BBHIIIQQII8I",
-        *(_GET_LOG_PAGE, 0, 0, _NAMESPACE, 0, 0, 0, address, 0, size_bytes),
-        *(dword10, 0, 0, 0, 0, 0, _TIMEOUT_MS, 0),
-    )
-
-
-def _log_page(node: Path, size_bytes: int = PAGE_BYTES) -> bytes:
-    """The page, empty if the disk does not give it."""
-    page = ctypes.create_string_buffer(size_bytes)
-    asked = bytearray(command(ctypes.addressof(page), size_bytes))
-    try:
-        descriptor = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        failed = fcntl.ioctl(descriptor, _ADMIN_COMMAND, asked)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
-    return b"" if failed else page.raw
+def _log_page(disk: str, sys_block: Path) -> tuple[DiskKind, LogPage | None]:
+    model = read_text(sys_block / disk / "device/model").strip()
+    rule = disk_rule(transport="nvme", vendor="", model=model)
+    cloud = provider(rule.provider) if rule else None
+    return (rule.kind, cloud.log_page) if rule and cloud else (DiskKind.UNKNOWN, None)

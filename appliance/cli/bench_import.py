@@ -14,6 +14,7 @@ from pathlib import Path
 from appliance import text
 from appliance.cli.results import verdict
 from appliance.clouds import capability
+from appliance.clouds.provider import is_type
 from appliance.errors import EXIT_OK, OperatorError, UsageError
 from appliance.fio_import import Imported, import_reports
 from appliance.history.imports_json import missing, to_json
@@ -50,7 +51,7 @@ def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as
     cannot be read, and :class:`OperatorError` if there is no report in any of them.
     """
     read = [_read(path, machine_type) for path in files]
-    if machine_type and not capability.is_known(machine_type):
+    if machine_type and not is_type(machine_type):
         print(
             f"note: nothing is published here for a machine type {text.printable(machine_type)!r},"
             " so that no result is compared with it",

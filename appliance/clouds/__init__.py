@@ -1,1 +1,1 @@
-"""Providers: what a machine is, how its disks are named, what is published for both."""
+"""Providers, one module each: what a machine is, how its disks are named, what is published."""

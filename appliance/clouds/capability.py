@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 
+from appliance.clouds.provider import disk_count, providers
 from appliance.clouds.volumes import Volume, bounds
-from appliance.data import disk_count, instance_type, limits
+from appliance.data import csv_rows
 from appliance.model import Capability, DiskKind, Evidence, JobResult
 
 __all__ = ["Volume", "one_kind", "percent_of_published", "published"]
@@ -28,7 +30,6 @@ _LARGE_BLOCK_BYTES = 128 * 1024
 MIN_PUBLISHED_DEPTH = 32
 # A volume that is sold with few IOPS needs fewer in flight: its latencies are about 1 ms.
 _SLOW_LATENCY_SECONDS = 0.001
-_GOOGLE_SERIES = re.compile(r"(n1|n2|n2d|c2|c2d|a2|g2|m1|m3)-[a-z0-9-]+", re.ASCII)
 
 
 def one_kind(kinds: Sequence[DiskKind]) -> DiskKind:
@@ -62,15 +63,6 @@ def published(
     if kind is DiskKind.NETWORK:
         return _network(machine_type, member_count, block_size_bytes, rw, volume)
     return None
-
-
-def is_known(machine_type: str) -> bool:
-    """Whether anything is published here for this machine type: a mistyped one has nothing."""
-    return (
-        disk_count(machine_type) is not None
-        or machine_type in limits.machine_ebs_limits()
-        or _GOOGLE_SERIES.fullmatch(machine_type) is not None
-    )
 
 
 def percent_of_published(of: JobResult | Evidence) -> float | None:
@@ -110,11 +102,8 @@ def _depth(published_iops: float) -> int:
 def _instance_store(
     machine_type: str, count: int, direction: str, block_size_bytes: int | None
 ) -> Capability | None:
-    found = (
-        _of_ec2(machine_type, count, direction)
-        or _of_azure(machine_type, count, direction)
-        or _of_google(machine_type, count, direction)
-    )
+    each = (one.local(machine_type, count, direction) for one in providers())
+    found = next((one for one in each if one), None)
     measured = _measured(machine_type, count, direction)
     if found is None:
         if measured is None:
@@ -138,59 +127,30 @@ def _instance_store(
     )
 
 
-def _of_ec2(machine_type: str, count: int, direction: str) -> Capability | None:
-    row = instance_type(machine_type)
-    if row is None or count > row.disk_count:
-        return None
-    each = row.read_iops_per_disk if direction == "read" else row.write_iops_per_disk
-    if each is None:
-        return None
-    return Capability(
-        kind=DiskKind.INSTANCE_STORE.value,
-        iops=float(each * count),
-        member_iops=float(each),
-        basis=f"{count} × {each:,} ({row.name})" if count > 1 else f"{each:,} ({row.name})",
-        source=row.source,
-    )
+@dataclass(frozen=True, slots=True)
+class _MeasuredByOthers:
+    """What others measured on local disks; ``scope`` is ``disk`` (of one) or ``array``."""
+
+    instance_type: str
+    scope: str
+    read_iops: int
+    read_bytes_per_s: int
+    write_iops: int
+    write_bytes_per_s: int
+    source: str
 
 
-def _of_azure(machine_type: str, count: int, direction: str) -> Capability | None:
-    row = limits.azure_local_disks().get(machine_type.casefold())
-    if row is None or count > row.disk_count or direction != "read":
-        return None
-    share = count / row.disk_count
-    return Capability(
-        kind=DiskKind.INSTANCE_STORE.value,
-        iops=(row.read_iops or 0) * share,
-        bytes_per_s=(row.read_bytes_per_s or 0) * share,
-        member_iops=(row.read_iops or 0) / row.disk_count,
-        is_limit=row.is_limit,
-        basis=f"{count} of {row.disk_count} disks of {machine_type}",
-        source=row.source,
-    )
-
-
-def _of_google(machine_type: str, count: int, direction: str) -> Capability | None:
-    """The series whose local SSDs are sold one by one; later ones have other disks."""
-    row = limits.gcp_local_ssd().get(count)
-    if row is None or not _GOOGLE_SERIES.fullmatch(machine_type):
-        return None
-    read = direction == "read"
-    iops = row.read_iops if read else row.write_iops
-    bandwidth = row.read_bytes_per_s if read else row.write_bytes_per_s
-    return Capability(
-        kind=DiskKind.INSTANCE_STORE.value,
-        iops=iops,
-        bytes_per_s=bandwidth,
-        member_iops=None if iops is None else iops / count,
-        is_limit=row.is_limit,
-        basis=f"{count} NVMe local SSDs of 375 GiB",
-        source=row.source,
-    )
+@cache
+def _measurements() -> dict[str, _MeasuredByOthers]:
+    rows = csv_rows("measured_by_others.csv", _MeasuredByOthers)
+    return {row.instance_type.casefold(): row for row in rows}
 
 
 def _measured(machine_type: str, count: int, direction: str) -> tuple[float, float, str] | None:
-    found = limits.measured_by_others(machine_type)
+    # On this type, or on its family's other sizes.
+    family = machine_type.split(".", 1)[0]
+    known = _measurements()
+    found = known.get(machine_type.casefold()) or known.get(f"{family}.ALL".casefold())
     if found is None:
         return None
     of_type = disk_count(machine_type)
@@ -222,7 +182,7 @@ def _network(
 ) -> Capability | None:
     found = bounds(
         volume,
-        limits.machine_ebs_limits().get(machine_type),
+        next((found for one in providers() if (found := one.network(machine_type))), None),
         machine_type=machine_type,
         count=count,
         block_size_bytes=block_size_bytes,

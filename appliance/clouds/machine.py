@@ -1,9 +1,9 @@
-"""The machine itself: DMI, kernel, processors; and how many disks its type is sold with.
+"""Reading the machine itself: DMI, kernel, processors; and what its provider says of it.
 
 DMI is what the hypervisor wrote there. A machine without DMI (a container, User Mode
 Linux) is an unknown machine, not an error. Where DMI does not tell (Azure, EC2's Xen hosts),
 what cloud-init has already asked the provider at this boot is read from its file; nothing
-here speaks to the network. Google's metadata as cloud-init keeps it has no machine type.
+here speaks to the network.
 """
 
 from __future__ import annotations
@@ -17,18 +17,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from uuid import UUID
 
-from appliance.data import disk_count, instance_type
+from appliance.clouds.provider import Dmi, Metadata, Provider, disk_count, providers
 from appliance.model import Machine
 
-# The same Microsoft strings appear on any Hyper-V host; this asset tag is Azure's own
-# (cloud-init, DataSourceAzure).
-_AZURE_ASSET_TAG = "7783-7084-3265-9085-8269-3286-77"
 # Written by cloud-init at each boot, in a directory that only root may write.
 _INSTANCE_DATA = "run/cloud-init/instance-data.json"
 _MAX_INSTANCE_DATA_BYTES = 4 * 1024 * 1024
 _MACHINE_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-_EPHEMERAL = re.compile(r"ephemeral([0-9]{1,2})", re.ASCII)
-_DEVICE = re.compile(r"(?:/dev/)?(?:sd|xvd)([a-z]{1,2})", re.ASCII)
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", re.ASCII)
 # What our host tag is made for; the machine id itself is not to be shown (machine-id(5)).
 _HOST_TAG_PURPOSE = b"stripewright host tag 1"
@@ -41,18 +36,9 @@ def _read(path: Path) -> str:
         return ""
 
 
-def provider_of(vendor: str, product_version: str = "", asset_tag: str = "") -> str:
-    """``aws``, ``azure``, ``gcp`` or ``unknown`` from DMI strings.
-
-    EC2's older Xen hosts call themselves ``Xen`` and are told by ``4.11.amazon``.
-    """
-    if vendor == "Amazon EC2" or product_version.endswith(".amazon"):
-        return "aws"
-    if vendor == "Microsoft Corporation" and asset_tag == _AZURE_ASSET_TAG:
-        return "azure"
-    if vendor == "Google":
-        return "gcp"
-    return "unknown"
+def provider_of(dmi: Dmi) -> Provider | None:
+    """The provider whose machine this is, ``None`` if it is unknown."""
+    return next((one for one in providers() if one.is_here(dmi)), None)
 
 
 def host_tag(machine_id: str, product_uuid: str | None = "") -> str:
@@ -90,25 +76,6 @@ def _product_uuid(path: Path) -> str | None:
         return None
 
 
-def ephemeral_names(machine_type: str, mapping: object) -> tuple[str, ...]:
-    """The kernel names of pre-Nitro instance storage, in the order of their numbers.
-
-    ``mapping`` is EC2's block-device-mapping: ``ephemeral0: sdb``; the kernel calls that
-    ``xvdb``. It is what the image asked for, also on a type that has no such disk (a t2 shows
-    two), where an EBS volume can have that name; so only as many count as the type is sold with.
-    """
-    sold = instance_type(machine_type)
-    if sold is None or sold.nvme or not isinstance(mapping, dict):
-        return ()
-    found = {}
-    for key, value in mapping.items():
-        number = _EPHEMERAL.fullmatch(str(key))
-        device = _DEVICE.fullmatch(value) if isinstance(value, str) else None
-        if number and device and int(number.group(1)) < sold.disk_count:
-            found[int(number.group(1))] = f"xvd{device.group(1)}"
-    return tuple(found[number] for number in sorted(found))
-
-
 def read_machine(
     *,
     sys_root: Path = Path("/sys"),
@@ -116,44 +83,39 @@ def read_machine(
     root: Path = Path("/"),
 ) -> Machine:
     """Read the machine. Never raises: what cannot be read is empty."""
-    dmi = sys_root / "class/dmi/id"
-    vendor = _read(dmi / "sys_vendor")
-    provider = provider_of(vendor, _read(dmi / "product_version"), _read(dmi / "chassis_asset_tag"))
-    machine_type = _read(dmi / "product_name")
-    told: Mapping[str, object] = {}
-    if provider != "unknown":
+    folder = sys_root / "class/dmi/id"
+    dmi = Dmi(
+        vendor=_read(folder / "sys_vendor"),
+        product_name=_read(folder / "product_name"),
+        product_version=_read(folder / "product_version"),
+        asset_tag=_read(folder / "chassis_asset_tag"),
+    )
+    provider = provider_of(dmi)
+    machine_type = dmi.product_name
+    told_disks: tuple[str, ...] = ()
+    if provider is not None:
         told = _metadata(root / _INSTANCE_DATA)
-    if vendor != "Amazon EC2":
-        machine_type = _machine_type(provider, told) or machine_type
-    mapping = told.get("block-device-mapping") if provider == "aws" else None
-    ephemeral = ephemeral_names(machine_type, mapping)
+        named = provider.told_type(dmi, told)
+        if isinstance(named, str) and _MACHINE_TYPE.fullmatch(named):
+            machine_type = named
+        told_disks = provider.told_disks(machine_type, told)
     machine_id = _read(root / "etc/machine-id")
     return Machine(
-        provider=provider,
+        provider=provider.name if provider else "unknown",
         machine_type=machine_type,
-        vendor=vendor,
+        vendor=dmi.vendor,
         kernel=os.uname().release,
         cpu_count=os.cpu_count() or 0,
         boot_id=_read(proc_root / "sys/kernel/random/boot_id"),
         # What is not mapped at launch is not there on Xen, whatever the type is sold with.
-        expected_disks=len(ephemeral) if ephemeral else disk_count(machine_type),
-        host_tag=host_tag(machine_id, _product_uuid(dmi / "product_uuid")),
-        ephemeral_names=ephemeral,
+        expected_disks=len(told_disks) if told_disks else disk_count(machine_type),
+        host_tag=host_tag(machine_id, _product_uuid(folder / "product_uuid")),
+        ephemeral_names=told_disks,
         anonymous=not host_tag(machine_id),
     )
 
 
-def _machine_type(provider: str, told: Mapping[str, object]) -> str:
-    value: object = None
-    if provider == "aws":
-        value = told.get("instance-type")
-    if provider == "azure":
-        compute = _inside(_inside(told, "imds"), "compute")
-        value = compute.get("vmSize")
-    return value if isinstance(value, str) and _MACHINE_TYPE.fullmatch(value) else ""
-
-
-def _metadata(path: Path) -> Mapping[str, object]:
+def _metadata(path: Path) -> Metadata:
     """``ds.meta_data`` of cloud-init's instance data, empty if there is none to be read."""
     try:
         # Non-blocking, so that a pipe in the file's place cannot hold up the boot.
@@ -167,6 +129,6 @@ def _metadata(path: Path) -> Mapping[str, object]:
     return _inside(_inside(document, "ds"), "meta_data")
 
 
-def _inside(document: object, key: str) -> Mapping[str, object]:
+def _inside(document: object, key: str) -> Metadata:
     value = document.get(key) if isinstance(document, Mapping) else None
     return value if isinstance(value, dict) else {}

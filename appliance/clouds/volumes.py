@@ -9,8 +9,43 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
-from appliance.data.limits import MIB, MachineEbsLimits, VolumeType, volume_types
+from appliance.clouds.provider import NetworkLimits
+from appliance.data import toml_rows
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeType:
+    """One row of ``volume_types.toml``, where the keys are explained."""
+
+    name: str
+    source: str
+    checked: bool = True
+    iops_base: float = 0
+    iops_per_gib: float = 0
+    iops_min: float = 0
+    iops_max: float | None = None
+    iops_default: float | None = None
+    iops_burst: float | None = None
+    mib_s_base: float = 0
+    mib_s_per_gib: float = 0
+    mib_s_per_iops: float = 0
+    mib_s_max: float | None = None
+    mib_s_default: float | None = None
+    mib_s_small: float | None = None
+    small_gib: float = 0
+    mib_s_burst_per_gib: float | None = None
+    mib_s_burst_max: float | None = None
+    io_kib: int | None = None
+
+
+@cache
+def volume_types() -> dict[str, VolumeType]:
+    """Network volume types by name."""
+    return {row["name"]: VolumeType(**row) for row in toml_rows("volume_types.toml")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +86,7 @@ class Bounds:
 
 def bounds(
     volume: Volume | None,
-    machine: MachineEbsLimits | None,
+    machine: NetworkLimits | None,
     *,
     machine_type: str,
     count: int,

@@ -1,112 +1,14 @@
-"""What EC2's disks count themselves: exceeded limits, and how long their I/Os took. Pure.
-
-NVMe log page 0xD0, little-endian, as nvme-cli (plugins/amzn/amzn-nvme.c) and amazon-ec2-utils
-(ebsnvme) publish it: magic, version, 64-bit counters that only grow (times in µs), one histogram
-for reads and one for writes. EBS volumes and local disks have different magic numbers, and a local
-disk keeps its own limits where an EBS volume keeps the machine's. With version 1 a local disk has a
-second half: the same histograms by the size of the I/O.
-"""
+"""What disks count themselves, between two readings: exceeded limits, and latencies. Pure."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import fields
 
+from appliance.clouds.provider import Exceeded, Times
 from appliance.model import DeviceLatency, Provisioned
 
-LOG_PAGE_ID = 0xD0
-PAGE_BYTES = 4096
-# What a local disk has.
-LONG_PAGE_BYTES = 8192
-
-_MAGIC_EBS = 0x3C23B510
-_MAGIC_LOCAL = 0xEC2C0D7E
-_VERSION_BY_SIZE = 1
-_DIRECTIONS = ("read", "write")
-# I/Os, bytes and µs, each of reads and then of writes.
-_TOTALS = struct.Struct("<6Q")
-_TOTALS_OFFSET = 8
-# exceeded µs: the volume's IOPS and throughput, then the machine's (or the local disk's).
-_EXCEEDED_OFFSET = 56
-_MIN_BYTES = _EXCEEDED_OFFSET + 4 * 8
-# The number of bins, then 64 of them: least µs, most µs, I/Os (32 bits), reserved.
-_HISTOGRAM_OFFSETS = {"read": 512, "write": 512 + 8 + 64 * 24}
-_BIN = struct.Struct("<QQII")
-_MOST_BINS = 64
-_SIZES_OFFSET = 3600
-_MOST_SIZES = 8
-# By size: counts (64 bits) of reads and of writes, in the bins of the histogram above.
-_COUNTS_OFFSET = 4096
-_MOST_COUNTS = 32
 _WRAP = 1 << 32
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """I/Os of one direction since the disk was attached, as :class:`DeviceLatency` has them."""
-
-    ios: int
-    time_us: int
-    bins: tuple[tuple[int, int, int], ...] = ()
-    by_size: tuple[tuple[int, tuple[int, ...]], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Exceeded:
-    """One reading of one disk: µs since the disk was attached, which only grow; ``times`` by
-    direction, empty where the page is too short for them.
-    """
-
-    magic: int
-    limits: Provisioned
-    times: Mapping[str, Times] = field(default_factory=dict)
-
-
-def decode(page: bytes) -> Exceeded | None:
-    """The counters in a log page, ``None`` if it is too short or another vendor's page."""
-    if len(page) < _MIN_BYTES:
-        return None
-    magic, version = struct.unpack_from("<II", page)
-    first, second, third, fourth = struct.unpack_from("<4Q", page, _EXCEEDED_OFFSET)
-    if magic == _MAGIC_EBS:
-        return Exceeded(magic, Provisioned(first, second, third, fourth), _times(page, 0))
-    if magic == _MAGIC_LOCAL:
-        return Exceeded(magic, Provisioned(third, fourth), _times(page, version))
-    return None
-
-
-def _times(page: bytes, version: int) -> dict[str, Times]:
-    if len(page) < PAGE_BYTES:
-        return {}
-    totals = _TOTALS.unpack_from(page, _TOTALS_OFFSET)
-    found = {}
-    for at, direction in enumerate(_DIRECTIONS):
-        bins = _bins(page, _HISTOGRAM_OFFSETS[direction])
-        sizes = _by_size(page, at, len(bins)) if version == _VERSION_BY_SIZE else ()
-        found[direction] = Times(totals[at], totals[4 + at], bins, sizes)
-    return found
-
-
-def _bins(page: bytes, offset: int) -> tuple[tuple[int, int, int], ...]:
-    (count,) = struct.unpack_from("<Q", page, offset)
-    rows = _BIN.iter_unpack(page[offset + 8 : offset + 8 + min(count, _MOST_BINS) * _BIN.size])
-    return tuple((least, most, ios) for least, most, ios, _ in rows)
-
-
-def _by_size(page: bytes, at: int, bins: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    if len(page) < LONG_PAGE_BYTES:
-        return ()
-    sizes_count, *sizes = struct.unpack_from(f"<I{_MOST_SIZES}I", page, _SIZES_OFFSET)
-    found = []
-    for number, size_bytes in enumerate(sizes[: min(sizes_count, _MOST_SIZES)]):
-        offset = _COUNTS_OFFSET + (2 * number + at) * _MOST_COUNTS * 8
-        counts = struct.unpack_from(f"<{_MOST_COUNTS}Q", page, offset)
-        found.append((size_bytes, counts[: min(bins, _MOST_COUNTS)]))
-    return tuple(found)
-
-
-# ----------------------------------------------------------------------------- two readings
 
 
 def since(before: Mapping[str, Exceeded], after: Mapping[str, Exceeded]) -> Provisioned | None:
@@ -120,31 +22,13 @@ def since(before: Mapping[str, Exceeded], after: Mapping[str, Exceeded]) -> Prov
         for disk, now in after.items()
         if disk in before and before[disk].magic == now.magic
     ]
-    known = [one for one in passed if one is not None]
-    if not known:
-        return None
-    return Provisioned(
-        volume_iops_us=max(one.volume_iops_us for one in known),
-        volume_throughput_us=max(one.volume_throughput_us for one in known),
-        instance_iops_us=max(one.instance_iops_us for one in known),
-        instance_throughput_us=max(one.instance_throughput_us for one in known),
-    )
+    known = [one for one in passed if min(one) >= 0]
+    return Provisioned(*map(max, zip(*known, strict=True))) if known else None
 
 
-def _difference(before: Provisioned, after: Provisioned) -> Provisioned | None:
-    passed = Provisioned(
-        volume_iops_us=after.volume_iops_us - before.volume_iops_us,
-        volume_throughput_us=after.volume_throughput_us - before.volume_throughput_us,
-        instance_iops_us=after.instance_iops_us - before.instance_iops_us,
-        instance_throughput_us=after.instance_throughput_us - before.instance_throughput_us,
-    )
-    went_back = min(
-        passed.volume_iops_us,
-        passed.volume_throughput_us,
-        passed.instance_iops_us,
-        passed.instance_throughput_us,
-    )
-    return passed if went_back >= 0 else None
+def _difference(before: Provisioned, after: Provisioned) -> list[int]:
+    names = [field.name for field in fields(Provisioned)]
+    return [getattr(after, name) - getattr(before, name) for name in names]
 
 
 def latencies_since(

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from appliance.data import disk_count
+from appliance.clouds.provider import disk_count
 from appliance.fio_import import prose
 from appliance.fio_import.context import Surroundings
 from appliance.fio_import.drafts import Report, Section

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
+from appliance.clouds.provider import providers
 from appliance.model import DiskKind
 
 LONGEST_LINE = 2000
@@ -15,13 +17,6 @@ _PROMPT = re.compile(
     r"|[\w.-]{1,20}[$#]\s|[$%]\s|#\$?\s)",
     re.ASCII,
 )
-_EC2 = (
-    r"(?:[a-z]{1,3}\d{1,2}[a-z]{0,4}(?:-[a-z0-9]{2,8})?|u-\d{1,2}tb\d)\."
-    r"(?:nano|micro|small|medium|large|\d{0,3}xlarge|metal(?:-\d{1,3}xl)?)"
-)
-_AZURE = r"Standard_[A-Z]{1,3}\d{1,3}[a-z-]{0,6}\d{0,3}[a-z]{0,4}(?:_v\d{1,2})?"
-_GOOGLE = r"[a-z]\d[a-z]?-(?:standard|highmem|highcpu|ultramem|megamem|highgpu)-\d{1,3}(?:-lssd)?"
-_MACHINE = re.compile(rf"(?<![\w.-])(?:{_EC2}|{_AZURE}|{_GOOGLE})(?![\w-])", re.ASCII)
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?=\S)|\s{0,3}(?:\*\*|==+ )(?=\S)")
 _LONGEST_LABEL = 72
 _DEVICE = r"/dev/[\w/.:-]{1,120}"
@@ -111,7 +106,13 @@ def is_heading(line: str) -> bool:
 
 def machine_types(line: str) -> list[str]:
     """Names in the form of a provider's machine type, in their order."""
-    return _MACHINE.findall(line[:LONGEST_LINE])
+    return _machine_type().findall(line[:LONGEST_LINE])
+
+
+@cache
+def _machine_type() -> re.Pattern[str]:
+    any_of_them = "|".join(one.machine_type_pattern for one in providers())
+    return re.compile(rf"(?<![\w.-])(?:{any_of_them})(?![\w-])", re.ASCII)
 
 
 def statements(line: str) -> list[Statement]:

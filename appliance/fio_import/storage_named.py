@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from appliance.clouds.volumes import Volume
-from appliance.data.limits import MIB
+from appliance.clouds.volumes import MIB, Volume
 from appliance.fio_import import units_printed
 
 _LONGEST_LINE = 2000

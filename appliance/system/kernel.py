@@ -271,27 +271,16 @@ class Kernel:
         numbers += [read_text(folder / part / "dev") for part in self.partitions(name)]
         return [mount for number in numbers for mount in mounted.get(number, [])]
 
-    def azure_place(self, name: str) -> str:
-        """Where an Azure SCSI disk is attached: ``os``, ``resource`` or ``lun<N>``, else empty.
-
-        By the VMBus device and the LUN (azure-vm-utils, udev/80-azure-disk.rules).
+    def scsi_address(self, name: str) -> tuple[str, tuple[str, ...]]:
+        """The LUN, and the ``device_id`` of each device above (those on VMBus have one), nearest
+        first; empty where it is not attached.
         """
         device = self._folder(name) / "device"
         if not device.exists():
-            return ""
+            return "", ()
         here = device.resolve()
-        lun = here.name.rpartition(":")[2]
-        for folder in here.parents:
-            made_by = read_text(folder / "device_id").strip("{}")
-            if made_by.startswith("00000000-0000-"):
-                return "os"
-            if made_by.startswith("00000000-0001-"):
-                return "resource"
-            if made_by.startswith("f8b3781a-1e82-4818-a1c3-63d806ec15bb"):
-                return {"0": "os", "1": "resource"}.get(lun, "")
-            if re.match(r"f8b3781[bcd]-1e82-4818-a1c3-63d806ec15bb", made_by):
-                return f"lun{lun}"
-        return ""
+        ids = (read_text(folder / "device_id").strip("{}") for folder in here.parents)
+        return here.name.rpartition(":")[2], tuple(one for one in ids if one)
 
     def mount_at(self, mountpoint: str) -> Mount | None:
         """What is on top at ``mountpoint``, or ``None`` if nothing is mounted there."""

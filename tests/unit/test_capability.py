@@ -7,12 +7,18 @@ from pathlib import Path
 import pytest
 
 from appliance import data
-from appliance.clouds import capability
+from appliance.clouds import aws, gcp
 from appliance.clouds.capability import Volume, one_kind, percent_of_published, published
-from appliance.clouds.volumes import bounds
-from appliance.data import limits
+from appliance.clouds.provider import is_type
+from appliance.clouds.volumes import bounds, volume_types
 from appliance.model import Capability, DiskKind, Evidence
 from tests.unit import diary
+
+
+@dataclasses.dataclass
+class Row:
+    source: str
+
 
 LOCAL, NETWORK = DiskKind.INSTANCE_STORE, DiskKind.NETWORK
 MIB = 1 << 20
@@ -50,7 +56,7 @@ def network(
     ],
 )
 def test_a_machine_type_of_which_nothing_is_published(machine, known):
-    assert capability.is_known(machine) is known
+    assert is_type(machine) is known
 
 
 # --------------------------------------------------------------------------- local disks
@@ -71,7 +77,7 @@ def test_per_disk_and_per_array_are_kept_apart():
 def test_the_disks_of_a_whole_machine_have_the_published_total():
     table = Path(data.__file__).with_name("aws_instance_store.csv").read_text()
     rows = list(csv.DictReader(table.splitlines()))
-    assert {row["instance_type"] for row in rows} == set(data.instance_types())
+    assert {row["instance_type"] for row in rows} == set(aws.instance_types())
     for row in rows:
         for direction in ("read", "write"):
             if total := row[f"{direction}_iops_total"]:
@@ -112,7 +118,7 @@ def test_google_publishes_by_number_of_disks():
     assert local("n2-standard-32", 16, "write").iops == pytest.approx(3120 * MIB / 4096)
     assert local("n2-standard-32", 9) is None
     # Only some rows were held against the page; the others never block a result.
-    checked = [count for count, row in limits.gcp_local_ssd().items() if row.is_limit]
+    checked = [count for count, row in gcp.local_ssds().items() if row.checked]
     assert checked == [24]
     assert local("n2-standard-32", 24).is_limit is True
     assert four.is_limit is False
@@ -147,12 +153,12 @@ def test_what_others_measured_is_never_a_limit():
 
 
 def test_every_row_of_the_tables_has_a_source():
-    assert all(row.source for row in limits.machine_ebs_limits().values())
-    assert all(row.source for row in limits.gcp_local_ssd().values())
-    assert all(row.source for row in limits.azure_local_disks().values())
-    assert all(row.source for row in limits.volume_types().values())
-    assert len(limits.machine_ebs_limits()) > 1000
-    assert limits.measured_by_others("no.such") is None
+    assert all(row.source for row in aws.ebs_limits().values())
+    assert all(row.source for row in gcp.local_ssds().values())
+    assert all(row.source for row in data.csv_rows("azure_instance_store.csv", Row))
+    assert all(row.source for row in volume_types().values())
+    assert len(aws.ebs_limits()) > 1000
+    assert all(row.source for row in data.csv_rows("measured_by_others.csv", Row))
 
 
 # ----------------------------------------------------------------------- network volumes
@@ -262,10 +268,10 @@ def test_what_was_not_bought_for_certain_bounds_nothing_at_this_block_size():
 
 
 def test_a_row_that_was_not_checked_says_so():
-    for row in limits.volume_types().values():
+    for row in volume_types().values():
         assert row.checked != ("not checked" in row.source), row.name
-    for disks in limits.gcp_local_ssd().values():
-        assert disks.is_limit != ("not checked" in disks.source)
+    for disks in gcp.local_ssds().values():
+        assert disks.checked != ("not checked" in disks.source)
 
 
 # ------------------------------------------------------------------ percent of published

@@ -7,17 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.clouds.azure import PROVIDER
 from appliance.model import Filesystem, Layout, Signature, Volume
 from appliance.storage.probe.claims import (
     Claim,
     claimed_by,
+    parse_agent,
     parse_cloud_config,
     parse_fstab,
-    parse_waagent,
     read_claims,
 )
 from tests.unit.disks import LAYOUT, disk
 
+assert PROVIDER.agent
+AGENT = PROVIDER.agent
 _FSTAB = r"""# <file system> <mount point> <type> <options>
 UUID=0e5b /                ext4 defaults 0 1
 
@@ -93,7 +96,9 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 
 def test_the_providers_own_names() -> None:
     assert claim_on(1, "ephemeral0", ephemeral=True)
-    assert claim_on(1, "resource", cloud_name="resource")
+    claims = list(parse_agent("ResourceDisk.Format=y\n", AGENT))
+    assert claimed_by(disk(1, cloud_name="resource"), claims, layout=LAYOUT)
+    assert not claimed_by(disk(1), claims, layout=LAYOUT)
 
 
 def test_our_own_mount_lines_are_no_claim() -> None:
@@ -152,8 +157,8 @@ def test_other_styles_of_yaml(text: str) -> None:
 
 def test_waagent() -> None:
     text = "ResourceDisk.Format=y\n#ResourceDisk.EnableSwap=y\nResourceDisk.EnableSwap=n\n"
-    (found,) = parse_waagent(text)
-    assert (found.device, found.source) == (
+    (found,) = parse_agent(text, AGENT)
+    assert (found.cloud_name, found.source) == (
         "resource",
         "/etc/waagent.conf line 1 (ResourceDisk.Format=y)",
     )
@@ -169,10 +174,10 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "var/lib/cloud/instance/cloud-config.txt").write_text("mounts: [[sde, /e]]\n")
     (tmp_path / "etc/waagent.conf").write_text("ResourceDisk.EnableSwap=Y\n")
     found = read_claims(tmp_path)
-    assert [one.device for one in found] == ["/dev/sdb", "sdc", "/dev/sdd", "sde", "resource"]
+    assert [one.device for one in found] == ["/dev/sdb", "sdc", "/dev/sdd", "sde", ""]
     assert found[2].source == "cloud-init, /etc/cloud/cloud.cfg.d/90.cfg line 2"
     (tmp_path / "etc/cloud/cloud-init.disabled").touch()
-    assert [one.device for one in read_claims(tmp_path)] == ["/dev/sdb", "resource"]
+    assert [one.device for one in read_claims(tmp_path)] == ["/dev/sdb", ""]
 
 
 def test_a_pipe_says_nothing(tmp_path: Path) -> None:
@@ -184,5 +189,5 @@ def test_a_pipe_says_nothing(tmp_path: Path) -> None:
 
 @given(st.text())
 def test_any_text(text: str) -> None:
-    for found in (parse_fstab(text), parse_cloud_config(text, "f"), parse_waagent(text)):
+    for found in (parse_fstab(text), parse_cloud_config(text, "f"), parse_agent(text, AGENT)):
         claimed_by(disk(1), list(found), layout=LAYOUT)

@@ -35,13 +35,19 @@ def test_namespaces_of_one_controller_are_told_apart(sysfs: FakeSysfs) -> None:
 
 
 def test_what_the_provider_calls_a_disk(sysfs: FakeSysfs, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, int, str]] = []
+    asked: list[tuple[str, int]] = []
 
-    def name(node: str, namespace: int, source: str) -> str:
-        asked.append((node.rpartition("/")[2], namespace, source))
-        return {"aws": "sdf", "gcp": "pd-logs"}.get(source, "")
+    def controller(node: str) -> bytes:
+        asked.append((node.rpartition("/")[2], 0))
+        return b"\x0f\x1d".ljust(3072, b"\0") + b"sdf".ljust(1024, b"\0")
 
-    monkeypatch.setattr(nvme, "cloud_name", name)
+    def namespace(node: str, number: int) -> bytes:
+        asked.append((node.rpartition("/")[2], number))
+        text = b'{"device_name": "pd-logs"}' if node.endswith("nvme4n2") else b""
+        return (bytes(384) + text).ljust(4096, b"\0")
+
+    monkeypatch.setattr(nvme, "controller_page", controller)
+    monkeypatch.setattr(nvme, "namespace_page", namespace)
     accelerator = "MSFT NVMe Accelerator v1.0"
     for disk, model in {
         "nvme3n1": "Amazon Elastic Block Store", "nvme4n2": "nvme_card-pd",
@@ -54,7 +60,7 @@ def test_what_the_provider_calls_a_disk(sysfs: FakeSysfs, monkeypatch: pytest.Mo
     assert without_root["nvme5n1"].kind is DiskKind.SYSTEM
     monkeypatch.setattr(devices, "try_read", lambda disks, _: disks)
     found = by_name(sysfs.probe(privileged=True))
-    assert sorted(asked) == [("nvme3n1", 1, "aws"), ("nvme4n2", 2, "gcp"), ("nvme5n6", 6, "azure")]
+    assert sorted(asked) == [("nvme3n1", 0), ("nvme4n2", 2), ("nvme5n6", 6)]
     assert [found[one].cloud_name for one in ("nvme3n1", "nvme4n2", "nvme5n1", "nvme5n6")] == [
         "sdf", "pd-logs", "os", "lun4",
     ]  # fmt: skip

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from appliance.bench import log_page
+from appliance.clouds.provider import Exceeded
 from appliance.drift import privileged_scan
 from appliance.errors import CommandFailed
-from appliance.figures.provisioned import Exceeded
 from appliance.model import Provisioned
 from appliance.storage.formats import lvm
 from appliance.storage.probe import blockdev, built, devices, nvme, settings

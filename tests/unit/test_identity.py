@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.data import disk_count, disk_rules, instance_type, instance_types
+from appliance.clouds.aws import instance_types
+from appliance.clouds.provider import disk_count
+from appliance.data import disk_rules
 from appliance.model import (
     Disk,
     DiskKind,
@@ -146,11 +148,10 @@ def test_without_root_udevs_label_is_all_there_is() -> None:
 
 
 def test_instance_types_have_counts_limits_and_sources() -> None:
-    found = instance_type("i3.16xlarge")
-    assert found is not None
+    found = instance_types()["i3.16xlarge"]
     assert (found.disk_count, found.disk_size_gb) == (8, 1900)
     assert (found.read_iops_per_disk, found.write_iops_per_disk) == (412_500, 180_000)
-    assert instance_type("t3.micro") is None
+    assert "t3.micro" not in instance_types()
     for row in instance_types().values():
         assert row.disk_count > 0
         assert row.source

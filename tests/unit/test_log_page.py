@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import json
 import re
@@ -11,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from appliance.bench import log_page, validity
-from appliance.figures import provisioned
-from appliance.figures.provisioned import decode, in_words, latencies_since, since
+from appliance.clouds.aws import decode
+from appliance.figures.provisioned import in_words, latencies_since, since
 from appliance.history import rows
 from appliance.history.runs_json import result_to_json
 from appliance.model import DeviceLatency, Provisioned
 from appliance.report import html, markdown
 from appliance.report.gather import gather
+from appliance.storage.probe import nvme
 from tests.unit import diary
 from tests.unit.reports import BEGAN, material, results
 
@@ -282,23 +284,29 @@ def test_a_slow_member_is_told_from_its_queue(slow_us: int, says: str) -> None:
 def test_a_local_disk_is_asked_for_the_long_page_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    models = {"nvme1n1": log_page._LOCAL_MODEL, "nvme2n1": "Amazon Elastic Block Store"}
+    models = {
+        "nvme1n1": "Amazon EC2 NVMe Instance Storage",
+        "nvme2n1": "Amazon Elastic Block Store",
+    }
     for name, model in models.items():
         (tmp_path / name / "device").mkdir(parents=True)
         (tmp_path / name / "device/model").write_text(model)
     asked = []
 
-    def answer(node: Path, size_bytes: int = 4096) -> bytes:
-        asked.append((node.name, size_bytes))
-        return page()[:size_bytes] if size_bytes == 4096 else b""
+    def ioctl(descriptor: int, _: int, argument: bytearray) -> int:
+        length, dword10 = struct.unpack_from("<II", argument, 36)
+        asked.append((Path(f"/proc/self/fd/{descriptor}").readlink().name, length, dword10))
+        if length == 8192:
+            raise OSError
+        ctypes.memmove(struct.unpack_from("<Q", argument, 24)[0], page(), 4096)
+        return 0
 
-    monkeypatch.setattr(log_page, "_log_page", answer)
-    found = log_page.read_exceeded(("nvme1n1", "nvme2n1"), sys_block=tmp_path)
-    assert asked == [("nvme1n1", 8192), ("nvme1n1", 4096), ("nvme2n1", 4096)]
+    monkeypatch.setattr(nvme.fcntl, "ioctl", ioctl)
+    for name in models:
+        (tmp_path / "dev").mkdir(exist_ok=True)
+        (tmp_path / "dev" / name).touch()
+    found = log_page.read_exceeded(list(models), sys_block=tmp_path, dev=tmp_path / "dev")
+    # Dwords, counted from zero, of log page 0xD0.
+    long, short = (8192, 2047 << 16 | 0xD0), (4096, 1023 << 16 | 0xD0)
+    assert asked == [("nvme1n1", *long), ("nvme1n1", *short), ("nvme2n1", *short)]
     assert found["nvme1n1"].times["read"].ios == 1000
-
-
-def test_both_lengths_of_the_page_are_asked_for() -> None:
-    length, word10 = struct.unpack_from("<II", log_page.command(0, 8192), 36)
-    assert (length, word10) == (8192, 2047 << 16 | 0xD0)
-    assert provisioned.LONG_PAGE_BYTES == 8192

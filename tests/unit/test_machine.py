@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.clouds.machine import ephemeral_names, host_tag, provider_of, read_machine
+from appliance.clouds.aws import ephemeral_names
+from appliance.clouds.machine import host_tag, provider_of, read_machine
+from appliance.clouds.provider import Dmi
 from appliance.model import Machine
 
 
@@ -45,7 +47,8 @@ def test_the_type_says_how_many_disks_to_expect(tmp_path: Path) -> None:
     ],
 )
 def test_provider(vendor: str, version: str, tag: str, provider: str) -> None:
-    assert provider_of(vendor, version, tag) == provider
+    found = provider_of(Dmi(vendor, "", version, tag))
+    assert (found.name if found else "unknown") == provider
 
 
 def machine_with(root: Path, dmi: dict[str, str], meta_data: object) -> Machine:
@@ -80,12 +83,12 @@ def test_xen_machines_of_ec2_by_what_cloud_init_was_told(tmp_path: Path) -> None
 
 def test_a_mapping_is_a_wish_and_not_what_there_is() -> None:
     """A t2 shows ephemeral0 and ephemeral1 (cloud-init's own example) and has neither."""
-    assert ephemeral_names("t2.micro", _MAPPING) == ()
-    assert ephemeral_names("m3.medium", _MAPPING) == ("xvdb",)
-    assert ephemeral_names("i3.large", _MAPPING) == ()
+    assert ephemeral_names("t2.micro", {"block-device-mapping": _MAPPING}) == ()
+    assert ephemeral_names("m3.medium", {"block-device-mapping": _MAPPING}) == ("xvdb",)
+    assert ephemeral_names("i3.large", {"block-device-mapping": _MAPPING}) == ()
     odd = {"ephemeral0": "sda1", "ephemeral1": "../sdb", "ephemeral": "sdb", 1: 2, "x": None}
-    assert ephemeral_names("c3.xlarge", odd) == ()
-    assert ephemeral_names("c3.xlarge", ["sdb"]) == ()
+    assert ephemeral_names("c3.xlarge", {"block-device-mapping": odd}) == ()
+    assert ephemeral_names("c3.xlarge", {"block-device-mapping": ["sdb"]}) == ()
 
 
 def test_azure_sizes(tmp_path: Path) -> None:
@@ -138,7 +141,10 @@ _values = st.text(max_size=8) | st.integers() | st.none()
 
 @given(st.dictionaries(st.sampled_from(["ephemeral0", "ephemeral1", "root"]), _values))
 def test_any_mapping(mapping: dict[str, object]) -> None:
-    assert all(one.startswith("xvd") for one in ephemeral_names("c3.xlarge", mapping))
+    assert all(
+        one.startswith("xvd")
+        for one in ephemeral_names("c3.xlarge", {"block-device-mapping": mapping})
+    )
 
 
 def test_the_host_tag_stands_for_the_machine_id(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What is taken into account of the disks while a job runs."""
 
-import struct
 from types import SimpleNamespace
 
 from appliance.bench import fio_process, log_page, measure
@@ -8,8 +7,9 @@ from appliance.bench.block_devices import Devices
 from appliance.bench.job_order import Measurement
 from appliance.bench.measure import relevant
 from appliance.bench.suite import load_suite
-from appliance.figures.provisioned import Exceeded, Times
+from appliance.clouds.provider import Exceeded, Times
 from appliance.model import Counters, DeviceLatency, Provisioned
+from appliance.storage.probe import nvme
 from tests.unit.legacies import FIO
 
 STRIPE = Devices("md0", ("nvme1n1", "nvme2n1"))
@@ -64,28 +64,15 @@ def test_a_result_has_what_its_disks_say_of_themselves(monkeypatch):
     assert result.provisioned == Provisioned(volume_iops_us=20_000)
 
 
-def test_the_log_page_is_asked_for_as_a_whole_and_by_its_number():
-    command = log_page.command(0x1122334455667788)
-    assert len(command) == 72
-    opcode, _, _, namespace = struct.unpack_from("<BBHI", command)
-    assert (opcode, namespace) == (0x02, 1)
-    (address,) = struct.unpack_from("<Q", command, 24)
-    length, word10 = struct.unpack_from("<II", command, 36)
-    assert address == 0x1122334455667788
-    assert length == 4096
-    # 1024 dwords, counted from zero, of log page 0xD0.
-    assert word10 == 1023 << 16 | 0xD0
-
-
 def test_only_disks_that_are_ec2s_by_their_model_are_asked(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(log_page, "_log_page", lambda node, *_: asked.append(node.name) or b"")
+    monkeypatch.setattr(nvme, "log_page", lambda node, *_, **__: asked.append(node) or b"")
     for name, model in (("nvme1n1", "Amazon Elastic Block Store   "), ("nvme2n1", "Other")):
         (tmp_path / name / "device").mkdir(parents=True)
         (tmp_path / name / "device/model").write_text(model + "\n")
     disks = ("nvme1n1", "nvme2n1", "vda")
     assert log_page.read_exceeded(disks, sys_block=tmp_path, dev=tmp_path) == {}
-    assert asked == ["nvme1n1"]
+    assert asked == [str(tmp_path / "nvme1n1")]
 
 
 def test_a_disk_that_does_not_answer_is_passed_over(tmp_path):

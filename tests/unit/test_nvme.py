@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.clouds import aws, azure, gcp
 from appliance.storage.probe import nvme
 
 
@@ -36,8 +37,8 @@ def namespace(text: bytes) -> bytes:
     ],
 )
 def test_ebs(raw: bytes, name: str) -> None:
-    assert nvme.aws_name(controller(raw)) == name
-    assert nvme.aws_name(controller(raw, vendor=b"\xae\x1a")) == ""
+    assert aws.controller_name(controller(raw)) == name
+    assert aws.controller_name(controller(raw, vendor=b"\xae\x1a")) == ""
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_ebs(raw: bytes, name: str) -> None:
     ],
 )
 def test_azure(raw: bytes, name: str) -> None:
-    assert nvme.azure_name(namespace(raw)) == name
+    assert azure.namespace_name(namespace(raw)) == name
 
 
 @pytest.mark.parametrize(
@@ -67,10 +68,13 @@ def test_azure(raw: bytes, name: str) -> None:
     ],
 )
 def test_google(raw: bytes, name: str) -> None:
-    assert nvme.gcp_name(namespace(raw)) == name
+    assert gcp.namespace_name(namespace(raw)) == name
 
 
-@given(st.binary(max_size=200), st.sampled_from([nvme.aws_name, nvme.azure_name, nvme.gcp_name]))
+@given(
+    st.binary(max_size=200),
+    st.sampled_from([aws.controller_name, azure.namespace_name, gcp.namespace_name]),
+)
 def test_a_name_is_plain_or_none(noise: bytes, decode: object) -> None:
     for page in (noise, controller(noise), namespace(noise)):
         name = decode(page)  # type: ignore[operator]
@@ -78,9 +82,8 @@ def test_a_name_is_plain_or_none(noise: bytes, decode: object) -> None:
         assert not set(name) & set("/[]$%'\" \n")
 
 
-def test_what_is_no_nvme_has_no_name(tmp_path: Path) -> None:
+def test_what_is_no_nvme_gives_no_page(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.write_bytes(bytes(4096))
-    for source in ("aws", "azure", "gcp"):
-        assert nvme.cloud_name(str(disk), 1, source) == ""
-        assert nvme.cloud_name(str(tmp_path / "none"), 1, source) == ""
+    for node in (str(disk), str(tmp_path / "none")):
+        assert nvme.controller_page(node) == nvme.namespace_page(node, 1) == b""

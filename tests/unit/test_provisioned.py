@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from appliance.bench import log_page
+from appliance.clouds.aws import decode
+from appliance.clouds.provider import Exceeded
 from appliance.errors import Refused
-from appliance.figures import provisioned
-from appliance.figures.provisioned import decode, since
+from appliance.figures.provisioned import since
 from appliance.model import Provisioned
+from appliance.storage.probe import nvme
 from appliance.system.services import LOOK_UNIT
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +61,7 @@ def test_as_many_bytes_as_are_needed_are_enough():
     assert decode(page(EBS, 1, 2, 3, 4)[:88]) is not None
 
 
-def reading(magic: int = EBS, *exceeded: int) -> provisioned.Exceeded:
+def reading(magic: int = EBS, *exceeded: int) -> Exceeded:
     found = decode(page(magic, *exceeded))
     assert found is not None
     return found
@@ -120,7 +122,7 @@ def test_the_command_that_is_sent_is_get_log_page_and_only_to_ec2s_disks(ec2, mo
         ctypes.memmove(address, page(EBS, 1, 2, 3, 4), 4096)
         return 0
 
-    monkeypatch.setattr(log_page.fcntl, "ioctl", ioctl)
+    monkeypatch.setattr(nvme.fcntl, "ioctl", ioctl)
     found = log_page.read_exceeded(("nvme3n1", "nvme4n1"), **ec2)
     assert {disk: one.limits for disk, one in found.items()} == {"nvme3n1": Provisioned(1, 2, 3, 4)}
     (command,) = sent

@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from appliance.data import disk_count
+from appliance.clouds.provider import disk_count
 from appliance.errors import UsageError
 from appliance.model import Disk, Inventory, Layout, Machine, Plan
 from appliance.state import codec

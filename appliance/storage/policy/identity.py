@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from appliance.data import DiskRule, disk_rule, instance_type
+from appliance.clouds.provider import provider, sold
+from appliance.data import DiskRule, disk_rule
 from appliance.model import (
     Array,
     Disk,
@@ -83,10 +84,10 @@ def _is_ephemeral(disk: Disk, machine: Machine) -> bool:
     The size has to be right, too: the names are what an image asked for, not what it got.
     """
     name = disk.path.rpartition("/")[2]
-    sold = instance_type(machine.machine_type)
-    if disk.transport != "xen" or name not in machine.ephemeral_names or sold is None:
+    storage = sold(machine.machine_type)
+    if disk.transport != "xen" or name not in machine.ephemeral_names or storage is None:
         return False
-    ratio = disk.size_bytes / (sold.disk_size_gb * 10**9)
+    ratio = disk.size_bytes / (storage.disk_size_gb * 10**9)
     return 1 - _SIZE_TOLERANCE <= ratio <= 1 + _SIZE_TOLERANCE
 
 
@@ -214,7 +215,7 @@ def identify(
     ``same``: what it has in common with another that it cannot be told from (:func:`twins`).
     """
     kind = classify(disk, layout.rules, machine)
-    what = _what(disk, kind)
+    what = _what(disk, kind, machine)
     role = "" if kind is DiskKind.SYSTEM else _role(disk, layout)
     seen = replace(disk, kind=kind, role=role, claimable=False)
     if kind is DiskKind.SYSTEM:
@@ -255,15 +256,16 @@ def _claim(disk: Disk, what: str, volume_names: Collection[str]) -> str:
     return f"{what}, slot {member.slot} of {member.member_count} of our volume '{ours}'"
 
 
-def _what(disk: Disk, kind: DiskKind) -> str:
+def _what(disk: Disk, kind: DiskKind, machine: Machine | None) -> str:
     rule = data_rule(disk)
-    # The NVMe serial is the volume id without its dash (amazon-ec2-utils, ebsnvme).
-    if rule and rule.names_in == "aws" and disk.serial.startswith("vol"):
-        return f"EBS volume vol-{disk.serial.removeprefix('vol').lstrip('-')}"
+    cloud = provider(rule.provider) if rule else None
+    if rule and cloud and (what := cloud.describe(rule, disk.serial)):
+        return what
     if rule and rule.kind is kind:
         return rule.what
-    if disk.transport == "xen":
-        return "EC2 instance store (by the block device mapping)"
+    if machine is not None and _is_ephemeral(disk, machine):
+        here = provider(machine.provider)
+        return here.told_disk if here else "instance storage"
     return "instance storage" if kind is DiskKind.INSTANCE_STORE else "network volume"
 
 

@@ -1,4 +1,5 @@
-"""Who else has plans for a disk: fstab, crypttab, cloud-init and the Azure agent.
+"""Who else has plans for a disk: fstab, crypttab, cloud-init and the
+providers' own agents.
 
 A disk can be blank and yet promised to another tool that will format or mount it a moment
 later. The files of such tools are read for the devices that they name.
@@ -19,6 +20,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from appliance.clouds.provider import Agent, providers
 from appliance.model import Disk, Layout
 
 _MAX_FILE_BYTES = 1024 * 1024
@@ -34,11 +36,14 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """``device`` as the file has it (a path, a tag, ``ephemeral0``), ``source`` file and line."""
+    """``device`` as the file has it (a path, a tag, ``ephemeral0``), ``source`` file and line;
+    of a provider's agent, the disk's ``cloud_name``.
+    """
 
     device: str
     source: str
     mount: str = ""
+    cloud_name: str = ""
 
 
 def read_claims(root: Path = Path("/")) -> tuple[Claim, ...]:
@@ -52,7 +57,8 @@ def read_claims(root: Path = Path("/")) -> tuple[Claim, ...]:
         files.append(root / "var/lib/cloud/instance/cloud-config.txt")
         for file in files:
             found += parse_cloud_config(_text(file), f"cloud-init, /{file.relative_to(root)}")
-    found += parse_waagent(_text(root / "etc/waagent.conf"))
+    for agent in (one.agent for one in providers() if one.agent):
+        found += parse_agent(_text(root / agent.file), agent)
     return tuple(found)
 
 
@@ -89,13 +95,10 @@ def parse_cloud_config(text: str, source: str) -> Iterator[Claim]:
                 yield Claim(device.rstrip(":"), f"{source} line {number}")
 
 
-def parse_waagent(text: str) -> Iterator[Claim]:
-    """The Azure agent's resource disk, if it is to format it or to swap on it."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        key, _, value = line.split("#")[0].partition("=")
-        wanted = key.strip() in {"ResourceDisk.Format", "ResourceDisk.EnableSwap"}
-        if wanted and value.strip().lower() == "y":
-            yield Claim("resource", f"/etc/waagent.conf line {number} ({key.strip()}=y)")
+def parse_agent(text: str, agent: Agent) -> Iterator[Claim]:
+    """The disks that a provider's agent is to format or to swap on."""
+    for cloud_name, where in agent.claims(text):
+        yield Claim("", f"/{agent.file} {where}", cloud_name=cloud_name)
 
 
 def claimed_by(
@@ -112,7 +115,7 @@ def claimed_by(
     ``links`` are udev's links to the disk; ``ephemeral`` says that the provider calls it so.
     """
     for claim in claims:
-        if not _is_own(claim, layout) and _names(claim.device, disk, dev_root, links, ephemeral):
+        if not _is_own(claim, layout) and _names(claim, disk, dev_root, links, ephemeral):
             return f"{claim.source}, {claim.mount}" if claim.mount[:1] == "/" else claim.source
     return ""
 
@@ -128,8 +131,11 @@ def _is_own(claim: Claim, layout: Layout) -> bool:
 
 
 def _names(
-    device: str, disk: Disk, dev_root: Path, links: Collection[str], ephemeral: bool
+    claim: Claim, disk: Disk, dev_root: Path, links: Collection[str], ephemeral: bool
 ) -> bool:
+    if claim.cloud_name:
+        return disk.cloud_name == claim.cloud_name
+    device = claim.device
     name = disk.path.rpartition("/")[2]
     tag, separator, value = device.partition("=")
     if separator and tag in {"LABEL", "UUID"}:
@@ -139,8 +145,6 @@ def _names(
         return value.casefold() in {text.casefold() for text in held if text}
     if device.startswith("ephemeral"):
         return ephemeral
-    if device == "resource":
-        return disk.cloud_name == "resource"
     if re.sub(r"-part[0-9]+$", "", device) in links:
         return True
     target = dev_root / device.removeprefix("/dev/")

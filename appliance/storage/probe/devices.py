@@ -16,6 +16,7 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.clouds.machine import read_machine
+from appliance.clouds.provider import Attached, provider
 from appliance.data import DiskRule, disk_rule
 from appliance.model import Array, Disk, Inventory, Layout, Machine, MdMember
 from appliance.storage.formats import md, serials
@@ -251,25 +252,27 @@ class Probe:
         return replace(disk, seen_before=self.sightings.seen_before(disk, kernel.writes(name)))
 
     def _cloud_name(self, name: str, rule: DiskRule | None, facts: Mapping[str, str]) -> str:
-        """What the provider calls the disk; see the rules in :mod:`appliance.data`."""
+        """What the provider calls the disk (:attr:`Provider.disk_name`)."""
         kernel = self.kernel
         if kernel.transport(name) == "xen":
             return name
-        if rule is None:
+        cloud = provider(rule.provider) if rule else None
+        if rule is None or cloud is None:
             return ""
-        if rule.provider == "azure" and rule.transport == "scsi":
-            return kernel.azure_place(name)
-        if rule.provider == "gcp" and rule.transport == "scsi":
-            return facts.get("ID_SERIAL_SHORT", "")
         namespace = kernel.attribute(name, "nsid")
         number = int(namespace) if namespace.isdecimal() else 0
-        remote = rule.provider == "azure" and rule.shared_serial
-        if remote and number == 1:
-            return "os"
-        named = ""
-        if rule.names_in and self.privileged and number:
-            named = nvme.cloud_name(str(kernel.dev_root / name), number, rule.names_in)
-        return named or (f"lun{number - 2}" if remote and number > 1 else "")
+        node = str(kernel.dev_root / name)
+        asked = rule.named and self.privileged and number > 0
+        return cloud.disk_name(
+            Attached(
+                rule=rule,
+                namespace=number,
+                short_serial=facts.get("ID_SERIAL_SHORT", ""),
+                controller_page=lambda: nvme.controller_page(node) if asked else b"",
+                namespace_page=lambda: nvme.namespace_page(node, number) if asked else b"",
+                address=lambda: kernel.scsi_address(name),
+            )
+        )
 
     def _leads_to(self, link: str, name: str) -> bool:
         """Whether the link is there and leads to this disk: udev's database may be behind it."""
