@@ -234,22 +234,21 @@ def _sample(row: Mapping[str, Any]) -> Sample:
 _INTRODUCTION = """\
 # The labelled set
 
-{all} reports of real fio ({texts} as text, {jsons} as JSON) on real and misused files and
-disks, in [tests/validity_set](../tests/validity_set), and what the validity rules say of them
-([why each rule exists](measurement-method.md)). This page is written by
-`python -m tests.validity_set.judge`; a test keeps it current. The reports are made anew by
-`python -m tests.validity_set.generate`.
+{all} reports of real fio ({texts} as text, {jsons} as JSON) on intact and misused files and
+disks ([tests/validity_set](../tests/validity_set)), and what the validity rules say of them
+([why each rule exists](measurement-method.md)). `python -m tests.validity_set.judge` writes this
+page, and a test keeps it current; `python -m tests.validity_set.generate` makes the reports.
 
 The disks are memory disks that answer after 0.1 ms, in a User Mode Linux guest with real md,
 LVM, device-mapper and cgroups (fio 3.39), and loop devices over files of a cloud machine's
-disk (fio 3.33 and 2.14). The figures say nothing of any cloud's disks; the ways to get a wrong
-one are the same. {edited} reports were edited or cut by hand, and their labels say so.
+disk (fio 3.33 and 2.14). The figures say nothing about any cloud's disks; the ways to get a
+wrong one are the same. {edited} reports were edited or cut by hand, and their labels say so.
 Published and provisioned figures are made up for a case, or are the limit that was set.
 
-The rules were built with the first of these reports at hand: the tables prove nothing for
-reports of another kind. What cannot be seen in what is known, and is not in the set: blocks
-that were trimmed and never written (the disk answers, and quickly), a drive's own cache, a loop
-device over a cached file when a queue makes it as slow as a disk, a limit that nobody told.
+The rules were built with the first of these reports at hand: the tables prove nothing about
+other kinds. Not in the set, because it cannot be detected: blocks that were trimmed and never
+written (the disk answers, and quickly), a drive's own cache, a loop device over a cached file
+when a queue makes it as slow as a disk, an undeclared limit.
 """
 
 
@@ -275,8 +274,8 @@ def page(verdicts: Iterable[Verdict]) -> str:
         f"| labelled not valid ({len(bogus)}) | {_count(bogus, valid=True)} "
         f"| {_count(bogus, valid=False)} |",
         "",
-        "From the report alone, as in an import. What is not in a report (a published figure,",
-        "which volume was meant, the rate over time) cannot be found there:",
+        "From the report alone, as in an import, without a published figure, the intended volume",
+        "or the rate over time:",
         "",
         "| | found valid | found not valid |",
         "|---|---:|---:|",
@@ -291,15 +290,15 @@ def page(verdicts: Iterable[Verdict]) -> str:
         "",
         "## By code",
         "",
-        "Rows: the code that the label demands. Columns: the codes that were found, the one",
-        "demanded and those that come with it (a page cache has no queue either). A case that",
-        "demands two codes is in two rows.",
+        "Rows: the code that the label expects. Columns: the codes found, the expected one and",
+        "those that come with it (a page cache has no queue either). A case that expects two",
+        "codes is in two rows.",
         "",
         "| | cases | " + " | ".join(CODES) + " |",
         "|---|---:|" + "---:|" * len(CODES),
     ]
     groups = [(code, [one for one in all_of if code in one.case.label.expect]) for code in CODES]
-    groups.append(("no result to be had", [one for one in bogus if not one.case.label.results]))
+    groups.append(("no result possible", [one for one in bogus if not one.case.label.results]))
     groups.append(("nothing", [one for one in good if not one.case.label.expect]))
     for name, cases in groups:
         found = Counter(code for one in cases for code in one.codes)
