@@ -14,7 +14,7 @@ from appliance.text import printable
 if TYPE_CHECKING:
     from appliance.client.machine_status import Health
     from appliance.drift.check_summary import DriftSummary
-    from appliance.model import JobResult, Judged, RunState
+    from appliance.model import Measurement, RunState
 
 GOOD = "$text-success"
 WARN = "$text-warning"
@@ -105,7 +105,7 @@ def drift(summary: DriftSummary, glyphs: Glyphs) -> Mark:
     return Mark(glyphs.good, "none", GOOD)
 
 
-def verdict(result: JobResult | Judged, glyphs: Glyphs) -> Mark:
+def verdict(result: Measurement, glyphs: Glyphs) -> Mark:
     """Mark of one result: its gravest findings by code, or ``valid``."""
     from appliance.model import Severity
 

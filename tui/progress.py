@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from appliance.bench.job_order import Measurement
+    from appliance.bench.job_order import PlannedJob
     from appliance.model import Job, JobResult, RunRecord, Suite
 
 
@@ -80,7 +80,7 @@ def progress(run: RunRecord, suite: Suite | None, now: float) -> Progress:
     )
 
 
-def plan_of(run: RunRecord, suite: Suite | None) -> tuple[Measurement, ...]:
+def plan_of(run: RunRecord, suite: Suite | None) -> tuple[PlannedJob, ...]:
     """What ``run`` measures, in its order; nothing where that cannot be known.
 
     The order of shuffled passes follows from the run's number, as the runner has it.

@@ -11,7 +11,7 @@ from appliance.model import Job
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class PlannedJob:
     """One job to be measured once. ``pass_index`` counts from 1; ``member`` is the one disk
     that is measured instead of the whole stripe, empty for the stripe.
     """
@@ -23,7 +23,7 @@ class Measurement:
 
 def schedule(
     jobs: Sequence[Job], *, passes: int = 1, seed: int = 0, members: Sequence[str] = ()
-) -> tuple[Measurement, ...]:
+) -> tuple[PlannedJob, ...]:
     """Every job once a pass, and with ``members`` each job that only reads on each of them.
 
     One pass keeps the suite's order. Several are shuffled, each in its own way, because what
@@ -31,20 +31,20 @@ def schedule(
     fixed order always on the same one. The order follows from ``seed`` alone.
     """
     order = random.Random(seed)  # noqa: S311 - an order of jobs is no secret
-    planned: list[Measurement] = []
+    planned: list[PlannedJob] = []
     for pass_index in range(1, passes + 1):
         mixed = list(jobs)
         if passes > 1:
             order.shuffle(mixed)
         for job in mixed:
-            planned.append(Measurement(job, pass_index))
+            planned.append(PlannedJob(job, pass_index))
             # Right beside the stripe's own measurement: what changes with time changes both.
             planned += [
-                Measurement(job, pass_index, member) for member in members if only_reads(job)
+                PlannedJob(job, pass_index, member) for member in members if only_reads(job)
             ]
     return tuple(planned)
 
 
-def seconds(planned: Sequence[Measurement]) -> float:
+def seconds(planned: Sequence[PlannedJob]) -> float:
     """The run time of all of ``planned``, without preparations."""
     return sum(measurement.job.runtime_seconds for measurement in planned)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from appliance.bench import control_job, cpu_busy, fio, fio_process, log_page, sampler
 from appliance.bench.block_devices import Devices, disk_kinds
-from appliance.bench.job_order import Measurement
+from appliance.bench.job_order import PlannedJob
 from appliance.bench.prepare import GRACE_SECONDS
 from appliance.bench.result import to_result
 from appliance.bench.run_log import Live
@@ -38,7 +38,7 @@ class Surroundings:
 
 
 def measure(
-    measurement: Measurement, place: Place, live: Live, around: Surroundings
+    measurement: PlannedJob, place: Place, live: Live, around: Surroundings
 ) -> tuple[tuple[JobResult, ...], str]:
     """The judged results of ``measurement``, one a direction, and fio's own report.
 
@@ -115,7 +115,7 @@ def measure(
 
 
 def _of_control(
-    measurement: Measurement, report: fio.FioReport, ended: str, host_cpu_percent: float | None
+    measurement: PlannedJob, report: fio.FioReport, ended: str, host_cpu_percent: float | None
 ) -> tuple[JobResult, ...]:
     """Results that no disk had a part in: of the rules about disks only SHORT means anything."""
     job = measurement.job

@@ -18,7 +18,7 @@ from appliance.bench import (
 )
 from appliance.bench import member_baseline as members
 from appliance.bench.idle_check import Patience
-from appliance.bench.job_order import Measurement, schedule
+from appliance.bench.job_order import PlannedJob, schedule
 from appliance.bench.progress import Progress
 from appliance.bench.run_log import Live
 from appliance.bench.signals import Stopped, StopSignals
@@ -142,7 +142,7 @@ class Run:
 
     # ------------------------------------------------------------------------ its phases
 
-    def _plan(self) -> tuple[Measurement, ...]:
+    def _plan(self) -> tuple[PlannedJob, ...]:
         """What can be measured here, in its order. Raises :class:`Refused`."""
         possible, note = jobs_for(self._place, self._suite)
         self._note(note)
@@ -189,7 +189,7 @@ class Run:
             before = after
         return ""
 
-    def _prepare_and_measure(self, planned: tuple[Measurement, ...]) -> None:
+    def _prepare_and_measure(self, planned: tuple[PlannedJob, ...]) -> None:
         if isinstance(self._place, Raw) and self._place.device.writable:
             self._overwritten = self._place
         asked = {one.job.engine for one in planned if not control_job.is_control(one.job)}
@@ -252,7 +252,7 @@ class Run:
                 "written, or were discarded, may be answered without reading its flash"
             )
 
-    def _settle(self, measurement: Measurement, index: int, *, engine: str) -> None:
+    def _settle(self, measurement: PlannedJob, index: int, *, engine: str) -> None:
         """Bring a raw device to its steady state for a job that writes, once in a run."""
         job, place = measurement.job, self._place
         known = f"steady_state {job.name}"

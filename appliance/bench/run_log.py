@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from appliance.bench.block_devices import Devices
 from appliance.bench.fio import FioReport
 from appliance.bench.interim import Interim
-from appliance.bench.job_order import Measurement, seconds
+from appliance.bench.job_order import PlannedJob, seconds
 from appliance.bench.live_file import LiveFile, LiveJob
 from appliance.bench.progress import Progress
 from appliance.bench.sampler import Sampler
@@ -57,8 +57,8 @@ class Live:
         self._of_phase: list[Sample] = []
         self._latest: dict[str, Sample] = {}
         self._began = self._phase_began = self._written_at = self._told_at = time.monotonic()
-        self._planned: Sequence[Measurement] = ()
-        self._now = Measurement(suite.jobs[0])
+        self._planned: Sequence[PlannedJob] = ()
+        self._now = PlannedJob(suite.jobs[0])
         self._phase, self._job_index, self._phase_seconds = "check", 0, 0.0
         # Expected to be spent after this phase on something else than measuring.
         self.later_seconds = 0.0
@@ -72,7 +72,7 @@ class Live:
         self._sampler.__exit__()
         self._untell()
 
-    def plan(self, planned: Sequence[Measurement]) -> None:
+    def plan(self, planned: Sequence[PlannedJob]) -> None:
         """What is going to be measured, in this order: the rest of it is the time that is left."""
         self._planned = planned
 

@@ -18,7 +18,7 @@ from appliance.clouds.provider import is_type
 from appliance.errors import EXIT_OK, OperatorError, UsageError
 from appliance.fio_import import Imported, import_reports
 from appliance.history.imports_json import missing, to_json
-from appliance.model import Judged
+from appliance.model import ImportedResult
 
 # A text becomes up to four times its size in memory. Ten thousand reports have 25 MB.
 MAX_FILE_BYTES = 100 * 1024 * 1024
@@ -40,7 +40,7 @@ class _File:
     is_text: bool
 
     @property
-    def judged(self) -> tuple[Judged, ...]:
+    def judged(self) -> tuple[ImportedResult, ...]:
         return self.imported.judged
 
 
@@ -141,7 +141,7 @@ def _keep(read: Sequence[_File], machine_type: str, db: Path) -> list[int]:
 
 def _file_text(file: _File) -> str:
     valid = sum(one.valid for one in file.judged)
-    machines = sorted({one.evidence.machine_type for one in file.judged} - {""})
+    machines = sorted({one.machine_type for one in file.judged} - {""})
     on = f" on {', '.join(machines)}" if machines else ""
     heading = f"{file.path}: {len(file.judged)} results{on}, {valid} valid"
     rows: list[tuple[str, ...]] = [
@@ -150,7 +150,7 @@ def _file_text(file: _File) -> str:
     rows += [_row(one) for one in file.judged]
     lines = [text.printable(heading), text.table(rows, fold=True)]
     for one in file.judged:
-        if lacking := missing(one.evidence):
+        if lacking := missing(one):
             words = ", ".join(_WORDS[name] for name in lacking)
             lines.append(f"  line {one.line}: cut off, without {words}")
         for finding in one.findings:
@@ -161,19 +161,18 @@ def _file_text(file: _File) -> str:
     return "\n".join(lines)
 
 
-def _row(judged: Judged) -> tuple[str, ...]:
-    evidence = judged.evidence
-    size = "" if evidence.block_size_bytes is None else f" {text.size(evidence.block_size_bytes)}"
-    pattern = evidence.rw or evidence.direction
-    mixed = f" {evidence.direction}" if evidence.other_direction_iops is not None else ""
-    published = capability.percent_of_published(evidence)
+def _row(one: ImportedResult) -> tuple[str, ...]:
+    size = "" if one.block_size_bytes is None else f" {text.size(one.block_size_bytes)}"
+    pattern = one.rw or one.direction
+    mixed = f" {one.direction}" if one.other_direction_iops is not None else ""
+    published = capability.percent_of_published(one)
     return (
-        str(judged.line),
+        str(one.line),
         f"{pattern}{mixed}{size}",
-        evidence.device or " ".join(evidence.members) or "-",
-        "-" if evidence.iops is None else text.count(evidence.iops),
-        "-" if evidence.bandwidth_bytes is None else text.bandwidth(evidence.bandwidth_bytes),
-        "-" if evidence.latency_mean_ns is None else text.latency(evidence.latency_mean_ns),
+        one.device or " ".join(one.members) or "-",
+        "-" if one.iops is None else text.count(one.iops),
+        "-" if one.bandwidth_bytes is None else text.bandwidth(one.bandwidth_bytes),
+        "-" if one.latency_mean_ns is None else text.latency(one.latency_mean_ns),
         "-" if published is None else f"{published:.0f} %",
-        verdict(judged),
+        verdict(one),
     )

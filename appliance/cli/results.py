@@ -13,7 +13,7 @@ from appliance.figures.quantities import percentile_ns
 from appliance.history.runs_json import result_to_json, run_to_json
 from appliance.model import (
     JobResult,
-    Judged,
+    Measurement,
     RunRecord,
     RunState,
     Severity,
@@ -164,7 +164,7 @@ def _what(result: JobResult) -> str:
     )
 
 
-def verdict(result: JobResult | Judged) -> str:
+def verdict(result: Measurement) -> str:
     """A glyph, a word and the codes: ``✓ valid``, ``✗ blocked COVERAGE``."""
     codes = " ".join(finding.code for finding in result.findings)
     if not result.valid:

@@ -17,7 +17,7 @@ from functools import cache
 from appliance.clouds.provider import disk_count, providers
 from appliance.clouds.volumes import Volume, bounds
 from appliance.data import csv_rows
-from appliance.model import Capability, DiskKind, Evidence, JobResult
+from appliance.model import Capability, DiskKind, Measurement
 
 __all__ = ["Volume", "one_kind", "percent_of_published", "published"]
 
@@ -65,7 +65,7 @@ def published(
     return None
 
 
-def percent_of_published(of: JobResult | Evidence) -> float | None:
+def percent_of_published(of: Measurement) -> float | None:
     """The result as a percentage of what is published, where that was within reach.
 
     Of the lesser of the published IOPS and the published bandwidth at this block size; where
@@ -73,11 +73,7 @@ def percent_of_published(of: JobResult | Evidence) -> float | None:
     jobs that ask for something else: mixed directions, sequential I/O in small blocks, or
     too few I/Os in flight to fill the drives.
     """
-    if isinstance(of, JobResult):
-        published_iops, published_bandwidth = of.published_iops, of.published_bytes_per_s
-    else:
-        known = of.capability or Capability(kind="")
-        published_iops, published_bandwidth = known.iops, known.bytes_per_s
+    published_iops, published_bandwidth = of.published_iops, of.published_bytes_per_s
     size = of.block_size_bytes
     if of.iops is None or of.jobs is None or of.iodepth is None or not size:
         return None

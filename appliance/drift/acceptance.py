@@ -14,7 +14,7 @@ from appliance import text
 from appliance.clouds import capability
 from appliance.drift import member_rules
 from appliance.drift.member_rules import Outlier
-from appliance.model import Detail, DriftSeverity, Fact, JobResult, advice
+from appliance.model import Capability, Detail, DriftSeverity, Fact, JobResult, advice
 
 # Below it the stripe does not do what it is sold as. Published figures are upper bounds.
 LEAST_PERCENT = 80.0
@@ -127,6 +127,7 @@ def _below_fact(
 ) -> Fact:
     job, direction = min(below, key=lambda of: below[of])
     worst = next(result for result in stripe if (result.job, result.direction) == (job, direction))
+    published = worst.capability or Capability()
     named = ", ".join(f"{name} {way} {percent:.0f} %" for (name, way), percent in below.items())
     leading = f"; the slow member is {', '.join(slow)}" if slow else ""
     return Fact(
@@ -134,7 +135,7 @@ def _below_fact(
         subject=detail.run.target,
         identity=f"acceptance, epoch {epoch_id}",
         summary=f"first boot: {job} {direction} does {text.count(worst.iops)} IOPS, "
-        f"{below[job, direction]:.0f} % of what is published ({worst.published_basis})"
+        f"{below[job, direction]:.0f} % of what is published ({published.basis})"
         f"{leading}",
         severity=DriftSeverity.WARNING,
         expected=f"at least {LEAST_PERCENT:.0f} % of what is published",
@@ -144,9 +145,9 @@ def _below_fact(
             **_of_run(detail, epoch_id),
             "jobs": named,
             "iops": round(worst.iops, 1),
-            "published_iops": worst.published_iops or 0.0,
-            "published_basis": worst.published_basis,
-            "published_source": worst.published_source,
+            "published_iops": published.iops or 0.0,
+            "published_basis": published.basis,
+            "published_source": published.source,
             "percent_of_published": round(below[job, direction], 1),
         },
         next_step=f"see PERF-MEMBER of {slow[0]}"

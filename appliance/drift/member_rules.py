@@ -12,13 +12,13 @@ The limits are those of the rule MEMBER (:mod:`appliance.bench.validity.member`)
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance.bench.result import device_io
 from appliance.bench.validity import member as rule
-from appliance.model import Detail, Evidence, JobResult, RunRecord, Source
+from appliance.model import Detail, JobResult, RunRecord
 
 _BETWEEN_VOLUMES = "; "
 # The others wait for so little beyond what their flash takes that they could do far more.
@@ -77,7 +77,7 @@ def outliers(detail: Detail, fingerprint: Mapping[str, str]) -> tuple[Outlier, .
     stripe = [result for result in detail.results if not result.member]
     found = []
     for result in stripe:
-        apart = rule.compare(evidence(result, run))
+        apart = rule.compare(_of_run(result, run))
         if apart is None or not apart.far:
             continue
         confidence, why = _confidence(result, apart, stripe, run)
@@ -101,7 +101,7 @@ def ratios(result: JobResult, detail: Detail, fingerprint: Mapping[str, str]) ->
     """Await of each member ÷ the median of the others, by serial (or name); empty where they
     cannot be compared.
     """
-    awaits = rule.awaits_ms(evidence(result, detail.run)) or {}
+    awaits = rule.awaits_ms(_of_run(result, detail.run)) or {}
     known = serials(detail.run, fingerprint)
     found = {}
     for name, ms in awaits.items():
@@ -129,20 +129,9 @@ def of_job(
     return None
 
 
-def evidence(result: JobResult, run: RunRecord) -> Evidence:
-    """What the rule needs to know of a result that history kept."""
-    return Evidence(
-        source=Source.RUN,
-        job=result.job,
-        direction=result.direction,
-        rw=result.rw,
-        jobs=result.jobs,
-        iodepth=result.iodepth,
-        total_ios=result.total_ios,
-        members=run.members,
-        device=run.device,
-        device_io=tuple(map(device_io, result.device_deltas)),
-    )
+def _of_run(result: JobResult, run: RunRecord) -> JobResult:
+    """A result that history kept, with the devices of its run."""
+    return dataclasses.replace(result, members=run.members, device=run.device)
 
 
 def _confidence(
@@ -189,7 +178,7 @@ def _without_queue(
             result.direction,
             result.block_size_bytes,
         )
-        found = evidence(other, run)
+        found = _of_run(other, run)
         if same and rule.is_shallow(found) and (awaits := rule.awaits_ms(found)):
             return statistics.median(ms for name, ms in awaits.items() if name != slow)
     return None

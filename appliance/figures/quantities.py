@@ -6,9 +6,8 @@ Each is ``None`` (or empty) where the evidence does not say; a rule is then sile
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from appliance.model import DeviceIo, Evidence, Finding, JobResult, Judged, Source
+from appliance.model import DeviceIo, JobResult, Measurement, Source
 
 MIXED = frozenset({"rw", "readwrite", "randrw", "trimwrite", "randtrimwrite"})
 # Requests are counted where the kernel may have split a block: a little more than one
@@ -21,7 +20,7 @@ _UNSEEN_MS = 500
 _UNCOUNTED = re.compile(r"(?:pmem|ram|nullb|zram)\d", re.ASCII)
 
 
-def percentile_ns(of: JobResult | Evidence, percent: float) -> int | None:
+def percentile_ns(of: Measurement, percent: float) -> int | None:
     """A latency percentile in ns, by number: fio's keys are texts like ``"1.000000"``."""
     for key, ns in (of.percentiles_ns or {}).items():
         try:
@@ -32,21 +31,21 @@ def percentile_ns(of: JobResult | Evidence, percent: float) -> int | None:
     return None
 
 
-def asked_depth(evidence: Evidence) -> int | None:
+def asked_depth(evidence: Measurement) -> int | None:
     """The number of I/Os in flight that was asked for, over all workers."""
     if evidence.jobs is None or evidence.iodepth is None:
         return None
     return evidence.jobs * evidence.iodepth
 
 
-def exact_iops(evidence: Evidence) -> float | None:
+def exact_iops(evidence: Measurement) -> float | None:
     """IOPS from I/Os and run time; as printed (``128``, for 128.5) where those are not known."""
     if evidence.total_ios is not None and evidence.runtime_ms:
         return evidence.total_ios * 1000 / evidence.runtime_ms
     return evidence.iops
 
 
-def exact_bandwidth(evidence: Evidence) -> float | None:
+def exact_bandwidth(evidence: Measurement) -> float | None:
     """Bytes per second, from what is known of it."""
     if evidence.bandwidth_bytes is not None:
         return evidence.bandwidth_bytes
@@ -58,12 +57,12 @@ def exact_bandwidth(evidence: Evidence) -> float | None:
     return iops * evidence.block_size_bytes
 
 
-def all_iops(evidence: Evidence) -> float | None:
+def all_iops(evidence: Measurement) -> float | None:
     """IOPS of both directions of a mixed job: a network volume has one limit for them."""
     return None if evidence.iops is None else evidence.iops + (evidence.other_direction_iops or 0)
 
 
-def all_bandwidth(evidence: Evidence) -> float | None:
+def all_bandwidth(evidence: Measurement) -> float | None:
     """Bytes per second of both directions, where their blocks are of one size."""
     one, iops = exact_bandwidth(evidence), evidence.iops
     if one is None or not iops:
@@ -71,7 +70,7 @@ def all_bandwidth(evidence: Evidence) -> float | None:
     return one * (1 + (evidence.other_direction_iops or 0.0) / iops)
 
 
-def queue_depth_seen(evidence: Evidence) -> float | None:
+def queue_depth_seen(evidence: Measurement) -> float | None:
     """Mean number of I/Os in flight by Little's law, both directions of a mixed job together.
 
     ``None`` where a latency is not known, also that of the other direction.
@@ -88,7 +87,7 @@ def queue_depth_seen(evidence: Evidence) -> float | None:
     return (iops * evidence.latency_mean_ns + other * latency_ns) / 1e9
 
 
-def member_io(evidence: Evidence) -> tuple[DeviceIo, ...]:
+def member_io(evidence: Measurement) -> tuple[DeviceIo, ...]:
     """What each of the lowest disks did; empty unless it is known of every one."""
     counted = _counted(evidence)
     by_name = {io.device: io for io in counted}
@@ -99,13 +98,13 @@ def member_io(evidence: Evidence) -> tuple[DeviceIo, ...]:
     return below or counted
 
 
-def top_io(evidence: Evidence) -> tuple[DeviceIo, ...]:
+def top_io(evidence: Measurement) -> tuple[DeviceIo, ...]:
     """What the device itself did (``md0``); without one, what its members did."""
     top = tuple(io for io in _counted(evidence) if io.device == evidence.device)
     return top or member_io(evidence)
 
 
-def _counted(evidence: Evidence) -> tuple[DeviceIo, ...]:
+def _counted(evidence: Measurement) -> tuple[DeviceIo, ...]:
     """What the devices did, without those that count nothing: drivers that hand I/O on or do it
     at once have no statistics (pmem, brd, null_blk by bio), and md's members on some kernels
     have none while the array has.
@@ -148,14 +147,14 @@ def sum_bytes(devices: tuple[DeviceIo, ...], direction: str) -> int | None:
     return sum(known) if known and len(known) == len(each) else None
 
 
-def may_be_buffered(evidence: Evidence) -> bool:
+def may_be_buffered(evidence: Measurement) -> bool:
     """Whether readahead may have made few large requests of many small reads."""
     if evidence.direct is None:
         return not evidence.rw.startswith("rand")
     return not evidence.direct
 
 
-def _at_random(evidence: Evidence) -> bool:
+def _at_random(evidence: Measurement) -> bool:
     """Whether each read that the page cache did not answer needs a request of its own.
 
     The kernel reads no more than was asked for where it sees no order (mm/readahead.c); what
@@ -164,15 +163,20 @@ def _at_random(evidence: Evidence) -> bool:
     return evidence.direction == "read" and evidence.rw.startswith("rand")
 
 
-def least_coverage(evidence: Evidence) -> float:
+def least_coverage(evidence: Measurement) -> float:
     """The coverage below which I/O is missing that no gap in the statistics explains."""
     if evidence.source is Source.RUN or not evidence.runtime_ms:
         return MIN_COVERAGE
     return max(0.0, MIN_COVERAGE - _UNSEEN_MS / evidence.runtime_ms)
 
 
-def coverage_of(evidence: Evidence) -> float | None:
-    """What the disks did ÷ what fio did, 1.0 where every I/O reached them.
+def coverage(of: Measurement) -> float | None:
+    """The coverage that is shown and exported: of a run what its members did, by bytes."""
+    return of.coverage if isinstance(of, JobResult) else coverage_of(of)
+
+
+def coverage_of(evidence: Measurement) -> float | None:
+    """What the disks did ÷ what fio did, 1.0 where every I/O reached them: what COVERAGE judges.
 
     By bytes where they are known. Otherwise by requests, and then only up to 1: the kernel
     splits large blocks (at a chunk's edge, at the disk's largest request), so that more
@@ -186,7 +190,7 @@ def coverage_of(evidence: Evidence) -> float | None:
     return None if ratio is not None and evidence.ramp_ms and ratio >= MIN_COVERAGE else ratio
 
 
-def _ratio(evidence: Evidence) -> float | None:
+def _ratio(evidence: Measurement) -> float | None:
     direction = evidence.direction
     members, top = member_io(evidence), top_io(evidence)
     # Reads are counted on the lowest disks, writes above them: a mirror doubles those.
@@ -209,9 +213,8 @@ def _ratio(evidence: Evidence) -> float | None:
     return ratio if ratio <= _WHOLE_REQUESTS else None
 
 
-def corrected_iops(of: JobResult | Judged | Iterable[Finding]) -> float | None:
+def corrected_iops(of: Measurement) -> float | None:
     """The IOPS that is probably true where a finding knows it, else ``None``."""
-    findings = of.findings if isinstance(of, JobResult | Judged) else of
     return next(
-        (f.corrected for f in findings if f.corrected is not None and f.unit == "iops"), None
+        (f.corrected for f in of.findings if f.corrected is not None and f.unit == "iops"), None
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from appliance.errors import UsageError
 from appliance.figures import comparison, quantities
 from appliance.figures.comparison import Key, Observation
-from appliance.model import JobResult, Judged, RunRecord
+from appliance.model import ImportedResult, JobResult, Measurement, RunRecord
 
 # 18 digits: SQLite's integers have 63 bits.
 _FORM = re.compile(r"(?:(epoch|import):)?([0-9]{1,18})(?::([!-~]{1,64}))?", re.ASCII)
@@ -42,24 +43,12 @@ def of_run(
     """A run's results. ``rates`` are those of each second of each result, or empty."""
     return [
         Observation(
-            key=Key.of(
-                rw=result.rw,
-                direction=result.direction,
-                block_size_bytes=result.block_size_bytes,
-                jobs=result.jobs,
-                iodepth=result.iodepth,
-                engine=result.engine or run.engine,
-            ),
+            **_figures(result, engine=result.engine or run.engine),
             unit=run.id,
             label=f"run {run.id}",
-            job=result.job,
             layout=result.member or layout,
             disks=1 if result.member else len(run.members),
             member=result.member,
-            iops=result.iops,
-            valid=result.valid,
-            codes=tuple(finding.code for finding in result.findings),
-            corrected_iops=quantities.corrected_iops(result),
             blocks=comparison.block_means(seconds),
             bins=tuple(result.bins.items()),
         )
@@ -67,29 +56,44 @@ def of_run(
     ]
 
 
-def of_import(reports: Sequence[Judged], device: str) -> list[Observation]:
+def of_import(reports: Sequence[ImportedResult], device: str) -> list[Observation]:
     """Imported reports, those on ``device`` (an array or a disk) alone if it is given."""
     return [
         Observation(
-            key=Key.of(
-                rw=one.evidence.rw,
-                direction=one.evidence.direction,
-                block_size_bytes=one.evidence.block_size_bytes,
-                jobs=one.evidence.jobs,
-                iodepth=one.evidence.iodepth,
-                engine=one.evidence.engine,
-            ),
+            **_figures(one, engine=one.engine),
             unit=number,
             label=f"line {one.line}",
-            job=one.evidence.job,
-            layout=one.evidence.device,
-            disks=len(one.evidence.members) or (1 if one.evidence.device else 0),
-            member="",
-            iops=one.evidence.iops,
-            valid=one.valid,
-            codes=tuple(finding.code for finding in one.findings),
-            corrected_iops=quantities.corrected_iops(one),
+            layout=one.device,
+            disks=len(one.members) or (1 if one.device else 0),
         )
         for number, one in enumerate(reports)
-        if device in ("", one.evidence.device)
+        if device in ("", one.device)
     ]
+
+
+class _Figures(TypedDict):
+    key: Key
+    job: str
+    iops: float | None
+    valid: bool
+    codes: tuple[str, ...]
+    corrected_iops: float | None
+
+
+def _figures(of: Measurement, *, engine: str) -> _Figures:
+    """What takes part of a result, wherever it comes from."""
+    return {
+        "key": Key.of(
+            rw=of.rw,
+            direction=of.direction,
+            block_size_bytes=of.block_size_bytes,
+            jobs=of.jobs,
+            iodepth=of.iodepth,
+            engine=engine,
+        ),
+        "job": of.job,
+        "iops": of.iops,
+        "valid": of.valid,
+        "codes": tuple(finding.code for finding in of.findings),
+        "corrected_iops": quantities.corrected_iops(of),
+    }

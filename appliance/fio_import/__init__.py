@@ -2,7 +2,7 @@
 
 Follow the data::
 
-    bytes -> text -> Report and Surroundings -> Evidence -> Judged
+    bytes -> text -> Report and Surroundings -> ImportedResult -> findings
              reading  textreport  context        assemble   appliance.bench.validity
 
 Text reports of fio 2.x and 3.x, JSON and json+, many in one file. What the prose says (the
@@ -12,14 +12,14 @@ reports after it. Only what a report or its text proves becomes evidence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from appliance.bench import validity
-from appliance.fio_import.assemble import evidence_of
+from appliance.fio_import.assemble import results_of
 from appliance.fio_import.device_names import Places
 from appliance.fio_import.reader import decode, items
-from appliance.model import Judged
+from appliance.model import ImportedResult
 
 __all__ = ["MOST_RESULTS", "Imported", "import_reports"]
 
@@ -31,7 +31,7 @@ MOST_RESULTS = 50_000
 class Imported:
     """The results of one file, and in words what of it was not read."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[ImportedResult, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -42,9 +42,9 @@ def import_reports(data: bytes, *, file: str, machine_type: str = "") -> Importe
     """
     places, notes = Places(), list[str]()
     found = (
-        Judged(file=file, line=line, evidence=evidence, findings=validity.judge(evidence))
+        replace(one, findings=validity.judge(one))
         for item in items(decode(data), notes)
-        for line, evidence in evidence_of(item, places, machine_type)
+        for one in results_of(item, places, file=file, machine_type=machine_type)
     )
     judged = tuple(islice(found, MOST_RESULTS))
     if len(judged) == MOST_RESULTS and next(found, None) is not None:

@@ -1,4 +1,4 @@
-"""A report with its surroundings -> :class:`Evidence`, one for each job and direction. Pure."""
+"""A report with its surroundings -> a result for each job and direction. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from appliance.fio_import.device_names import Devices, Expected, Places
 from appliance.fio_import.drafts import Definition, Figures, Report, Section
 from appliance.fio_import.options import Asked, Options
 from appliance.fio_import.units_printed import Printed
-from appliance.model import DeviceIo, Evidence, Source
+from appliance.model import DeviceIo, ImportedResult
 
 # What a pattern's directions are: a report of another direction is not of that command.
 _OPPOSITE = {"read": ("write", "randwrite"), "write": ("read", "randread")}
@@ -42,8 +42,10 @@ class Item:
     told_again: bool = False
 
 
-def evidence_of(item: Item, known: Places, machine_type: str) -> Iterator[tuple[int, Evidence]]:
-    """Line and evidence of every result. ``machine_type`` overrides what the text says."""
+def results_of(
+    item: Item, known: Places, *, file: str, machine_type: str
+) -> Iterator[ImportedResult]:
+    """Every result, not yet judged. ``machine_type`` overrides what the text says."""
     report = item.report
     machine = machine_type or item.surroundings.machine_type
     sections = report.sections or _from_summaries(report)
@@ -59,13 +61,17 @@ def evidence_of(item: Item, known: Places, machine_type: str) -> Iterator[tuple[
         if _is_part(report, sections):
             io = ()
         alone = groups[section.group] == 1
-        job = _Job(item, section, options, target, devices, io, expected, machine, alone)
+        job = _Job(
+            file, line, item, section, options, target, devices, io, expected, machine, alone
+        )
         for figures in section.directions.values() or _nothing_done(job):
-            yield line, _evidence(job, figures)
+            yield _result(job, figures)
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
+    file: str
+    line: int
     item: Item
     section: Section
     options: Options
@@ -89,7 +95,7 @@ class _Job:
         return definition.rw if definition else self.options.get("rw").split(":")[0]
 
 
-def _evidence(job: _Job, figures: Figures) -> Evidence:
+def _result(job: _Job, figures: Figures) -> ImportedResult:
     report, section, direction = job.item.report, job.section, figures.direction
     total_ios = section.total_ios.get(direction)
     block = exact.block_size(figures, total_ios, job.definition, job.options)
@@ -102,8 +108,9 @@ def _evidence(job: _Job, figures: Figures) -> Evidence:
     iodepth = exact.iodepth(section, job.definition, job.options)
     workers = _workers(job, iodepth)
     surroundings = job.item.surroundings
-    return Evidence(
-        source=Source.IMPORT,
+    return ImportedResult(
+        file=job.file,
+        line=job.line,
         job=section.name,
         direction=direction,
         rw=job.rw,

@@ -1,4 +1,4 @@
-"""One direction of a draft -> the figures of an :class:`Evidence`. Pure."""
+"""One direction of a draft -> the figures of a :class:`Measurement`. Pure."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _import(reader: queries.Reader, chosen: selection.Selector) -> Chosen:
     reports = reader.import_reports(chosen.number)
     observations = selection.of_import(reports, chosen.device)
     if not observations:
-        devices = dict.fromkeys(one.evidence.device or "not known" for one in reports)
+        devices = dict.fromkeys(one.device or "not known" for one in reports)
         raise OperatorError(
             f"import {chosen.number} has no report on {chosen.device}",
             f"it has reports on: {', '.join(devices)}",

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from appliance import __version__
 from appliance.figures import minutes, quantities
-from appliance.history import finding_exports
+from appliance.history import finding_exports, rows
 from appliance.history import format as file_format
 from appliance.history.imports import ImportRecord
 from appliance.history.openmetrics import Gauge, Labels, render
 from appliance.history.queries import Reader
 from appliance.history.runs_json import figures, result_to_json, run_to_json
-from appliance.model import Evidence, JobResult, Judged, RunRecord
+from appliance.model import ImportedResult, JobResult, Measurement, RunRecord
 
 _EVERY_RUN = -1  # SQLite: no limit
 # Stable: a new column goes to the end.
@@ -126,43 +126,38 @@ def _run_cells(run: RunRecord, result: JobResult) -> dict[str, _Cell]:
         "members": " ".join(run.members),
         "time_factor": run.time_factor,
         "fio_version": run.fio_version,
-        **figures(result),
+        **_cells(result),
         "pass": result.pass_index,
         "member": result.member,
-        **_percentile_cells(result),
-        "coverage": result.coverage,
-        "corrected_iops": quantities.corrected_iops(result),
-        "published_iops": result.published_iops,
-        "published_bytes_per_s": result.published_bytes_per_s,
-        "valid": int(result.valid),
-        "findings": " ".join(finding.code for finding in result.findings),
     }
 
 
-def _import_cells(report: Judged) -> dict[str, _Cell]:
-    evidence = report.evidence
-    limits = evidence.capability
+def _import_cells(report: ImportedResult) -> dict[str, _Cell]:
     return {
         "line": report.line,
         "suite": report.file,
-        "target": evidence.target,
-        "device": evidence.device,
-        "members": " ".join(evidence.members),
-        "fio_version": evidence.fio_version,
-        **figures(evidence),
-        **_percentile_cells(evidence),
-        "coverage": quantities.coverage_of(evidence),
-        "corrected_iops": quantities.corrected_iops(report),
-        "published_iops": limits.iops if limits else None,
-        "published_bytes_per_s": limits.bytes_per_s if limits else None,
-        "valid": int(report.valid),
-        "findings": " ".join(finding.code for finding in report.findings),
+        "target": report.target,
+        "device": report.device,
+        "members": " ".join(report.members),
+        "fio_version": report.fio_version,
+        **_cells(report),
     }
 
 
-def _percentile_cells(of: JobResult | Evidence) -> dict[str, _Cell]:
-    return {
+def _cells(of: Measurement) -> dict[str, _Cell]:
+    """What a result has wherever it comes from."""
+    percentiles = {
         f"p{percent:g}_ns": quantities.percentile_ns(of, percent) for percent in (50.0, 99.0, 99.9)
+    }
+    return {
+        **figures(of),
+        **percentiles,
+        "coverage": quantities.coverage(of),
+        "corrected_iops": quantities.corrected_iops(of),
+        "published_iops": of.published_iops,
+        "published_bytes_per_s": of.published_bytes_per_s,
+        "valid": int(of.valid),
+        "findings": " ".join(finding.code for finding in of.findings),
     }
 
 
@@ -226,7 +221,7 @@ def run_document(reader: Reader, run: RunRecord) -> dict[str, object]:
             {
                 **result_to_json(result, run),
                 "histogram": sorted(result.bins.items()),
-                "device_deltas": [dataclasses.asdict(delta) for delta in result.device_deltas],
+                "device_deltas": [rows.delta_row(io) for io in result.device_io],
             }
             for result in reader.results(run.id)
         ],
@@ -240,7 +235,17 @@ def import_document(reader: Reader, record: ImportRecord) -> dict[str, object]:
     found = reader.import_reports(record.id)
     return {
         **dataclasses.asdict(record),
-        "results": [dataclasses.asdict(one) for one in found],
+        "results": [_imported(one) for one in found],
+    }
+
+
+def _imported(one: ImportedResult) -> dict[str, object]:
+    evidence = dataclasses.asdict(one)
+    return {
+        "file": evidence.pop("file"),
+        "line": evidence.pop("line"),
+        "findings": evidence.pop("findings"),
+        "evidence": evidence,
     }
 
 

@@ -15,16 +15,16 @@ from appliance.history.writing import Writer
 from appliance.model import (
     Capability,
     DeviceIo,
-    Evidence,
     Finding,
-    Judged,
+    ImportedResult,
+    Measurement,
     Provisioned,
     Severity,
     Slice,
     Source,
 )
 
-# Columns of imported_report that are fields of Evidence, for those who ask with SQL.
+# Columns of imported_report that are fields of Measurement, for those who ask with SQL.
 _COLUMNS = (
     "job",
     "direction",
@@ -56,7 +56,7 @@ class ImportRecord:
 
 
 def add(
-    writer: Writer, *, file: str, sha256: str, machine_type: str, judged: Sequence[Judged]
+    writer: Writer, *, file: str, sha256: str, machine_type: str, judged: Sequence[ImportedResult]
 ) -> int:
     """As :meth:`appliance.history.store.History.add_import` says."""
     fresh = [_report_row(one) for one in judged]
@@ -93,18 +93,18 @@ def _kept(writer: Writer, import_id: int) -> list[rows.Row]:
     ]
 
 
-def _report_row(one: Judged) -> rows.Row:
+def _report_row(one: ImportedResult) -> rows.Row:
     return {
         "line": one.line,
-        **{name: _column(getattr(one.evidence, name)) for name in _COLUMNS},
+        **{name: _column(getattr(one, name)) for name in _COLUMNS},
         "valid": int(one.valid),
         # ASCII only, so that whatever the diary held for text can be kept.
         "evidence": json.dumps(
             {
                 field.name: _plain(value)
-                for field in dataclasses.fields(Evidence)
+                for field in dataclasses.fields(Measurement)
                 # What is not known is not written: most of it, in most reports.
-                if (value := getattr(one.evidence, field.name)) != field.default
+                if field.name != "findings" and (value := getattr(one, field.name)) != field.default
             },
             separators=(",", ":"),
         ),
@@ -115,7 +115,7 @@ def _report_row(one: Judged) -> rows.Row:
 
 
 def _column(value: object) -> object:
-    """``value`` as SQLite can hold it; the evidence has it as it was."""
+    """``value`` as SQLite can hold it; the JSON beside it has it as it was."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
@@ -142,22 +142,17 @@ def to_import(row: Mapping[str, Any]) -> ImportRecord:
     )
 
 
-def to_judged(row: Mapping[str, Any]) -> Judged:
+def to_result(row: Mapping[str, Any]) -> ImportedResult:
     """A row of imported_report with its import's ``file``."""
-    return Judged(
+    found = json.loads(row["evidence"])
+    capability, provisioned = found.get("capability"), found.get("provisioned")
+    return ImportedResult(
         file=row["file"],
         line=row["line"],
-        evidence=_to_evidence(json.loads(row["evidence"])),
         findings=tuple(
             Finding(**{**finding, "severity": Severity(finding["severity"])})
             for finding in json.loads(row["findings"])
         ),
-    )
-
-
-def _to_evidence(found: dict[str, Any]) -> Evidence:
-    capability, provisioned = found.get("capability"), found.get("provisioned")
-    return Evidence(
         **{
             **found,
             "source": Source(found["source"]),
@@ -168,7 +163,7 @@ def _to_evidence(found: dict[str, Any]) -> Evidence:
             "capability": Capability(**capability) if capability else None,
             "provisioned": Provisioned(**provisioned) if provisioned else None,
             "device_latencies": rows.to_latencies(found.get("device_latencies", ())),
-        }
+        },
     )
 
 

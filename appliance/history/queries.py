@@ -18,8 +18,8 @@ from appliance.history import format as file_format
 from appliance.model import (
     CONFIRM_SUITE,
     EpochRecord,
+    ImportedResult,
     JobResult,
-    Judged,
     Mean,
     RunRecord,
     RunState,
@@ -331,7 +331,7 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
         with self._understood():
             return tuple(imports.to_import(row) for row in found)
 
-    def import_reports(self, import_id: int) -> tuple[Judged, ...]:
+    def import_reports(self, import_id: int) -> tuple[ImportedResult, ...]:
         """The reports of an import with their verdicts; :class:`OperatorError` if none."""
         found = (
             self._all(
@@ -349,7 +349,7 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
                 "list them: stripewright results, with the same --db",
             )
         with self._understood():
-            return tuple(imports.to_judged(row) for row in found)
+            return tuple(imports.to_result(row) for row in found)
 
     def _results(self, run_id: int) -> list[Any]:
         return self._all("SELECT * FROM result WHERE run_id = ? ORDER BY id", run_id)

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from appliance.model import (
-    Counters,
+    Capability,
+    DeviceIo,
     DeviceLatency,
     EpochRecord,
     Finding,
@@ -44,15 +45,11 @@ _RESULT_FIELDS = (
     "errors",
     "cpu_percent",
     "device_bytes",
-    "published_iops",
 )
 # The same, of later versions: a file that no writer has opened since does not have them.
 _LATER_RESULT_FIELDS = (
     "rw",
     "host_cpu_percent",
-    "published_bytes_per_s",
-    "published_basis",
-    "published_source",
     "member",
     "pass_index",
 )
@@ -68,6 +65,10 @@ def result_row(run_id: int, result: JobResult, *, ended_at: float) -> Row:
         "run_id": run_id,
         "ended_at": ended_at,
         **{name: getattr(result, name) for name in _RESULT_FIELDS + _LATER_RESULT_FIELDS},
+        "published_iops": result.published_iops,
+        "published_bytes_per_s": result.published_bytes_per_s,
+        "published_basis": result.capability.basis if result.capability else "",
+        "published_source": result.capability.source if result.capability else "",
         "percentiles_ns": to_json(result.percentiles_ns),
         "provisioned": result.provisioned and to_json(dataclasses.asdict(result.provisioned)),
         "device_latencies": to_json([dataclasses.asdict(one) for one in result.device_latencies])
@@ -93,8 +94,26 @@ def finding_rows(result_id: int, findings: Iterable[Finding]) -> list[Row]:
     ]
 
 
-def delta_rows(result_id: int, deltas: Iterable[Counters]) -> list[Row]:
-    return [{"result_id": result_id, **dataclasses.asdict(delta)} for delta in deltas]
+# Columns of device_delta, which are the keys of JSON documents, and fields of DeviceIo.
+_DELTA_FIELDS = {
+    "device": "device",
+    "read_ios": "read_ios",
+    "read_bytes": "read_bytes",
+    "read_ms": "read_ticks_ms",
+    "write_ios": "write_ios",
+    "write_bytes": "write_bytes",
+    "write_ms": "write_ticks_ms",
+    "in_flight": "in_flight",
+    "io_ms": "io_ms",
+}
+
+
+def delta_row(io: DeviceIo) -> Row:
+    return {column: getattr(io, name) for column, name in _DELTA_FIELDS.items()}
+
+
+def delta_rows(result_id: int, device_io: Iterable[DeviceIo]) -> list[Row]:
+    return [{"result_id": result_id, **delta_row(io)} for io in device_io]
 
 
 def sample_rows(run_id: int, samples: Iterable[Sample]) -> list[Row]:
@@ -140,8 +159,9 @@ def to_result(
         provisioned=Provisioned(**json.loads(provisioned)) if provisioned else None,
         device_latencies=to_latencies(json.loads(later_value(row, "device_latencies") or "[]")),
         bins=bins,
-        device_deltas=tuple(
-            Counters(**{f.name: delta[f.name] for f in dataclasses.fields(Counters)})
+        capability=_to_capability(row),
+        device_io=tuple(
+            DeviceIo(**{name: delta[column] for column, name in _DELTA_FIELDS.items()})
             for delta in deltas
         ),
         findings=tuple(
@@ -157,6 +177,16 @@ def to_result(
             for finding in findings
         ),
     )
+
+
+def _to_capability(row: Mapping[str, Any]) -> Capability | None:
+    known = Capability(
+        iops=row["published_iops"],
+        bytes_per_s=later_value(row, "published_bytes_per_s"),
+        basis=later_value(row, "published_basis") or "",
+        source=later_value(row, "published_source") or "",
+    )
+    return known if known != Capability() else None
 
 
 def to_run(row: Mapping[str, Any]) -> RunRecord:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from appliance.clouds import capability
 from appliance.figures import quantities
-from appliance.model import DeviceLatency, Evidence, Finding, JobResult, Judged, RunRecord
+from appliance.model import DeviceLatency, Finding, JobResult, Measurement, RunRecord
 
 
 def run_to_json(run: RunRecord) -> dict[str, object]:
@@ -30,7 +30,7 @@ def run_to_json(run: RunRecord) -> dict[str, object]:
     }
 
 
-def figures(of: JobResult | Evidence) -> dict[str, str | int | float | None]:
+def figures(of: Measurement) -> dict[str, str | int | float | None]:
     """What was asked and what fio says of it: of every result, wherever it comes from."""
     return {
         "job": of.job,
@@ -53,7 +53,7 @@ def figures(of: JobResult | Evidence) -> dict[str, str | int | float | None]:
     }
 
 
-def verdict(of: JobResult | Judged) -> dict[str, object]:
+def verdict(of: Measurement) -> dict[str, object]:
     """What is thought of a result."""
     return {
         "corrected_iops": quantities.corrected_iops(of),

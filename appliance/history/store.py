@@ -27,8 +27,8 @@ from appliance.history.queries import APPLIANCE
 from appliance.history.writing import Writer
 from appliance.model import (
     EpochRecord,
+    ImportedResult,
     JobResult,
-    Judged,
     RunRecord,
     RunState,
     Sample,
@@ -294,7 +294,7 @@ class History:
                 {"result_id": result_id, "bins": file_format.pack_bins(result.bins)}
             )
             self._writer.table("device_delta").insert_all(
-                rows.delta_rows(result_id, result.device_deltas)
+                rows.delta_rows(result_id, result.device_io)
             )
             self._writer.table("finding").insert_all(rows.finding_rows(result_id, result.findings))
             report = zlib.compress(raw_report.encode())
@@ -316,7 +316,7 @@ class History:
             retention.thin_out(self._writer, now=now)
 
     def add_import(
-        self, file: str, *, sha256: str, machine_type: str, judged: Sequence[Judged]
+        self, file: str, *, sha256: str, machine_type: str, judged: Sequence[ImportedResult]
     ) -> int:
         """Keep the reports of one file; returns the import's id.
 

@@ -35,14 +35,20 @@ from appliance.model.disks import (
     VirtualDrive,
     VolumeGroup,
 )
-from appliance.model.evidence import (
+from appliance.model.findings import Area, DriftSeverity, DriftState, Fact, FindingRecord, SeriesKey
+from appliance.model.measurement import (
     Capability,
     DeviceIo,
-    Evidence,
-    Judged,
+    DeviceLatency,
+    Finding,
+    ImportedResult,
+    JobResult,
+    Measurement,
+    Provisioned,
+    Severity,
+    Slice,
     Source,
 )
-from appliance.model.findings import Area, DriftSeverity, DriftState, Fact, FindingRecord, SeriesKey
 from appliance.model.plans import (
     Decision,
     Destruction,
@@ -60,18 +66,12 @@ from appliance.model.plans import (
 )
 from appliance.model.runs import (
     Counters,
-    DeviceLatency,
     EpochRecord,
-    Finding,
     Job,
-    JobResult,
     Mean,
-    Provisioned,
     RunRecord,
     RunState,
     Sample,
-    Severity,
-    Slice,
     Suite,
 )
 from appliance.model.slots import (
@@ -101,7 +101,6 @@ __all__ = [
     "DriftSeverity",
     "DriftState",
     "EpochRecord",
-    "Evidence",
     "Ext4Options",
     "Fact",
     "Filesystem",
@@ -109,10 +108,10 @@ __all__ = [
     "FindingRecord",
     "Happening",
     "HardwareDrive",
+    "ImportedResult",
     "Inventory",
     "Job",
     "JobResult",
-    "Judged",
     "Layout",
     "LogicalVolume",
     "LvmMember",
@@ -121,6 +120,7 @@ __all__ = [
     "MarkState",
     "MdMember",
     "Mean",
+    "Measurement",
     "OperatorRule",
     "Orders",
     "Plan",

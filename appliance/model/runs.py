@@ -1,28 +1,9 @@
-"""What the benchmarks are made of and what comes of them: Suite -> Run -> JobResult -> Finding."""
+"""What is asked of the benchmarks, and how a run of them went: Suite -> RunRecord, EpochRecord."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-
-class Severity(StrEnum):
-    BLOCK = "block"
-    WARN = "warn"
-    LABEL = "label"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One validity rule's judgement of one result. ``corrected`` is in ``unit``, if known."""
-
-    code: str
-    severity: Severity
-    message: str
-    measured: float | None = None
-    limit: float | None = None
-    corrected: float | None = None
-    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,126 +92,6 @@ class Mean:
     write_bytes_per_s: float
     await_ms: float
     util: float
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """One interval of a job's run time as the block layer saw it (all members together)."""
-
-    seconds: float
-    iops: float
-    bytes_per_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Provisioned:
-    """How long a provisioned limit was exceeded during the job (NVMe log page 0xD0), in µs.
-
-    ``volume_*`` is the volume's own limit, ``instance_*`` the machine's for network volumes.
-    """
-
-    volume_iops_us: int = 0
-    volume_throughput_us: int = 0
-    instance_iops_us: int = 0
-    instance_throughput_us: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceLatency:
-    """How long a disk itself took for the I/Os of one direction, as it counts them (log page
-    0xD0): from their arrival at the device on, without any queue of this machine.
-
-    ``bins`` are (least µs, most µs, I/Os) of all of them, ``by_size`` the same for those of at
-    most so many bytes, and more than those before (empty where the disk does not tell them apart).
-    """
-
-    device: str
-    ios: int
-    time_us: int
-    bins: tuple[tuple[int, int, int], ...] = ()
-    by_size: tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...] = ()
-
-    @property
-    def mean_us(self) -> float | None:
-        return self.time_us / self.ios if self.ios else None
-
-    def at_most_us(self, percent: float) -> int | None:
-        """The end of the bin that holds this percentile; ``None`` without any I/O."""
-        counted = sum(count for _, _, count in self.bins)
-        seen = 0
-        for _, most_us, count in self.bins:
-            seen += count
-            if count and seen * 100 >= counted * percent:
-                return most_us
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class JobResult:
-    """What fio reported for one job and direction, and what the block layer saw meanwhile.
-
-    Latency is from submission to completion. ``percentiles_ns`` maps fio's percentile text
-    (``"99.000000"``) to nanoseconds; ``bins`` are the latency histogram (middle of fio's
-    bin in ns -> count), which can be added up over runs, as percentiles cannot.
-    ``device_bytes`` is the sum over the members for this direction, ``None`` when the
-    devices are not known. ``published_iops`` is the machine type's limit, if one is known.
-    ``rw`` is the access pattern asked for (``randread``), empty where it was not recorded.
-    ``host_cpu_percent`` is the busy share of all processors of the machine during the job,
-    waiting for I/O not counted; ``None`` where it was not measured. ``published_bytes_per_s``
-    is the published bandwidth; ``published_basis`` and ``published_source`` say in words how
-    the published figures come about and where they are from. ``member`` is the one disk that
-    was measured instead of the whole stripe, empty for the stripe. ``pass_index`` counts the
-    passes of a suite that measures every job several times, from 1. ``device_latencies`` are
-    those of the members that count them, in this direction.
-    """
-
-    job: str
-    direction: str
-    engine: str
-    block_size_bytes: int
-    iops: float
-    bandwidth_bytes: float
-    io_bytes: int
-    total_ios: int
-    latency_mean_ns: float
-    percentiles_ns: dict[str, int]
-    bins: dict[int, int]
-    runtime_ms: int
-    runtime_asked_ms: int
-    jobs: int
-    iodepth: int
-    errors: int
-    cpu_percent: float
-    device_bytes: int | None
-    device_deltas: tuple[Counters, ...]
-    findings: tuple[Finding, ...] = ()
-    published_iops: float | None = None
-    rw: str = ""
-    host_cpu_percent: float | None = None
-    published_bytes_per_s: float | None = None
-    published_basis: str = ""
-    published_source: str = ""
-    member: str = ""
-    pass_index: int = 1
-    provisioned: Provisioned | None = None
-    device_latencies: tuple[DeviceLatency, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        """No blocking finding: the number may be quoted and compared."""
-        return not any(f.severity is Severity.BLOCK for f in self.findings)
-
-    @property
-    def coverage(self) -> float | None:
-        """Block-layer bytes ÷ fio bytes, or ``None`` when the devices are not known."""
-        if self.device_bytes is None or self.io_bytes == 0:
-            return None
-        return self.device_bytes / self.io_bytes
-
-    @property
-    def queue_depth_seen(self) -> float:
-        """Mean number of I/Os in flight by Little's law: IOPS × mean latency."""
-        return self.iops * self.latency_mean_ns / 1e9
 
 
 class RunState(StrEnum):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from appliance.model.findings import SeriesKey
-from appliance.model.runs import JobResult, RunRecord, RunState
+from appliance.model.measurement import JobResult
+from appliance.model.runs import RunRecord, RunState
 
 
 class Slot(NamedTuple):

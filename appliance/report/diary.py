@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from appliance import text
-from appliance.clouds import capability
 from appliance.figures import quantities
-from appliance.model import DeviceIo, Evidence, Judged
+from appliance.model import ImportedResult
 from appliance.report.page import (
     Fact,
     FactGroup,
     JobDetail,
     MemberShare,
-    Published,
     ReportDocument,
-    Row,
     Tone,
 )
-from appliance.report.result_rows import access, against, percentiles
+from appliance.report.result_rows import member_shares, row
 
 
 def gather(
-    judged: Sequence[Judged],
+    judged: Sequence[ImportedResult],
     *,
     file: str,
     machine_type: str,
@@ -31,7 +28,7 @@ def gather(
     version: str,
 ) -> ReportDocument:
     """The report of one imported file. Times are seconds since the epoch."""
-    rows = tuple(_row(number, one) for number, one in enumerate(judged, 1))
+    rows = tuple(row(one, number, where=_where(one)) for number, one in enumerate(judged, 1))
     invalid = sum(not row.valid for row in rows)
     counted = f"{len(rows)} result" + ("" if len(rows) == 1 else "s")
     return ReportDocument(
@@ -48,8 +45,7 @@ def gather(
         gains=(),
         timeline=None,
         details=tuple(
-            JobDetail(row, None, None, _shares(one.evidence))
-            for row, one in zip(rows, judged, strict=True)
+            JobDetail(row, None, None, _shares(one)) for row, one in zip(rows, judged, strict=True)
         ),
         trends=(),
         history=(),
@@ -59,14 +55,14 @@ def gather(
     )
 
 
-def _summary(judged: Sequence[Judged], machine_type: str) -> str:
-    versions = _each(one.evidence.fio_version for one in judged)
+def _summary(judged: Sequence[ImportedResult], machine_type: str) -> str:
+    versions = _each(one.fio_version for one in judged)
     parts = [machine_type or "machine type not given", ", ".join(versions)]
     return ", ".join(part for part in parts if part)
 
 
 def _facts(
-    judged: Sequence[Judged], file: str, machine_type: str, imported_at: float
+    judged: Sequence[ImportedResult], file: str, machine_type: str, imported_at: float
 ) -> tuple[FactGroup, ...]:
     given = [
         ("File", file),
@@ -74,12 +70,12 @@ def _facts(
         ("Machine type", machine_type or "not given"),
     ]
     found = [
-        ("fio", ", ".join(_each(one.evidence.fio_version for one in judged))),
-        ("Engines", ", ".join(_each(one.evidence.engine for one in judged))),
-        ("Devices", ", ".join(_each(one.evidence.device for one in judged))),
+        ("fio", ", ".join(_each(one.fio_version for one in judged))),
+        ("Engines", ", ".join(_each(one.engine for one in judged))),
+        ("Devices", ", ".join(_each(one.device for one in judged))),
         (
             "Members",
-            ", ".join(_each(member for one in judged for member in one.evidence.members)),
+            ", ".join(_each(member for one in judged for member in one.members)),
         ),
     ]
     return tuple(
@@ -93,90 +89,16 @@ def _each(values: Iterable[str]) -> list[str]:
     return [value for value in dict.fromkeys(values) if value]
 
 
-def _row(number: int, one: Judged) -> Row:
-    evidence = one.evidence
-    corrected = quantities.corrected_iops(one)
-    block = evidence.block_size_bytes
-    return Row(
-        number=number,
-        job=evidence.job,
-        direction=evidence.direction,
-        asked=_asked(evidence),
-        where=_where(one),
-        iops=evidence.iops,
-        bytes_per_s=evidence.bandwidth_bytes,
-        latency_mean_ns=evidence.latency_mean_ns,
-        percentiles=percentiles(evidence.percentiles_ns or {}),
-        findings=one.findings,
-        valid=one.valid,
-        coverage=quantities.coverage_of(evidence),
-        corrected_iops=corrected,
-        corrected_bytes_per_s=corrected * block if corrected is not None and block else None,
-        published=_published(one, corrected),
-    )
-
-
-def _asked(evidence: Evidence) -> str:
-    parts = [access(evidence.rw, evidence.direction)]
-    if evidence.block_size_bytes:
-        parts.append(text.size(evidence.block_size_bytes))
-    if evidence.jobs and evidence.iodepth:
-        parts.append(f"{evidence.jobs} × {evidence.iodepth}")
-    if evidence.engine:
-        parts.append(evidence.engine)
-    return ", ".join(part for part in parts if part)
-
-
-def _where(one: Judged) -> str:
-    evidence = one.evidence
+def _where(one: ImportedResult) -> str:
     place = f"line {one.line}"
-    if evidence.device:
-        place += f", on {evidence.device}"
-    if evidence.members and evidence.members != (evidence.device,):
-        place += f" ({', '.join(evidence.members)})"
+    if one.device:
+        place += f", on {one.device}"
+    if one.members and one.members != (one.device,):
+        place += f" ({', '.join(one.members)})"
     return place
 
 
-def _published(one: Judged, corrected: float | None) -> tuple[Published, ...]:
-    evidence, known = one.evidence, one.evidence.capability
-    if known is None:
-        return ()
-    by_others = [
-        f"{known.measured_iops:,.0f} IOPS" if known.measured_iops else "",
-        text.bandwidth(known.measured_bytes_per_s) if known.measured_bytes_per_s else "",
-    ]
-    return (
-        *against(
-            capability.percent_of_published(evidence)
-            if one.valid or corrected is not None
-            else None,
-            iops=evidence.iops,
-            bytes_per_s=evidence.bandwidth_bytes,
-            limit_iops=known.iops,
-            limit_bytes_per_s=known.bytes_per_s,
-            corrected_iops=None if one.valid else corrected,
-            basis=known.basis,
-            source=known.source,
-        ),
-        *(
-            Published(None, words, source=known.measured_source, verb="measured by others")
-            for words in by_others
-            if words
-        ),
-    )
-
-
-def _shares(evidence: Evidence) -> tuple[MemberShare, ...]:
+def _shares(one: ImportedResult) -> tuple[MemberShare, ...]:
     """What each member did, in the order of the report; none for a single disk."""
-    found = quantities.member_io(evidence)
-    return tuple(_share(did, evidence.direction) for did in found) if len(found) > 1 else ()
-
-
-def _share(did: DeviceIo, direction: str) -> MemberShare:
-    ios, ticks_ms = quantities.ios(did, direction), quantities.ticks_ms(did, direction)
-    return MemberShare(
-        member=did.device,
-        size_bytes=quantities.io_bytes(did, direction),
-        ios=ios,
-        await_ms=ticks_ms / ios if ticks_ms is not None and ios else None,
-    )
+    found = quantities.member_io(one)
+    return member_shares(found, one.direction) if len(found) > 1 else ()

@@ -15,7 +15,6 @@ from appliance.report.page import (
     NAME,
     Band,
     JobDetail,
-    MemberShare,
     Past,
     Rate,
     ReportDocument,
@@ -23,7 +22,7 @@ from appliance.report.page import (
     Timeline,
     Tone,
 )
-from appliance.report.result_rows import Normals, result_rows, trends
+from appliance.report.result_rows import Normals, member_shares, result_rows, trends
 
 # As many points as the charts have room for.
 TIMELINE_POINTS = 240
@@ -242,7 +241,11 @@ def _detail(material: Material, row: Row, result: JobResult, bands: Sequence[Ban
         whole = _part(inside, (device,), begin, end, value)
         if len(members) > 1:
             of_members = _part(inside, members, begin, end, rates.both_rates)
-    return JobDetail(row, whole, of_members, _shares(result, members))
+    by_device = {did.device: did for did in result.device_io}
+    known = [by_device[member] for member in members if member in by_device]
+    # Of a single disk there is nothing to compare.
+    shares = member_shares(known, result.direction) if len(members) > 1 else ()
+    return JobDetail(row, whole, of_members, shares)
 
 
 def _part(
@@ -257,26 +260,3 @@ def _part(
     )
     drawable = tuple(one for one in made if one.points)
     return Timeline(drawable, (), end - begin, step_s, sample_s) if drawable else None
-
-
-def _shares(result: JobResult, members: Sequence[str]) -> tuple[MemberShare, ...]:
-    """Bytes and await of each member during the job, in slot order; none for a single disk."""
-    by_device = {delta.device: delta for delta in result.device_deltas}
-    if len(members) < 2:
-        return ()
-    shares = []
-    for member in members:
-        if (delta := by_device.get(member)) is None:
-            continue
-        writes = result.direction == "write"
-        ios = delta.write_ios if writes else delta.read_ios
-        busy_ms = delta.write_ms if writes else delta.read_ms
-        shares.append(
-            MemberShare(
-                member=member,
-                size_bytes=delta.write_bytes if writes else delta.read_bytes,
-                ios=ios,
-                await_ms=busy_ms / ios if ios else None,
-            )
-        )
-    return tuple(shares)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from appliance import text
 from appliance.clouds import capability
+from appliance.figures import quantities
 from appliance.figures.provisioned import in_words
-from appliance.figures.quantities import corrected_iops
-from appliance.model import JobResult
+from appliance.model import Capability, DeviceIo, JobResult, Measurement, Source
 from appliance.report.beside_normal import NOT_KNOWN, Normal, baseline
 from appliance.report.markup import clipped
-from appliance.report.page import NAME, Past, Published, Row, Trend, TrendPoint
+from appliance.report.page import NAME, MemberShare, Past, Published, Row, Trend, TrendPoint
 
 _ACCESS = {
     "read": "sequential read",
@@ -27,12 +28,7 @@ _ACCESS = {
 MAX_TREND_RUNS = 60
 
 
-def access(rw: str, direction: str) -> str:
-    """The access pattern (fio's ``rw``) in plain words; the direction without one."""
-    return clipped(_ACCESS.get(rw, rw or direction), NAME)
-
-
-def percentiles(found: dict[str, int]) -> tuple[tuple[float, int], ...]:
+def _percentiles(found: dict[str, int]) -> tuple[tuple[float, int], ...]:
     """Percent texts as fio writes them, as numbers, ascending; what is no number is left out."""
     pairs = []
     for key, ns in found.items():
@@ -85,27 +81,11 @@ def trends(
 
 
 def _row(result: JobResult, *, number: int, normals: Normals) -> Row:
-    corrected = corrected_iops(result)
     job = result.job if result.pass_index == 1 else f"{result.job} (pass {result.pass_index})"
-    return Row(
-        number=number,
+    return dataclasses.replace(
+        row(result, number, where=f"{result.member} alone" if result.member else ""),
         job=job,
-        direction=result.direction,
-        asked=f"{access(result.rw, result.direction)}, {text.size(result.block_size_bytes)}, "
-        f"{result.jobs} × {result.iodepth}",
-        where=f"{result.member} alone" if result.member else "",
-        iops=result.iops,
-        bytes_per_s=result.bandwidth_bytes,
-        latency_mean_ns=result.latency_mean_ns,
-        percentiles=percentiles(result.percentiles_ns),
         bins=tuple(sorted(result.bins.items())),
-        findings=result.findings,
-        valid=result.valid,
-        coverage=result.coverage,
-        corrected_iops=corrected,
-        corrected_bytes_per_s=None if corrected is None else corrected * result.block_size_bytes,
-        published=_published(result, corrected),
-        by_the_disks=in_words(result.device_latencies),
         baseline=baseline(
             normals.get((result.job, result.direction, result.member), NOT_KNOWN),
             result.iops if result.valid else None,
@@ -113,53 +93,102 @@ def _row(result: JobResult, *, number: int, normals: Normals) -> Row:
     )
 
 
-def _published(result: JobResult, corrected: float | None) -> tuple[Published, ...]:
-    return against(
-        capability.percent_of_published(result) if result.valid or corrected is not None else None,
-        iops=result.iops,
-        bytes_per_s=result.bandwidth_bytes,
-        limit_iops=result.published_iops,
-        limit_bytes_per_s=result.published_bytes_per_s,
-        corrected_iops=None if result.valid else corrected,
-        basis=result.published_basis,
-        source=result.published_source,
+def row(of: Measurement, number: int, *, where: str) -> Row:
+    """A result, wherever it comes from."""
+    corrected, block = quantities.corrected_iops(of), of.block_size_bytes
+    return Row(
+        number=number,
+        job=of.job,
+        direction=of.direction,
+        asked=_asked(of),
+        where=where,
+        iops=of.iops,
+        bytes_per_s=of.bandwidth_bytes,
+        latency_mean_ns=of.latency_mean_ns,
+        percentiles=_percentiles(of.percentiles_ns or {}),
+        findings=of.findings,
+        valid=of.valid,
+        coverage=quantities.coverage(of),
+        corrected_iops=corrected,
+        corrected_bytes_per_s=corrected * block if corrected is not None and block else None,
+        published=_published(of, corrected),
+        by_the_disks=in_words(of.device_latencies),
     )
 
 
-def against(
-    percent: float | None,
-    *,
-    iops: float | None,
-    bytes_per_s: float | None,
-    limit_iops: float | None,
-    limit_bytes_per_s: float | None,
-    corrected_iops: float | None,
-    basis: str,
-    source: str,
-) -> tuple[Published, ...]:
-    """A result beside its published limits.
+def _asked(of: Measurement) -> str:
+    parts = [clipped(_ACCESS.get(of.rw, of.rw or of.direction), NAME)]
+    if of.block_size_bytes:
+        parts.append(text.size(of.block_size_bytes))
+    if of.jobs and of.iodepth:
+        parts.append(f"{of.jobs} × {of.iodepth}")
+    if of.source is Source.IMPORT:
+        # All results of a run have the same, which the page says once.
+        parts.append(of.engine)
+    return ", ".join(part for part in parts if part)
 
-    ``percent`` is of the limit that is nearer, ``None`` where the job cannot reach either.
-    ``corrected_iops`` is what is believed in place of ``iops`` of an invalid result.
+
+def _published(of: Measurement, corrected: float | None) -> tuple[Published, ...]:
+    known = of.capability
+    if known is None:
+        return ()
+    by_others = [
+        f"{known.measured_iops:,.0f} IOPS" if known.measured_iops else "",
+        text.bandwidth(known.measured_bytes_per_s) if known.measured_bytes_per_s else "",
+    ]
+    return (
+        *_beside_limits(of, known, corrected),
+        *(
+            Published(None, words, source=known.measured_source, verb="measured by others")
+            for words in by_others
+            if words
+        ),
+    )
+
+
+def _beside_limits(
+    of: Measurement, known: Capability, corrected: float | None
+) -> tuple[Published, ...]:
+    """A result beside its published limits: the nearer one, or both where the job cannot reach
+    either. ``corrected`` IOPS are what is believed in place of those of an invalid result.
     """
     shares = [
         (100 * (value or 0.0) / limit, words)
         for value, limit, words in (
-            (iops, limit_iops, f"{limit_iops or 0:,.0f} IOPS"),
-            (bytes_per_s, limit_bytes_per_s, text.bandwidth(limit_bytes_per_s or 0.0)),
+            (of.iops, known.iops, f"{known.iops or 0:,.0f} IOPS"),
+            (of.bandwidth_bytes, known.bytes_per_s, text.bandwidth(known.bytes_per_s or 0.0)),
         )
         if limit
     ]
+    percent = capability.percent_of_published(of) if of.valid or corrected is not None else None
     if not shares:
         return ()
     if percent is None:
-        return tuple(Published(None, words, basis, source) for _, words in shares)
-    believed = corrected_iops / iops if corrected_iops is not None and iops else 1.0
+        return tuple(Published(None, words, known.basis, known.source) for _, words in shares)
+    believed = corrected / of.iops if not of.valid and corrected is not None and of.iops else 1.0
     share, words = min(shares, key=lambda one: abs(one[0] - percent))
     if abs(share - percent) > 0.01 * percent:
         # IOPS and bandwidth contradict each other: then neither limit alone gives it.
         words = "the published figures"
-    return (Published(percent * believed, words, basis, source, corrected=believed != 1.0),)
+    return (
+        Published(percent * believed, words, known.basis, known.source, corrected=believed != 1.0),
+    )
+
+
+def member_shares(devices: Iterable[DeviceIo], direction: str) -> tuple[MemberShare, ...]:
+    """Bytes and await of each member during a job, in the order given."""
+    shares = []
+    for did in devices:
+        ios, ticks_ms = quantities.ios(did, direction), quantities.ticks_ms(did, direction)
+        shares.append(
+            MemberShare(
+                member=did.device,
+                size_bytes=quantities.io_bytes(did, direction),
+                ios=ios,
+                await_ms=ticks_ms / ios if ticks_ms is not None and ios else None,
+            )
+        )
+    return tuple(shares)
 
 
 def _key(result: JobResult) -> tuple[object, ...]:

@@ -27,7 +27,16 @@ from appliance.figures import ten_seconds
 from appliance.history import format as file_format
 from appliance.history import queries, rows
 from appliance.history.store import History
-from appliance.model import Counters, Finding, Job, JobResult, RunState, Sample, Severity
+from appliance.model import (
+    Capability,
+    Counters,
+    Finding,
+    Job,
+    JobResult,
+    RunState,
+    Sample,
+    Severity,
+)
 
 YEARS = 10
 RUNS_A_DAY = 4
@@ -238,18 +247,20 @@ class _Fill:
             errors=0,
             cpu_percent=40.0,
             device_bytes=ios * 4096,
-            device_deltas=(),
+            device_io=(),
             findings=(
                 (Finding("FOREIGN", Severity.BLOCK, "the disks did 9 % more", 0.09, 0.05),)
                 if invalid
                 else ()
             ),
-            published_iops=825_000.0,
             rw=job.rw,
             host_cpu_percent=12.0,
-            published_bytes_per_s=4e9,
-            published_basis="4 × 206,250 (i3.16xlarge)",
-            published_source="https://docs.aws.amazon.com/ec2/latest/instancetypes/so.html",
+            capability=Capability(
+                iops=825_000.0,
+                bytes_per_s=4e9,
+                basis="4 × 206,250 (i3.16xlarge)",
+                source="https://docs.aws.amazon.com/ec2/latest/instancetypes/so.html",
+            ),
         )
         self._add("result", rows.result_row(run_id, result, ended_at=at + 35))
         self._add("histogram", {"result_id": self._result_id, "bins": self._packed[pick]})

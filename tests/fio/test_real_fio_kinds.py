@@ -347,7 +347,7 @@ def test_members_are_measured_one_by_one_beside_the_stripe(folder, monkeypatch):
         ("writes", ""),
     ]
     for alone in results[1:3]:
-        assert alone.member in {delta.device for delta in alone.device_deltas}
+        assert alone.member in {did.device for did in alone.device_io}
         assert alone.coverage == pytest.approx(1.0, abs=0.05)
     # A loop device answers out of the page cache, which is found out; the figures are there.
     as_if_valid = [dataclasses.replace(one, findings=()) for one in results]

@@ -18,23 +18,22 @@ from appliance.figures.sides import Chosen
 from appliance.history.imports import ImportRecord
 from appliance.history.pages import Page, RunSummary
 from appliance.model import (
-    Counters,
+    Capability,
+    DeviceIo,
     DriftSeverity,
     DriftState,
     EpochRecord,
-    Evidence,
     Fact,
     Finding,
     FindingRecord,
+    ImportedResult,
     JobResult,
-    Judged,
     Provisioned,
     RunRecord,
     RunState,
     SeriesKey,
     Severity,
     Slot,
-    Source,
 )
 from tui.sources.results import Comparison, EpochRow, RunDetail
 
@@ -131,15 +130,22 @@ def result(job: str, iops: float, *findings: Finding, **changes: object) -> JobR
         errors=0,
         cpu_percent=40.0,
         device_bytes=int(0.709 * ios * size) if findings else ios * size,
-        device_deltas=tuple(
-            Counters(
-                name, share, share * size, share * spent // 20, share, 0, share * spent // 20, 0, 1
+        device_io=tuple(
+            DeviceIo(
+                name,
+                share,
+                share,
+                read_ticks_ms=share * spent // 20,
+                write_ticks_ms=share * spent // 20,
+                read_bytes=share * size,
+                write_bytes=0,
             )
             for name, spent in zip(("md127", *MEMBERS), (9, *await_ms), strict=True)
         ),
         findings=findings,
-        published_iops=1_600_000.0 if "4k" in job else None,
-        published_basis="4 × 400,000 (i4i.16xlarge)",
+        capability=Capability(
+            iops=1_600_000.0 if "4k" in job else None, basis="4 × 400,000 (i4i.16xlarge)"
+        ),
         rw=("rand" if "rand" in job else "") + ("write" if write else "read"),
         provisioned=Provisioned(volume_iops_us=1_200_000),
     )
@@ -205,9 +211,11 @@ SLOWER = FindingRecord(
 )
 
 
-def report(line: int, *findings: Finding) -> Judged:
-    known = Evidence(
-        Source.IMPORT,
+def report(line: int, *findings: Finding) -> ImportedResult:
+    return ImportedResult(
+        file="i3.txt",
+        line=line,
+        findings=findings,
         job="randread",
         direction="read",
         rw="randread",
@@ -218,7 +226,6 @@ def report(line: int, *findings: Finding) -> Judged:
         latency_mean_ns=620_000.0,
         device="md0",
     )
-    return Judged("i3.txt", line, known, findings)
 
 
 def side(name: str, scale: float, *, what: str = "") -> Chosen:
@@ -270,7 +277,7 @@ class FakeResults:
         results = () if run_id % 50 == 0 else RESULTS
         return RunDetail(run(run_id), results, "md-raid0 of 4, chunk 256 KiB")
 
-    def imported(self, import_id: int) -> tuple[Judged, ...]:
+    def imported(self, import_id: int) -> tuple[ImportedResult, ...]:
         self._ask(f"import {import_id}")
         return (report(1), report(40, COVERAGE))
 

@@ -9,6 +9,7 @@ from appliance.client.machine_status import Health, Status, VolumeStatus
 from appliance.drift.check_summary import DriftSummary
 from appliance.errors import OperatorError
 from appliance.model import (
+    Capability,
     Disk,
     DiskKind,
     EpochRecord,
@@ -123,9 +124,9 @@ def result(job: Job, iops: float, mean_ns: float, *findings: Finding) -> JobResu
         errors=0,
         cpu_percent=40.0,
         device_bytes=None,
-        device_deltas=(),
+        device_io=(),
         findings=findings,
-        published_iops=1_600_000 if job.rw == "randread" else None,
+        capability=Capability(iops=1_600_000) if job.rw == "randread" else None,
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from appliance.client.plan_requests import ApplyProgress
 from appliance.errors import OperatorError
-from appliance.model import RunState
+from appliance.model import Capability, RunState
 from tests.tui.driving import both_sizes, notices, settled
 from tests.tui.fake_overview import FakeOverview
 from tests.tui.fakes import (
@@ -79,7 +79,7 @@ async def test_a_provisional_baseline_is_told_from_a_known_one():
 
 
 async def test_share_of_published_is_shown_where_it_was_within_reach():
-    known = replace(RESULTS[4], rw="randwrite", published_iops=1_000_000)
+    known = replace(RESULTS[4], rw="randwrite", capability=Capability(iops=1_000_000))
     acted = stage(runs_with(known))
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)

@@ -43,7 +43,7 @@ def test_every_question_has_its_answer(results, tmp_path):
     detail = results.run(2)
     assert detail.layout == "md-raid0 of 4, chunk 256 KiB"
     assert detail.results[0].bins
-    assert results.imported(1)[0].evidence.iops == 824_600.0
+    assert results.imported(1)[0].iops == 824_600.0
     (key,) = results.series()
     assert key == SeriesKey("smoke", TARGET, RESULT.job, "read")
     assert [len(one.slots) for one in results.trend(key).stretches] == [1, 1]

@@ -7,7 +7,7 @@ statistics are requests, without bytes.
 import dataclasses
 
 from appliance.clouds.capability import published
-from appliance.model import DeviceIo, DiskKind, Evidence, Source
+from appliance.model import DeviceIo, DiskKind, Measurement, Source
 
 LOCAL = DiskKind.INSTANCE_STORE
 
@@ -17,7 +17,7 @@ def disk(device: str, read: tuple[int, int, int], write: tuple[int, int, int]) -
     return DeviceIo(device, read[0], write[0], read[1], write[1], read[2], write[2])
 
 
-def with_disks(evidence: Evidence, *disks: DeviceIo, **changes: object) -> Evidence:
+def with_disks(evidence: Measurement, *disks: DeviceIo, **changes: object) -> Measurement:
     """``evidence``, had these disks done this."""
     return dataclasses.replace(evidence, device_io=disks, **changes)
 
@@ -41,12 +41,12 @@ def report(
     asked_ms: int = 180_000,
     direction: str = "",
     kind: DiskKind = LOCAL,
-) -> Evidence:
+) -> Measurement:
     """A report; ``percentiles_us`` are p1, p10, p50, p90 and p99."""
     direction = direction or ("write" if "write" in rw else "read")
     members = tuple(io.device for io in disks if len(disks) == 1 or io.device != disks[0].device)
     percents = ("1.000000", "10.000000", "50.000000", "90.000000", "99.000000")
-    return Evidence(
+    return Measurement(
         source=Source.IMPORT,
         job="fio_test_file",
         direction=direction,

@@ -10,14 +10,14 @@ from typing import Any
 from appliance.bench.suite import load_suite
 from appliance.history.store import History
 from appliance.model import (
+    Capability,
     Counters,
-    Evidence,
+    DeviceIo,
     Finding,
+    ImportedResult,
     JobResult,
-    Judged,
     Provisioned,
     Severity,
-    Source,
 )
 
 FINGERPRINT = {
@@ -49,20 +49,25 @@ RESULT = JobResult(
     errors=0,
     cpu_percent=55.5,
     device_bytes=4096 * 709,
-    device_deltas=(
-        Counters("md0", 709, 4096 * 709, 5, 0, 0, 0, 0, 30_000),
-        Counters("nvme0n1", 355, 4096 * 355, 5, 0, 0, 0, 1, 29_000),
+    device_io=tuple(
+        DeviceIo.of(Counters(*counted))
+        for counted in (
+            ("md0", 709, 4096 * 709, 5, 0, 0, 0, 0, 30_000),
+            ("nvme0n1", 355, 4096 * 355, 5, 0, 0, 0, 1, 29_000),
+        )
     ),
     findings=(
         Finding("COVERAGE", Severity.BLOCK, "71 %", 0.709, 0.98, 412_279.0, "iops"),
         Finding("DEPTH", Severity.WARN, "a reason"),
     ),
-    published_iops=825_000.0,
+    capability=Capability(
+        iops=825_000.0,
+        bytes_per_s=3.8e9,
+        basis="2 × 412,500 (i3.4xlarge)",
+        source="where it is from",
+    ),
     rw="randread",
     host_cpu_percent=12.5,
-    published_bytes_per_s=3.8e9,
-    published_basis="2 × 412,500 (i3.4xlarge)",
-    published_source="where it is from",
     member="nvme0n1",
     pass_index=2,
     provisioned=Provisioned(volume_iops_us=7, instance_throughput_us=9),
@@ -90,7 +95,7 @@ def begin(history: History, suite: str = "smoke", time_factor: float = 0.5) -> i
     )
 
 
-def report(line: int = 1, findings: Sequence[Finding] = (), **known: Any) -> Judged:
+def report(line: int = 1, findings: Sequence[Finding] = (), **known: Any) -> ImportedResult:
     """An imported report: 4k random reads of a stripe of two disks, unless told otherwise."""
     asked: dict[str, Any] = {
         "job": "randread",
@@ -104,4 +109,11 @@ def report(line: int = 1, findings: Sequence[Finding] = (), **known: Any) -> Jud
         "device": "md0",
         "members": ("nvme0n1", "nvme1n1"),
     }
-    return Judged("diary.txt", line, Evidence(Source.IMPORT, **{**asked, **known}), tuple(findings))
+    return ImportedResult(
+        file="diary.txt", line=line, findings=tuple(findings), **{**asked, **known}
+    )
+
+
+def difference(*counted: Any) -> DeviceIo:
+    """What a device did, by the counters of the block layer."""
+    return DeviceIo.of(Counters(*counted))

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from appliance.fio_import import import_reports
-from appliance.model import Judged
+from appliance.model import ImportedResult
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 DIARIES = CORPUS / "diaries"
 FIO = CORPUS / "fio"
 
 
-def imported(text: str | bytes, machine_type: str = "") -> tuple[Judged, ...]:
+def imported(text: str | bytes, machine_type: str = "") -> tuple[ImportedResult, ...]:
     data = text if isinstance(text, bytes) else text.encode()
     return import_reports(data, file="diary.txt", machine_type=machine_type).judged
 
 
-def only(text: str | bytes) -> Judged:
+def only(text: str | bytes) -> ImportedResult:
     found = imported(text)
-    assert len(found) == 1, [(one.line, one.evidence.job) for one in found]
+    assert len(found) == 1, [(one.line, one.job) for one in found]
     return found[0]
 
 
-def of_file(path: Path) -> tuple[Judged, ...]:
+def measured(one: ImportedResult) -> ImportedResult:
+    """``one`` without where it stands and what is thought of it, to be compared."""
+    return replace(one, line=0, findings=())
+
+
+def of_file(path: Path) -> tuple[ImportedResult, ...]:
     return import_reports(path.read_bytes(), file=path.name).judged
 
 
-def codes(judged: Judged) -> list[str]:
+def codes(judged: ImportedResult) -> list[str]:
     return [finding.code for finding in judged.findings]
 
 

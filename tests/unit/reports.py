@@ -9,21 +9,19 @@ import random
 from appliance.drift.detection import normal as detection
 from appliance.model import (
     Capability,
-    Counters,
     DeviceIo,
     EpochRecord,
-    Evidence,
     Finding,
+    ImportedResult,
     JobResult,
-    Judged,
     RunRecord,
     RunState,
     Severity,
-    Source,
 )
 from appliance.report.beside_normal import Normal
 from appliance.report.gather import Material
 from appliance.report.page import Past, Rate
+from tests.unit.histories import difference
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 BEGAN = 1_790_000_000.0
@@ -79,7 +77,7 @@ def result(
         reads, writes = (ios, size, took_ms), (0, 0, 0)
         if direction == "write":
             reads, writes = writes, reads
-        deltas.append(Counters(member, *reads, *writes, 0, JOB_SECONDS * 990))
+        deltas.append(difference(member, *reads, *writes, 0, JOB_SECONDS * 990))
     made = JobResult(
         job=name,
         direction=direction,
@@ -99,10 +97,14 @@ def result(
         errors=0,
         cpu_percent=40.0,
         device_bytes=total * block,
-        device_deltas=tuple(deltas),
-        published_iops=825_000.0 if rw == "randread" else None,
-        published_basis="4 × 206,250 (i3.8xlarge)" if rw == "randread" else "",
-        published_source="provider's guide to instance types" if rw == "randread" else "",
+        device_io=tuple(deltas),
+        capability=Capability(
+            iops=825_000.0,
+            basis="4 × 206,250 (i3.8xlarge)",
+            source="provider's guide to instance types",
+        )
+        if rw == "randread"
+        else None,
         rw=rw,
     )
     return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
@@ -230,13 +232,15 @@ def material(*, earlier: int = 30, **changes: object) -> Material:
     return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
 
 
-def judged() -> tuple[Judged, ...]:
+def judged() -> tuple[ImportedResult, ...]:
     """Two reports of an imported file: a stripe's, and a cached one of a single disk.
 
     The figures are those of a published diary (docs/measurement-method.md, COVERAGE).
     """
-    single = Evidence(
-        source=Source.IMPORT,
+    single = ImportedResult(
+        file="diary.txt",
+        line=40,
+        findings=(COVERAGE,),
         job="fio_test_file",
         direction="read",
         rw="randread",
@@ -260,6 +264,8 @@ def judged() -> tuple[Judged, ...]:
     )
     stripe = dataclasses.replace(
         single,
+        line=12,
+        findings=(),
         iops=824_691.0,
         bandwidth_bytes=824_691.0 * 4096,
         total_ios=148_444_000,
@@ -280,7 +286,4 @@ def judged() -> tuple[Judged, ...]:
             measured_source="somebody's table",
         ),
     )
-    return (
-        Judged("diary.txt", 12, stripe),
-        Judged("diary.txt", 40, single, (COVERAGE,)),
-    )
+    return stripe, single

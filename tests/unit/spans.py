@@ -10,8 +10,8 @@ from appliance.drift import performance, series_context
 from appliance.drift import series_state as drift_series
 from appliance.model import (
     Confirmation,
-    Counters,
     Detail,
+    DeviceIo,
     JobResult,
     RunRecord,
     RunState,
@@ -21,7 +21,7 @@ from appliance.model import (
     Verdict,
 )
 from appliance.model.slots import Attempt
-from tests.unit.histories import RESULT
+from tests.unit.histories import RESULT, difference
 
 KEY = SeriesKey("smoke", "/mnt/scratch/.stripewright-bench", "rand-read-4k", "read")
 QD1 = dataclasses.replace(KEY, job="rand-read-4k-qd1")
@@ -101,25 +101,24 @@ def result(key: SeriesKey = KEY, *, awaits_ms: Sequence[float] = (), **known: ob
         total_ios=1_000_000 * max(1, len(awaits_ms)),
         pass_index=1,
         provisioned=None,
-        published_iops=None,
-        published_bytes_per_s=None,
+        capability=None,
         cpu_percent=20.0,
         host_cpu_percent=20.0,
         percentiles_ns={"99.000000": 1_000_000, "99.500000": 1_100_000, "99.900000": 1_500_000},
         bins={},
-        device_deltas=counters(awaits_ms, key.direction),
+        device_io=counters(awaits_ms, key.direction),
     )
     return dataclasses.replace(fresh, **known)  # type: ignore[arg-type]
 
 
-def counters(awaits_ms: Sequence[float], direction: str = "read") -> tuple[Counters, ...]:
+def counters(awaits_ms: Sequence[float], direction: str = "read") -> tuple[DeviceIo, ...]:
     """What members with these awaits counted for a million I/Os each."""
     count = 1_000_000
     found = []
     for name, ms in zip(MEMBERS, awaits_ms, strict=False):
         did = (count, 4096 * count, round(ms * count))
         read, write = (did, (0, 0, 0)) if direction == "read" else ((0, 0, 0), did)
-        found.append(Counters(name, *read, *write, 0, 30_000))
+        found.append(difference(name, *read, *write, 0, 30_000))
     return tuple(found)
 
 

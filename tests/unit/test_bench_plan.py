@@ -226,7 +226,7 @@ def result(iops: float, member: str = "", *, valid: bool = True, **changes) -> J
         errors=0,
         cpu_percent=0.0,
         device_bytes=None,
-        device_deltas=(),
+        device_io=(),
         findings=bad,
         member=member,
     )

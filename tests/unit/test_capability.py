@@ -11,7 +11,7 @@ from appliance.clouds import aws, gcp
 from appliance.clouds.capability import Volume, one_kind, percent_of_published, published
 from appliance.clouds.provider import is_type
 from appliance.clouds.volumes import bounds, volume_types
-from appliance.model import Capability, DiskKind, Evidence
+from appliance.model import Capability, DiskKind, Measurement
 from tests.unit import diary
 
 
@@ -283,7 +283,7 @@ def test_percent_of_published_is_for_what_the_figure_is_published_for():
     assert percent_of_published(change(jobs=1, iodepth=32)) is not None
 
 
-def change(**changes: object) -> Evidence:
+def change(**changes: object) -> Measurement:
     return dataclasses.replace(diary.STRIPE_READ_4K, **changes)
 
 

@@ -20,7 +20,6 @@ from appliance.history import queries
 from appliance.history.store import History
 from appliance.model import (
     CONFIRM_SUITE,
-    Counters,
     DriftState,
     Finding,
     Job,
@@ -31,7 +30,7 @@ from appliance.model import (
     Verdict,
 )
 from appliance.system import liveness
-from tests.unit.histories import FINGERPRINT
+from tests.unit.histories import FINGERPRINT, difference
 from tests.unit.test_slots import STRIPE, TARGET, add
 
 NOW = 2_000_000_000.0
@@ -53,16 +52,15 @@ def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def stripe(iops: float, awaits=EVEN, bins=QUIET) -> JobResult:
     """A result of a stripe of three."""
     deltas = tuple(
-        Counters(name, 1_000_000, 4096 * 1_000_000, round(ms * 1_000_000), 0, 0, 0, 0, 30_000)
+        difference(name, 1_000_000, 4096 * 1_000_000, round(ms * 1_000_000), 0, 0, 0, 0, 30_000)
         for name, ms in zip(MEMBERS, awaits, strict=True)
     )
     p995 = 30_000_000 if bins is MODE else 95_000
     return dataclasses.replace(
         STRIPE,
         iops=iops,
-        published_iops=None,
-        published_bytes_per_s=None,
-        device_deltas=deltas,
+        capability=None,
+        device_io=deltas,
         total_ios=3_000_000,
         bins=bins,
         percentiles_ns={"99.000000": 95_000, "99.500000": p995, "99.900000": 300_000},
@@ -125,7 +123,7 @@ outcome: dict[str, RunState] = {}
 
 def measure(job: Job, index: int) -> JobResult:
     if job.engine == "null":
-        control = dataclasses.replace(stripe(4_000_000.0), engine="null", device_deltas=())
+        control = dataclasses.replace(stripe(4_000_000.0), engine="null", device_io=())
         return measures["null"](job, index) if "null" in measures else control
     return measures["suspect"](job, index)
 
@@ -184,7 +182,7 @@ def test_the_machine_is_told_from_its_disks_by_earlier_controls(tmp_path, runs, 
     repeating.measure_controls(db, load_suite("smoke"), TARGET)
     assert runs[0][0].passes == 3
     assert len(runs[0][0].jobs) == 5
-    slow = dataclasses.replace(stripe(3_600_000.0), engine="null", device_deltas=())
+    slow = dataclasses.replace(stripe(3_600_000.0), engine="null", device_io=())
     measures["suspect"] = lambda job, index: stripe(900.0)
     measures["null"] = lambda job, index: slow
     (one,) = confirm(db, capsys)["confirmations"]

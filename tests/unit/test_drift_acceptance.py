@@ -6,7 +6,7 @@ import pytest
 
 from appliance.drift import acceptance
 from appliance.drift.codes import CODES
-from appliance.model import DriftState, Finding, SeriesKey, Severity
+from appliance.model import Capability, DriftState, Finding, SeriesKey, Severity
 from tests.unit.spans import FINGERPRINT, KEY, MEMBERS, QD1, detail, result
 
 PUBLISHED = 1_650_000.0
@@ -22,8 +22,7 @@ def job(key: SeriesKey = KEY, *, share: float | None = 1.0, awaits_ms=EVEN, **kn
     asked = {
         "rw": "randread" if key.direction == "read" else "randwrite",
         "iops": PUBLISHED * (1.0 if share is None else share),
-        "published_iops": published,
-        "published_basis": "4 × 412,500 (i3.8xlarge)",
+        "capability": Capability(iops=published, basis="4 × 412,500 (i3.8xlarge)"),
         **known,
     }
     return result(key, awaits_ms=awaits_ms, **asked)

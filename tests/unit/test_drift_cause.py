@@ -69,9 +69,7 @@ def test_a_member_that_counts_how_long_it_takes(before_us, after_us, says):
     )
     # Under another kernel name before.
     names = ("nvme1n1", "nvme3n1", "nvme2n1", "nvme4n1")
-    then = dataclasses.replace(
-        then, device_deltas=result(awaits_ms=(0.3, 0.4, 0.3, 0.3)).device_deltas
-    )
+    then = dataclasses.replace(then, device_io=result(awaits_ms=(0.3, 0.4, 0.3, 0.3)).device_io)
     (found,) = attribution.causes(around(then, now, then={"members": names}), slower=True)
     assert found.words.endswith(
         f"{says}: by its own count {after_us:,} µs an I/O, {before_us} µs before"

@@ -75,11 +75,11 @@ def test_twenty_four_members_with_three_slow_ones_name_the_slowest():
     names = tuple(f"nvme{number}n1" for number in range(24))
     deltas = tuple(
         dataclasses.replace(
-            counters((1.0,))[0], device=name, read_ms=1_000_000 * (9 if at > 20 else 1) + at
+            counters((1.0,))[0], device=name, read_ticks_ms=1_000_000 * (9 if at > 20 else 1) + at
         )
         for at, name in enumerate(names)
     )
-    one = result(total_ios=24_000_000, device_deltas=deltas)
+    one = result(total_ios=24_000_000, device_io=deltas)
     (found,) = member_rules.outliers(detail(1, one, members=names), {})
     assert found.member == found.serial == "nvme23n1"
 
@@ -100,7 +100,7 @@ def test_members_measured_alone_and_unequal_work_are_left_out():
     assert member_rules.outliers(detail(1, alone), FINGERPRINT) == ()
     deltas = list(counters((0.1, 0.1, 9.0, 0.1)))
     deltas[2] = dataclasses.replace(deltas[2], read_ios=500_000)
-    uneven = result(total_ios=3_500_000, device_deltas=tuple(deltas))
+    uneven = result(total_ios=3_500_000, device_io=tuple(deltas))
     assert member_rules.outliers(detail(1, uneven), FINGERPRINT) == ()
     assert member_rules.ratios(uneven, detail(1, uneven), FINGERPRINT) == {}
 

@@ -121,7 +121,7 @@ def test_a_run_that_is_not_there(db, number):
 def test_half_a_result_is_no_result(db):
     with History.open_writable(db) as history:
         run_id = begin(history)
-        twice = dataclasses.replace(RESULT, device_deltas=RESULT.device_deltas[:1] * 2)
+        twice = dataclasses.replace(RESULT, device_io=RESULT.device_io[:1] * 2)
         with pytest.raises(OperatorError):
             history.add_result(run_id, twice, raw_report="x")
     with queries.open_readonly(db) as reader:

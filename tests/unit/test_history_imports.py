@@ -14,13 +14,12 @@ from appliance.history.store import History
 from appliance.model import (
     Capability,
     DeviceIo,
-    Evidence,
     Finding,
-    Judged,
+    ImportedResult,
+    Measurement,
     Provisioned,
     Severity,
     Slice,
-    Source,
 )
 from tests.unit.histories import report, select
 
@@ -28,8 +27,9 @@ pytestmark = pytest.mark.usefixtures("journalled")
 
 _COVERAGE = Finding("COVERAGE", Severity.BLOCK, "71 %", 0.709, 0.98, 412_279.0, "iops")
 
-FULL = Evidence(
-    source=Source.IMPORT,
+FULL = ImportedResult(
+    file="diary.txt",
+    line=17,
     job="job [red]\x1b",
     direction="read",
     rw="randrw",
@@ -65,12 +65,14 @@ FULL = Evidence(
 )
 
 
-def _add(history: History, *judged: Judged, sha256: str = "ab", machine_type: str = "") -> int:
+def _add(
+    history: History, *judged: ImportedResult, sha256: str = "ab", machine_type: str = ""
+) -> int:
     return history.add_import("diary.txt", sha256=sha256, machine_type=machine_type, judged=judged)
 
 
 def test_a_report_comes_back_as_it_went_in(db):
-    judged = (Judged("diary.txt", 17, FULL, (_COVERAGE,)), report(40))
+    judged = (dataclasses.replace(FULL, findings=(_COVERAGE,)), report(40))
     with History.open_writable(db) as history:
         import_id = _add(history, *judged, machine_type="i3.4xlarge")
     with queries.open_readonly(db) as reader:
@@ -86,7 +88,7 @@ def test_a_report_comes_back_as_it_went_in(db):
 
 def test_what_an_earlier_version_kept_of_a_disk_is_passed_over(db):
     with History.open_writable(db) as history:
-        import_id = _add(history, Judged("diary.txt", 17, FULL))
+        import_id = _add(history, FULL)
     select(
         db,
         "UPDATE imported_report SET evidence ="
@@ -94,18 +96,20 @@ def test_what_an_earlier_version_kept_of_a_disk_is_passed_over(db):
         11.5,
     )
     with queries.open_readonly(db) as reader:
-        assert reader.import_reports(import_id)[0].evidence == FULL
+        assert reader.import_reports(import_id)[0] == FULL
 
 
 def test_every_field_of_a_report_is_tried_above():
-    """So that a field that is added to Evidence is kept, too, or this test asks why not."""
+    """So that a field that is added to Measurement is kept, too, or this test asks why not."""
     untried = [
         field.name
-        for field in dataclasses.fields(Evidence)
+        for field in dataclasses.fields(Measurement)
         if field.default is not dataclasses.MISSING and getattr(FULL, field.name) == field.default
     ]
     # Later fields go the same way as these: through the evidence as it is.
     assert set(untried) <= {
+        # Of the verdicts another test has some.
+        "findings",
         "printed_iops",
         "printed_bandwidth_bytes",
         "host_cpu_percent",
@@ -179,7 +183,7 @@ def test_whatever_a_diary_holds_is_kept(db, odd):
         )
     with queries.open_readonly(db) as reader:
         (found,) = reader.import_reports(import_id)
-        assert found.evidence == report(1, **odd).evidence
+        assert found == dataclasses.replace(report(1, **odd), file="d\\udcff.txt")
         assert found.file == reader.imports()[0].file == "d\\udcff.txt"
 
 
@@ -209,5 +213,5 @@ def test_evidence_that_cannot_be_understood_is_damage(db):
 
 
 def test_its_columns_are_fields_of_the_evidence():
-    names = {field.name for field in dataclasses.fields(Evidence)}
+    names = {field.name for field in dataclasses.fields(Measurement)}
     assert set(imports._COLUMNS) <= names

@@ -95,11 +95,9 @@ def test_summaries_are_the_results_without_counters_and_histograms(db):
         full = reader.summaries(ids, histograms=True)
         for run_id in ids:
             results = reader.results(run_id)
-            assert full[run_id] == tuple(
-                dataclasses.replace(one, device_deltas=()) for one in results
-            )
+            assert full[run_id] == tuple(dataclasses.replace(one, device_io=()) for one in results)
             assert found[run_id] == tuple(
-                dataclasses.replace(one, device_deltas=(), bins={}) for one in results
+                dataclasses.replace(one, device_io=(), bins={}) for one in results
             )
 
 

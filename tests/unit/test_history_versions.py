@@ -9,10 +9,10 @@ import pytest
 from sqlite_utils import Database
 
 from appliance.errors import OperatorError
-from appliance.history import exports, queries, schema
+from appliance.history import exports, queries, rows, schema
 from appliance.history import format as file_format
 from appliance.history.store import History
-from appliance.model import RunState
+from appliance.model import Capability, RunState
 from tests.unit.histories import RESULT, begin
 
 pytestmark = pytest.mark.usefixtures("journalled")
@@ -27,9 +27,7 @@ _AS_OF_1 = dataclasses.replace(
     RESULT,
     rw="",
     host_cpu_percent=None,
-    published_bytes_per_s=None,
-    published_basis="",
-    published_source="",
+    capability=Capability(iops=825_000.0),
     member="",
     pass_index=1,
     provisioned=None,
@@ -68,10 +66,10 @@ def _make(path, version: int) -> None:
     if version >= 2:
         connection.execute("UPDATE result SET rw = 'randread', host_cpu_percent = 12.5")
     connection.execute("INSERT INTO histogram VALUES (1, ?)", (file_format.pack_bins(RESULT.bins),))
-    for delta in RESULT.device_deltas:
+    for io in RESULT.device_io:
         connection.execute(
             f"INSERT INTO device_delta VALUES (1{', ?' * 9})",  # noqa: S608
-            dataclasses.astuple(delta),
+            tuple(rows.delta_row(io).values()),
         )
     for finding in RESULT.findings:
         connection.execute(
@@ -93,7 +91,7 @@ def test_a_file_of_an_earlier_version_answers_everything_without_being_changed(d
         assert reader.results(2) == (_AS_OF[version],)
         run = reader.run(2)
         assert (run.target_kind, run.conditions) == ("filesystem", {})
-        light = dataclasses.replace(_AS_OF[version], bins={}, device_deltas=())
+        light = dataclasses.replace(_AS_OF[version], bins={}, device_io=())
         assert reader.summaries([1, 2]) == {1: (), 2: (light,)}
         assert [point.iops for point in reader.trend("smoke", RESULT.job, "read", limit=9)] == [
             RESULT.iops

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.legacies import FIO, codes, command, imported, of_file, only
+from tests.unit.legacies import FIO, codes, command, imported, measured, of_file, only
 
 GROUP = (FIO / "fio-3.33-group.json").read_text()
 # fio 2.1 to 2.17: KiB, µs, and io_bytes in KiB, too.
@@ -55,7 +55,7 @@ OLD: dict[str, Any] = {
 
 
 def test_a_real_group_counts_its_workers_by_numjobs() -> None:
-    evidence = only(GROUP).evidence
+    evidence = only(GROUP)
     assert (evidence.jobs, evidence.iodepth, evidence.rw) == (4, 8, "randread")
     assert evidence.direct is True
     assert evidence.iops == pytest.approx(101_926.536732)
@@ -64,7 +64,7 @@ def test_a_real_group_counts_its_workers_by_numjobs() -> None:
 
 
 def test_the_old_units() -> None:
-    evidence = only(json.dumps(OLD)).evidence
+    evidence = only(json.dumps(OLD))
     assert evidence.bandwidth_bytes == pytest.approx(68266 * 1024, rel=1e-4)
     assert evidence.io_bytes == 4_096_000 * 1024
     assert evidence.block_size_bytes == 4096
@@ -89,30 +89,30 @@ def test_the_old_units() -> None:
     ids=["sudo", "note", "middle", "sorted", "wrapped", "list", "crlf", "bom"],
 )
 def test_noise_around_a_document(text: str) -> None:
-    assert only(text).evidence == only(GROUP).evidence
+    assert measured(only(text)) == measured(only(GROUP))
 
 
 def test_utf_16_as_powershell_writes_it() -> None:
-    assert only(GROUP.encode("utf-16")).evidence == only(GROUP).evidence
+    assert measured(only(GROUP.encode("utf-16"))) == measured(only(GROUP))
 
 
 def test_documents_one_after_the_other_keep_their_lines() -> None:
     found = imported("first\n" + GROUP + "second\n" + json.dumps(OLD) + "\n")
-    assert [one.evidence.job for one in found] == ["probe", "old"]
+    assert [one.job for one in found] == ["probe", "old"]
     assert found[0].line == 2
     assert found[1].line == 3 + GROUP.count("\n")
 
 
 def test_of_a_run_told_every_second_the_last_counts() -> None:
     found = of_file(FIO / "fio-3.33-status.json")
-    assert [one.evidence.direction for one in found] == ["read", "write"]
-    assert found[0].evidence.runtime_ms == 3001
+    assert [one.direction for one in found] == ["read", "write"]
+    assert found[0].runtime_ms == 3001
 
 
 def test_normal_and_json_of_one_run_are_one_result() -> None:
     one = only((FIO / "fio-3.33-normal-and-json.txt").read_bytes())
-    assert one.evidence.iops == pytest.approx(21_595.309381)
-    assert one.evidence.engine == "libaio"
+    assert one.iops == pytest.approx(21_595.309381)
+    assert one.engine == "libaio"
 
 
 def test_two_runs_of_the_same_job_are_two_results() -> None:
@@ -125,9 +125,9 @@ def test_two_runs_of_the_same_job_are_two_results() -> None:
 
 def test_the_signal_is_told_ahead_of_the_document() -> None:
     one = only((FIO / "fio-3.33-signal.json").read_bytes())
-    assert one.evidence.ended == "fio was ended by signal 2"
+    assert one.ended == "fio was ended by signal 2"
     # JSON does not say time_based; that the size was not done does.
-    assert one.evidence.runtime_asked_ms == 30_000
+    assert one.runtime_asked_ms == 30_000
     assert "SHORT" in codes(one)
 
 
@@ -138,7 +138,7 @@ def test_cut_at_any_line_it_is_told_or_not_but_never_as_whole() -> None:
         found = imported("".join(lines[:at]))
         if found:
             told += 1
-            assert all(one.evidence.truncated for one in found) or at == len(lines) - 1
+            assert all(one.truncated for one in found) or at == len(lines) - 1
     assert told > len(lines) // 2
 
 
@@ -146,12 +146,12 @@ def test_jobs_merged_under_one_name_have_no_count() -> None:
     # group_reporting over differently named jobs: JSON has the first one's options only.
     merged = json.loads(GROUP)
     del merged["jobs"][0]["job options"]["numjobs"]
-    assert only(json.dumps(merged)).evidence.jobs is None
+    assert only(json.dumps(merged)).jobs is None
 
 
 def test_the_command_before_a_document_tells_what_json_does_not() -> None:
     text = f"$ {command()}\n" + GROUP.replace('"jobname" : "probe"', '"jobname" : "job"')
-    evidence = only(text).evidence
+    evidence = only(text)
     assert evidence.target == "/mnt/data"
     assert evidence.runtime_asked_ms == 2000  # fio's own words win
 
@@ -162,11 +162,11 @@ def test_the_command_before_a_document_tells_what_json_does_not() -> None:
 def test_a_value_that_no_measurement_has(value: str) -> None:
     text = GROUP.replace('"iops" : 101926.536732', f'"iops" : {value}')
     assert text != GROUP
-    evidence = only(text).evidence
+    evidence = only(text)
     # The I/Os and the run time say it, too.
     assert evidence.iops == pytest.approx(101_926.5, rel=0.001)
     without = re.sub(r'"total_ios" : [1-9]\d*', '"total_ios" : null', text)
-    assert only(without).evidence.iops is None
+    assert only(without).iops is None
 
 
 def test_not_a_report() -> None:

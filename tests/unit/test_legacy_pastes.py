@@ -11,24 +11,24 @@ STATISTICS = "Disk stats"
 
 @pytest.mark.parametrize("mean", ["620,5", "620.50", "620,50"])
 def test_a_decimal_comma(mean: str) -> None:
-    evidence = only(command() + "\n" + report_3()).evidence
+    evidence = only(command() + "\n" + report_3())
     assert evidence.latency_mean_ns is not None
     printed = f"avg={evidence.latency_mean_ns / 1000:.2f}"
     text = report_3()
     assert printed in text
     found = only(command() + "\n" + text.replace(printed, f"avg={mean}"))
-    assert found.evidence.latency_mean_ns == 620_500
+    assert found.latency_mean_ns == 620_500
 
 
 def test_the_runs_of_a_loop_have_its_command() -> None:
     loop = "$ for rw in randwrite randread; do " + command().replace("randread", "$rw") + "; done\n"
     write, read = report_3(direction="write"), report_3(device="nvme0n1")
     first, second = imported(loop + write + "\n" + read)
-    assert first.evidence.target == second.evidence.target == "/mnt/data"
+    assert first.target == second.target == "/mnt/data"
     assert (codes(first), codes(second)) == ([], ["TARGET"])
     # A command that says it all is for one report.
     plain = "$ " + command("randwrite") + "\n"
-    assert imported(plain + write + "\n" + read)[1].evidence.target == ""
+    assert imported(plain + write + "\n" + read)[1].target == ""
 
 
 def test_two_runs_with_one_process_number_are_two() -> None:
@@ -69,21 +69,21 @@ def test_the_members_of_an_array_as_a_shell_spells_them(
         f"$ sudo mount /dev/md0 /mnt/data\n$ {command()}\n"
     )
     found = only(text + report_3().split(STATISTICS)[0])
-    assert (found.evidence.device, found.evidence.members) == ("md0", members)
+    assert (found.device, found.members) == ("md0", members)
     # An array of unknown disks has no published limit: it is not one disk.
-    assert (found.evidence.capability is None) == (members == ())
+    assert (found.capability is None) == (members == ())
 
 
 def test_a_path_of_a_disk_is_that_disk() -> None:
     told = f"# i4i.4xlarge\n$ {command(where='--filename=/dev/nvme1n1')}\n"
     path = only(told + report_3(device="nvme1c0n1"))
-    assert (path.evidence.device, codes(path)) == ("nvme1n1", [])
-    assert path.evidence.capability is not None
+    assert (path.device, codes(path)) == ("nvme1n1", [])
+    assert path.capability is not None
     # Both in one report are the same I/O told twice.
     both = report_3(device="nvme1n1").rstrip("\n")
     last = both.splitlines()[-1]
     twice = only(told + both + "\n" + last.replace("nvme1n1", "nvme1c0n1") + "\n")
-    assert (twice.evidence.members, codes(twice)) == (("nvme1n1",), [])
+    assert (twice.members, codes(twice)) == (("nvme1n1",), [])
 
 
 def test_one_of_several_files_on_another_disk() -> None:

@@ -15,8 +15,8 @@ from appliance.bench.validity import coverage, impossible, unit_slips
 from appliance.errors import UsageError
 from appliance.fio_import import import_reports, json_report, json_text, reader
 from appliance.history.imports_json import to_json
-from appliance.model import DeviceIo, Evidence, Judged, Source
-from tests.unit.legacies import FIO, codes, command, imported, only, report_3
+from appliance.model import DeviceIo, ImportedResult, Measurement, Source
+from tests.unit.legacies import FIO, codes, command, imported, measured, only, report_3
 
 SECTION = "job: (groupid=0, jobs=16): err= 0: pid=100: Mon Mar  1 10:00:00 2021"
 DATE = "Mon Mar  1 10:00:00 2021"
@@ -45,17 +45,17 @@ def changed(text: str, *changes: tuple[str, str]) -> str:
 def test_a_date_on_the_next_line(cut: str, quoted: str) -> None:
     text = changed(report_3(), ("err= 0", "err= 5"), (DATE, cut.replace("|", "\n")))
     one = only("".join(f"{quoted}{line}\n" for line in text.splitlines()))
-    assert (one.evidence.errors, one.evidence.job, one.evidence.jobs) == (5, "job", 16)
+    assert (one.errors, one.job, one.jobs) == (5, "job", 16)
     assert "SHORT" in codes(one)
 
 
 def test_an_error_below_zero() -> None:
-    assert only(changed(report_3(), ("err= 0", "err=-17024"))).evidence.errors == -17024
+    assert only(changed(report_3(), ("err= 0", "err=-17024"))).errors == -17024
 
 
 def test_zone_resets_on_the_next_line() -> None:
     text = changed(report_3(direction="write"), ("180002msec)\n", "180002msec); 0 zone \nresets\n"))
-    evidence = only(text).evidence
+    evidence = only(text)
     assert (evidence.latency_mean_ns, evidence.total_ios) == (1_240_500, 74_189_000)
     assert evidence.percentiles_ns is not None
     assert evidence.percentiles_ns["99.000000"] == 2_000_000
@@ -66,7 +66,7 @@ def test_a_wrapped_summary_that_begins_a_report_keeps_its_rest() -> None:
     rest = "   io=3129GiB (3360GB), run=900003-900013msec\n"
     group = "Run status group 0 (all jobs):\n"
     first, second = imported((group + line + "\n" + rest + "\n") * 2)
-    assert first.evidence.runtime_ms == second.evidence.runtime_ms == 900_013
+    assert first.runtime_ms == second.runtime_ms == 900_013
     assert first.valid
 
 
@@ -82,7 +82,7 @@ def test_latencies_by_priority_and_a_description_are_not_the_end() -> None:
         ("   bw (", "    clat prio 1/0 (10.01% of IOs) percentiles (usec):\n"
          "     |  1.00th=[  1],  99.00th=[  3]\n   bw ("),
     )  # fmt: skip
-    evidence = only(text).evidence
+    evidence = only(text)
     assert evidence.percentiles_ns is not None
     assert evidence.percentiles_ns["99.000000"] == 2_000_000
     assert evidence.total_ios == 74_189_000
@@ -92,10 +92,10 @@ def test_a_word_of_another_program_in_between() -> None:
     text = changed(
         report_3(), ("clat percentiles (usec):\n", "clat percentiles (usec):\n[global]\n")
     )
-    assert only(text).evidence.percentiles_ns is not None
+    assert only(text).percentiles_ns is not None
     # A text between is not one: what follows may be of another report.
     text = changed(text, ("[global]\n", "And this is the other drive:\n"))
-    assert only(text).evidence.percentiles_ns is None
+    assert only(text).percentiles_ns is None
 
 
 def test_quoted_printable_mail() -> None:
@@ -104,13 +104,13 @@ def test_quoted_printable_mail() -> None:
     assert b"IOPS=3D412k" in mail
     assert b"=\n" in mail
     found, expected = only(mail), only(plain)
-    assert found.evidence == expected.evidence
+    assert measured(found) == measured(expected)
     # The line is that of the file as it is.
     at = mail.decode().splitlines()[found.line - 1]
     assert at.startswith("job: (groupid=3D0")
     # Plain text beside it stays plain.
     both = imported(mail + b"\n\nOr, read again: bw=30MB\n" + report_3(pid=7, name="b").encode())
-    assert both[1].evidence.runtime_ms == 180_002
+    assert both[1].runtime_ms == 180_002
 
 
 def test_plain_text_beside_quoted_printable_mail_stays_as_it_is() -> None:
@@ -127,36 +127,37 @@ def test_plain_text_beside_quoted_printable_mail_stays_as_it_is() -> None:
         )
     )
     first, second = imported(mail + plain)
-    assert first.evidence.iops == 412_000
-    assert second.evidence == only(plain).evidence
+    assert first.iops == 412_000
+    assert measured(second) == measured(only(plain))
 
 
 def test_unbreakable_spaces_and_emphasis() -> None:
     text = changed(report_3().replace("   ", "\xa0 \xa0"), ("IOPS=412k", "**IOPS=412k**"))
-    assert only(text).evidence.total_ios == 74_189_000
+    assert only(text).total_ios == 74_189_000
 
 
 def test_a_client_prints_no_unit_of_time() -> None:
     text = changed(report_3(), ("BW=1610MiB/s (1688MB/s)", "BW=1610Mi (1688M)"))
     cut = text.split("    slat")[0]
-    assert only(cut).evidence.bandwidth_bytes == pytest.approx(1688e6, rel=0.001)
+    assert only(cut).bandwidth_bytes == pytest.approx(1688e6, rel=0.001)
 
 
 def test_a_number_cut_by_a_terminal() -> None:
     line = defined().rstrip("\n")
     broken = line[:-1] + "\n" + line[-1] + "\n"
-    assert only(broken + report_3()).evidence.iodepth == 32
-    assert only(line + "\n4 disks of one kind\n" + report_3()).evidence.iodepth == 32
+    assert only(broken + report_3()).iodepth == 32
+    assert only(line + "\n4 disks of one kind\n" + report_3()).iodepth == 32
 
 
 def test_json_in_mail_and_broken_in_its_strings() -> None:
     document = json.loads((FIO / "fio-3.33-group.json").read_text())
-    whole = only(json.dumps(document, indent=2)).evidence
+    whole = only(json.dumps(document, indent=2))
     indented = json.dumps(document, indent=2)
-    assert only("".join(f"> {line}\n" for line in indented.splitlines())).evidence == whole
+    quoted = "".join(f"> {line}\n" for line in indented.splitlines())
+    assert measured(only(quoted)) == measured(whole)
     compact = json.dumps(document)
     at_80 = "\n".join(compact[at : at + 80] for at in range(0, len(compact), 80))
-    assert only(at_80 + "\n").evidence == whole
+    assert measured(only(at_80 + "\n")) == measured(whole)
 
 
 def test_a_report_behind_broken_json_is_read() -> None:
@@ -172,7 +173,7 @@ def test_clones_on_more_devices_than_can_be_shared_out() -> None:
     disks = "".join(disk.replace("nvme1n1", f"nvme{n}n1") for n in range(70))
     found = imported(section * 70 + "Run status" + rest + disks)
     assert len(found) == 70
-    assert {(one.evidence.members, one.evidence.device_io) for one in found} == {((), ())}
+    assert {(one.members, one.device_io) for one in found} == {((), ())}
 
 
 # --------------------------------------------------------------------------- figures
@@ -195,7 +196,7 @@ def test_iops_are_ios_by_time(version: str, printed: str, ios: int, iops: float)
          f"IOPS={printed}, BW=1MiB/s (1MB/s)(1GiB/180002msec)"),
         ("total=0,74189000", f"total=0,{ios}"),
     ).split("Run status")[0]  # fmt: skip
-    evidence = only(f"{version}\n{text}").evidence
+    evidence = only(f"{version}\n{text}")
     assert evidence.iops == pytest.approx(iops, rel=0.001)
     assert evidence.printed_iops == pytest.approx(
         float(printed.rstrip("k")) * (1000 if "k" in printed else 1)
@@ -205,7 +206,7 @@ def test_iops_are_ios_by_time(version: str, printed: str, ios: int, iops: float)
 def test_a_figure_that_no_rounding_makes_is_a_contradiction() -> None:
     text = changed(report_3(), ("IOPS=412k", "IOPS=26.0k"))
     one = only("fio-3.7\n" + text)
-    assert one.evidence.iops == 26_000
+    assert one.iops == 26_000
     assert "UNITS" in codes(one)
 
 
@@ -218,7 +219,7 @@ def test_a_cut_bandwidth_is_no_contradiction() -> None:
         ("total=0,74189000", "total=0,552246"),
     ).split("Run status")[0]  # fmt: skip
     one = only("fio-3.1\n" + defined("randwrite") + text)
-    assert one.evidence.bandwidth_bytes == pytest.approx(12.566e6, rel=0.001)
+    assert one.bandwidth_bytes == pytest.approx(12.566e6, rel=0.001)
     assert "UNITS" not in codes(one)
 
 
@@ -228,12 +229,12 @@ def test_a_group_alone_has_no_iops() -> None:
         "   READ: bw=100MiB/s (105MB/s), 100MiB/s-100MiB/s (105MB/s-105MB/s), "
         "io=1GiB (1074MB), run=10000-10000msec\n"
     )
-    assert only(asked + "Run status group 0 (all jobs):\n" + group).evidence.iops is None
+    assert only(asked + "Run status group 0 (all jobs):\n" + group).iops is None
 
 
 def test_percentiles_that_the_mean_excludes() -> None:
     text = changed(report_3(), ("99.00th=[ 2000]", "99.00th=[17112761]"))
-    assert only(text).evidence.percentiles_ns is None
+    assert only(text).percentiles_ns is None
 
 
 def test_a_mean_below_the_least() -> None:
@@ -250,8 +251,8 @@ def test_shells_without_figures_are_no_results() -> None:
 # --------------------------------------------------------------------------- what was asked
 
 
-def asked(*lines: str, report: str = "") -> Evidence:
-    return only("\n".join([*lines, report or report_3()])).evidence
+def asked(*lines: str, report: str = "") -> Measurement:
+    return only("\n".join([*lines, report or report_3()]))
 
 
 def test_what_is_not_seen_is_unknown() -> None:
@@ -340,8 +341,8 @@ def test_a_job_file_after_a_report_is_another() -> None:
     first = "[job]\nrw=randread\niodepth=32\nruntime=600\ntime_based\nramp_time=10\n\n"
     second = "[job]\nrw=randread\niodepth=32\ndirect=1\n\n"
     found = imported(first + report_3() + "\n" + second + report_3(pid=2))
-    assert [one.evidence.runtime_asked_ms for one in found] == [600_000, None]
-    assert [one.evidence.direct for one in found] == [False, True]
+    assert [one.runtime_asked_ms for one in found] == [600_000, None]
+    assert [one.direct for one in found] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -349,15 +350,15 @@ def test_a_job_file_after_a_report_is_another() -> None:
 )
 def test_a_text_that_says_that_the_next_run_was_another(words: str) -> None:
     found = imported(f"$ {command()}\n{report_3()}\n{words}\n{report_3(pid=2)}")
-    assert found[1].evidence.direct is None
-    assert found[1].evidence.runtime_asked_ms is None
+    assert found[1].direct is None
+    assert found[1].runtime_asked_ms is None
 
 
 def test_the_common_part_of_a_file_ends_with_its_report() -> None:
     first = "[global]\ndirect=1\n[job]\nrw=randread\niodepth=32\n\n"
     second = "[second]\nrw=randread\niodepth=32\n\n"
     found = imported(first + report_3() + "\n" + second + report_3(pid=2, name="second"))
-    assert [one.evidence.direct for one in found] == [True, False]
+    assert [one.direct for one in found] == [True, False]
 
 
 def test_prose_about_fio_is_no_command() -> None:
@@ -377,7 +378,7 @@ def test_json_options_that_are_no_strings(value: object, direct: bool | None) ->
     for options in (document.get("global options", {}), document["jobs"][0]["job options"]):
         options.pop("direct", None)
     document["jobs"][0]["job options"]["direct"] = value
-    assert only(json.dumps(document)).evidence.direct is direct
+    assert only(json.dumps(document)).direct is direct
 
 
 def test_a_job_file_of_other_jobs_says_nothing() -> None:
@@ -414,7 +415,7 @@ def test_reads_that_verify_are_not_beside_the_writes() -> None:
         write, ("  write:", read + "  write:"), ("total=0,74189000", "total=74189000,74189000")
     )
     found = imported(text)
-    assert [one.evidence.direction for one in found] == ["read", "write"]
+    assert [one.direction for one in found] == ["read", "write"]
     assert all("DEPTH" not in codes(one) for one in found)
     mixed = imported(text.replace("rw=randwrite", "rw=randrw"))
     assert all("DEPTH" in codes(one) for one in mixed)
@@ -472,10 +473,10 @@ def test_devices_that_count_nothing(device: str) -> None:
 def test_the_machines_own_link_says_nothing_of_the_disks() -> None:
     text = "`i3.16xlarge`\n* 8 x 1900 NVMe SSD\n* 25Gbps Networking Bandwidth (shared with EBS)\n\n"
     local, network = only(text + report_3()), only("# i3.16xlarge, EBS\n" + report_3())
-    assert local.evidence.capability is not None
-    assert network.evidence.capability is not None
-    assert local.evidence.capability.kind == "instance-store"
-    assert network.evidence.capability.kind == "network"
+    assert local.capability is not None
+    assert network.capability is not None
+    assert local.capability.kind == "instance-store"
+    assert network.capability.kind == "network"
 
 
 def test_more_than_fio_counted_may_have_been_its_ramp() -> None:
@@ -514,7 +515,7 @@ def test_the_first_of_four_clones() -> None:
     )
     one = only(defined() + "Starting 4 processes\n" + text)
     assert not {"UNITS", "FOREIGN"} & {*codes(one)}
-    assert one.evidence.device_io == ()
+    assert one.device_io == ()
     assert not {"UNITS", "FOREIGN"} & {*codes(only("$ " + command() + "\n" + text))}
 
 
@@ -544,7 +545,7 @@ BUFFERED = "$ fio --name=job --rw={rw} --bs=4k --ioengine=psync --size=1G --numj
 
 def in_memory(
     rw: str, *, more: str = "", mean_us: float = 2.0, p5_us: int = 1, cpu: int = 20
-) -> Judged:
+) -> ImportedResult:
     direction = "write" if "write" in rw else "read"
     iops = round(1e6 / mean_us)
     return only(
@@ -590,13 +591,13 @@ def test_both_directions_of_a_volume_count_together() -> None:
 
 
 def test_writes_that_no_memory_holds() -> None:
-    written = in_memory("write").evidence
+    written = in_memory("write")
     assert impossible.judge(dataclasses.replace(written, io_bytes=10**9)) is not None
     assert impossible.judge(dataclasses.replace(written, io_bytes=110 * 10**9)) is None
 
 
 def test_a_trim_copies_nothing() -> None:
-    large = Evidence(
+    large = Measurement(
         source=Source.IMPORT, job="x", direction="write", block_size_bytes=1 << 20,
         latency_min_ns=15_000,
     )  # fmt: skip
@@ -607,7 +608,7 @@ def test_a_trim_copies_nothing() -> None:
 def test_requests_and_merges_bound_what_reached_a_disk() -> None:
     # rbd takes requests of 4 MiB: 1,000 of them for 8,000 reads of 512 KiB.
     io = DeviceIo("rbd0", 1000, 0, read_merges=7000)
-    read = Evidence(
+    read = Measurement(
         source=Source.IMPORT, job="x", direction="read", rw="read", direct=False,
         block_size_bytes=512 * 1024, total_ios=8000, io_bytes=8000 * 512 * 1024,
         runtime_ms=60_000, device="rbd0", members=("rbd0",), device_io=(io,),
@@ -618,7 +619,7 @@ def test_requests_and_merges_bound_what_reached_a_disk() -> None:
 
 
 def test_a_cut_figure_may_be_as_far_off_as_it_was_printed() -> None:
-    cut = Evidence(
+    cut = Measurement(
         source=Source.IMPORT, job="x", direction="read", iops=26_991.0, printed_iops=26_000.0
     )
     assert unit_slips.judge(cut) is not None

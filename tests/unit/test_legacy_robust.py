@@ -54,7 +54,7 @@ def check(data: bytes) -> None:
         assert json.loads(document)["line"] >= 1
         # All of it can be written to a file or database.
         repr(one).encode("utf-8")
-        numbers = [v for v in asdict(one.evidence).values() if isinstance(v, int | float)]
+        numbers = [v for v in asdict(one).values() if isinstance(v, int | float)]
         assert all(math.isfinite(value) and value >= 0 for value in numbers)
 
 

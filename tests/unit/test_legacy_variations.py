@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.model import Judged
-from tests.unit.legacies import codes, command, imported, only, report_3
+from appliance.model import ImportedResult
+from tests.unit.legacies import codes, command, imported, measured, only, report_3
 
 
-def diary(*parts: str) -> tuple[Judged, ...]:
+def diary(*parts: str) -> tuple[ImportedResult, ...]:
     return imported("\n".join(parts))
 
 
@@ -31,7 +31,7 @@ PROMPTS = [
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_the_command_behind_any_prompt(prompt: str) -> None:
-    evidence = only(prompt + command() + "\n" + report_3()).evidence
+    evidence = only(prompt + command() + "\n" + report_3())
     assert (evidence.target, evidence.engine, evidence.iodepth) == ("/mnt/data", "libaio", 32)
     assert (evidence.runtime_asked_ms, evidence.direct) == (180_000, True)
 
@@ -50,7 +50,7 @@ def test_the_command_behind_any_prompt(prompt: str) -> None:
     ],
 )
 def test_the_options_in_any_of_fios_forms(line: str) -> None:
-    evidence = only(f"$ {line}\n{report_3()}").evidence
+    evidence = only(f"$ {line}\n{report_3()}")
     assert (evidence.target, evidence.engine, evidence.iodepth) == ("/mnt/data", "libaio", 32)
     assert (evidence.runtime_asked_ms, evidence.direct, evidence.rw) == (180_000, True, "randread")
     assert evidence.block_size_bytes == 4096
@@ -62,14 +62,14 @@ def test_a_job_file_shown_before() -> None:
         "time_based\ndirectory=/mnt/data\n\n[job]\nrw=randread\nnumjobs=16\n\n"
         f"[root@box ~]# fio disk.fio\n{report_3()}"
     )
-    evidence = only(text).evidence
+    evidence = only(text)
     assert (evidence.rw, evidence.iodepth, evidence.target) == ("randread", 32, "/mnt/data")
     assert evidence.runtime_asked_ms == 180_000
 
 
 def test_what_a_shell_or_a_reader_would_have_put_in_is_not_known() -> None:
     asked = "$ fio --name=$n --rw=randread --bs=${bs}k --iodepth=<depth> --directory=/mnt/data\n"
-    evidence = only(asked + report_3()).evidence
+    evidence = only(asked + report_3())
     assert (evidence.block_size_bytes, evidence.target) == (
         4096,
         "/mnt/data",
@@ -78,18 +78,18 @@ def test_what_a_shell_or_a_reader_would_have_put_in_is_not_known() -> None:
 
 
 def test_a_command_of_another_report_is_not_this_ones() -> None:
-    other = only(f"$ {command(rw='randwrite')}\n{report_3()}").evidence
+    other = only(f"$ {command(rw='randwrite')}\n{report_3()}")
     assert (other.target, other.runtime_asked_ms) == ("", None)
-    named = only(f"$ {command().replace('name=job', 'name=else')}\n{report_3()}").evidence
+    named = only(f"$ {command().replace('name=job', 'name=else')}\n{report_3()}")
     assert named.target == ""
 
 
 def test_a_second_run_of_the_same_job_is_of_the_same_command() -> None:
     first, second = diary("$ " + command(), report_3(), "again", report_3(pid=7))
-    assert (first.evidence.target, second.evidence.target) == ("/mnt/data", "/mnt/data")
-    assert second.evidence.direct is True
+    assert (first.target, second.target) == ("/mnt/data", "/mnt/data")
+    assert second.direct is True
     other = diary("$ " + command(), report_3(), "again", report_3(pid=7, name="other"))[1]
-    assert (other.evidence.target, other.evidence.direct) == ("", None)
+    assert (other.target, other.direct) == ("", None)
 
 
 # --------------------------------------------------------------------------- wrong targets
@@ -99,14 +99,14 @@ WRITE = "$ " + command(rw="randwrite") + "\n" + report_3(direction="write", devi
 READ = "$ " + command() + "\n" + report_3(device="nvme0n1", pid=5)
 
 
-def wrong(found: tuple[Judged, ...]) -> list[bool]:
+def wrong(found: tuple[ImportedResult, ...]) -> list[bool]:
     return ["TARGET" in codes(one) for one in found]
 
 
 def test_a_read_of_another_disk_than_was_written() -> None:
     found = diary("# i3.4xlarge", WRITE, "## random read", READ)
     assert wrong(found) == [False, True]
-    assert found[1].evidence.expected == ("nvme1n1",)
+    assert found[1].expected == ("nvme1n1",)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_an_array_on_the_directory_is_a_new_layout_and_its_disk_alone_another() 
         "  nvme0n1: ios",
     ).replace("nvme0n1: ios=74189000/0", "nvme0n1: ios=37094500/0")
     found = diary(WRITE, stripe, READ)
-    assert [one.evidence.device for one in found] == ["nvme1n1", "md0", "nvme0n1"]
+    assert [one.device for one in found] == ["nvme1n1", "md0", "nvme0n1"]
     assert wrong(found) == [False, False, False]
     # The stripe was lost and the directory is now on the system's disk.
     lost = diary(stripe, READ.replace("nvme0n1", "nvme9n1"))
@@ -180,13 +180,13 @@ def test_a_device_that_fio_was_told_and_another_that_did_it() -> None:
     ],
 )  # fmt: skip
 def test_the_nearest_machine_type_and_headings_first(text: str, machine: str) -> None:
-    assert only(text + "\n\n" + report_3()).evidence.machine_type == machine
+    assert only(text + "\n\n" + report_3()).machine_type == machine
 
 
 def test_the_operator_knows_better() -> None:
     found = imported("# i3.large\n" + report_3(), machine_type="i3.4xlarge")
-    assert found[0].evidence.machine_type == "i3.4xlarge"
-    assert found[0].evidence.capability is not None
+    assert found[0].machine_type == "i3.4xlarge"
+    assert found[0].capability is not None
 
 
 @pytest.mark.parametrize(
@@ -199,16 +199,16 @@ def test_the_operator_knows_better() -> None:
     ],
 )
 def test_volumes_in_headings(heading: str, iops: float) -> None:
-    capability = only(f"{heading}\n{command()}\n{report_3()}").evidence.capability
+    capability = only(f"{heading}\n{command()}\n{report_3()}").capability
     assert capability is not None
     assert (capability.kind, capability.iops) == ("network", iops)
 
 
 def test_words_of_ebs_keep_instance_storage_limits_away() -> None:
     text = "# m5d.4xlarge\n## One EBS volume\n" + command() + "\n" + report_3(device="nvme2n1")
-    capability = only(text).evidence.capability
+    capability = only(text).capability
     assert capability is None or capability.kind == "network"
-    own = only(text.replace("One EBS volume", "Instance storage")).evidence.capability
+    own = only(text.replace("One EBS volume", "Instance storage")).capability
     assert own is not None
     assert own.kind == "instance-store"
 
@@ -219,8 +219,8 @@ def test_disks_that_say_themselves_what_they_are() -> None:
         "/dev/nvme2n1  vol0123  Amazon Elastic Block Store  1  8.59 GB\n"
     )
     text = f"# m5d.4xlarge\n$ sudo nvme list\n{listing}\n{command()}\n"
-    own = only(text + report_3(device="nvme1n1")).evidence.capability
-    network = only(text + report_3(device="nvme2n1")).evidence.capability
+    own = only(text + report_3(device="nvme1n1")).capability
+    network = only(text + report_3(device="nvme2n1")).capability
     assert own is not None
     assert own.kind == "instance-store"
     assert network is not None
@@ -234,8 +234,8 @@ def test_the_systems_disk_is_not_instance_storage() -> None:
         "nvme1n1     259:2    0  279G  0 disk /mnt\n"
     )
     text = f"# m5d.4xlarge\n{listing}\n{command()}\n"
-    assert only(text + report_3(device="nvme0n1")).evidence.capability is None
-    assert only(text + report_3(device="nvme1n1")).evidence.capability is not None
+    assert only(text + report_3(device="nvme0n1")).capability is None
+    assert only(text + report_3(device="nvme1n1")).capability is not None
 
 
 def test_a_report_without_statistics_has_the_device_that_is_mounted_there() -> None:
@@ -244,13 +244,13 @@ def test_a_report_without_statistics_has_the_device_that_is_mounted_there() -> N
         "$ mdadm --create /dev/md0 --level=0 --raid-devices=2 /dev/nvme0n1 /dev/nvme1n1\n"
         f"$ mount -o noatime /dev/md0 /mnt/data/\n$ {command(where='--directory=/mnt/data/sub')}\n"
     )
-    evidence = only(text + cut).evidence
+    evidence = only(text + cut)
     assert (evidence.device, evidence.members) == ("md0", ("nvme0n1", "nvme1n1"))
     assert evidence.device_io == ()
 
 
 def test_quoted_and_indented_and_coloured() -> None:
-    whole = only(command() + "\n" + report_3()).evidence
+    whole = only(command() + "\n" + report_3())
     lines = (command() + "\n" + report_3()).splitlines()
     for text in (
         "\n".join("> " + line for line in lines),
@@ -259,4 +259,4 @@ def test_quoted_and_indented_and_coloured() -> None:
         "\n".join("\x1b[32m" + line + "\x1b[0m" for line in lines),
         "```\n" + "\n".join(lines) + "\n```",
     ):
-        assert only(text).evidence == whole
+        assert measured(only(text)) == measured(whole)

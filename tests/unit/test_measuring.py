@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from appliance.bench import fio_process, log_page, measure
 from appliance.bench.block_devices import Devices
-from appliance.bench.job_order import Measurement
+from appliance.bench.job_order import PlannedJob
 from appliance.bench.measure import relevant
 from appliance.bench.suite import load_suite
 from appliance.clouds.provider import Exceeded, Times
@@ -58,7 +58,7 @@ def test_a_result_has_what_its_disks_say_of_themselves(monkeypatch):
     suite = load_suite("smoke")
     job = next(one for one in suite.jobs if one.rw == "randread")
     (result,), _ = measure.measure(
-        Measurement(job), place, live, measure.Surroundings(suite, "libaio", "")
+        PlannedJob(job), place, live, measure.Surroundings(suite, "libaio", "")
     )
     assert result.device_latencies == (DeviceLatency("nvme1n1", 200, 20_000, ((0, 64, 200),)),)
     assert result.provisioned == Provisioned(volume_iops_us=20_000)

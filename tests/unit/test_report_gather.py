@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from appliance.model import EpochRecord, RunState
+from appliance.model import Capability, EpochRecord, RunState
 from appliance.report import diary, figure_words
 from appliance.report.gather import gather
 from appliance.report.page import Tone
@@ -82,7 +82,7 @@ def test_published_figures_have_their_source():
 
 def test_bandwidth_is_compared_with_bandwidth():
     large = dataclasses.replace(
-        reports.results()[0], published_iops=100_000.0, published_bytes_per_s=16e9
+        reports.results()[0], capability=Capability(iops=100_000.0, bytes_per_s=16e9)
     )
     (published,) = made(results=(large,), ended_at=()).rows[0].published
     assert published.percent == pytest.approx(100 * large.bandwidth_bytes / 16e9)
@@ -91,7 +91,7 @@ def test_bandwidth_is_compared_with_bandwidth():
 
 def test_figures_that_contradict_each_other_are_not_given_a_limit_of_their_own():
     odd = dataclasses.replace(
-        reports.results()[0], iops=784_000.0, published_iops=825_000.0, published_bytes_per_s=4e9
+        reports.results()[0], iops=784_000.0, capability=Capability(iops=825_000.0, bytes_per_s=4e9)
     )
     (published,) = made(results=(odd,), ended_at=()).rows[0].published
     assert published.limit == "the published figures"

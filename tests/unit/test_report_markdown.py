@@ -76,7 +76,7 @@ def test_an_invalid_figure_is_struck_and_the_true_one_beside_it():
 
 def test_it_says_what_the_page_says():
     found = text_of()
-    share = reports.results()[3].device_deltas[2]
+    share = reports.results()[3].device_io[2]
     for words in (
         f"| 4 seq-write-1m | nvme3n1 | {text.size(share.write_bytes)} | {share.write_ios:,} |",
         "**1 of 5 results cannot be believed**",

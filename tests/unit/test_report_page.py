@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model import Counters, EpochRecord, Finding, RunState, Severity
+from appliance.model import Capability, EpochRecord, Finding, RunState, Severity
 from appliance.report import diary, distributions, html, markup
 from appliance.report.gather import gather
 from appliance.report.page import Rate, ReportDocument
 from tests.unit import reports
+from tests.unit.histories import difference
 
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "main", "header", "section", "footer"),
@@ -112,11 +113,9 @@ def hostile(odd: str) -> ReportDocument:
             rw=odd,
             engine=odd,
             findings=findings,
-            published_iops=1e6,
-            published_basis=odd,
-            published_source=LONG,
+            capability=Capability(iops=1e6, basis=odd, source=LONG),
             percentiles_ns={odd: 5, "99.000000": 7},
-            device_deltas=tuple(Counters(m, 9, 9**9, 50, 9, 9**9, 50, 0, 9) for m in members),
+            device_io=tuple(difference(m, 9, 9**9, 50, 9, 9**9, 50, 0, 9) for m in members),
         )
         for one, job in zip(reports.results()[:3], (odd, LONG, ""), strict=True)
     )
@@ -173,14 +172,11 @@ def test_an_imported_file_is_as_hostile():
         dataclasses.replace(
             one,
             file=HOSTILE,
-            evidence=dataclasses.replace(
-                one.evidence,
-                job=HOSTILE,
-                direction=HOSTILE,
-                device=HOSTILE,
-                engine=HOSTILE,
-                rw=HOSTILE,
-            ),
+            job=HOSTILE,
+            direction=HOSTILE,
+            device=HOSTILE,
+            engine=HOSTILE,
+            rw=HOSTILE,
             findings=(Finding(HOSTILE, Severity.BLOCK, HOSTILE),),
         )
         for one in reports.judged()
@@ -305,9 +301,9 @@ def test_any_number_of_members_is_drawn(members):
 
 def test_many_jobs_are_cut_and_it_says_so():
     many = tuple(
-        dataclasses.replace(reports.results()[0], job=f"job-{n}", device_deltas=deltas)
+        dataclasses.replace(reports.results()[0], job=f"job-{n}", device_io=deltas)
         for n in range(70)
-        for deltas in (reports.results()[0].device_deltas,)
+        for deltas in (reports.results()[0].device_io,)
     )
     page = page_of(results=many, ended_at=(), others=())
     shown = " ".join(text for text, _ in require_ours(page).texts)

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from appliance.bench import validity
 from appliance.figures import quantities
-from appliance.model import DeviceIo, Evidence, Finding, Severity
+from appliance.model import DeviceIo, Finding, Measurement, Severity
 from tests.unit import diary
 
 
-def codes(evidence: Evidence) -> dict[str, Severity]:
+def codes(evidence: Measurement) -> dict[str, Severity]:
     return {finding.code: finding.severity for finding in validity.judge(evidence)}
 
 
-def blocked(evidence: Evidence) -> set[str]:
+def blocked(evidence: Measurement) -> set[str]:
     return {code for code, severity in codes(evidence).items() if severity is Severity.BLOCK}
 
 
@@ -59,9 +59,9 @@ def test_blocking_findings_come_first_and_labels_last():
 def test_corrected_is_only_taken_from_a_figure_in_iops():
     other = Finding("BURST", Severity.BLOCK, "", corrected=5.0, unit="bytes/s")
     iops = Finding("COVERAGE", Severity.BLOCK, "", corrected=7.0, unit="iops")
-    assert quantities.corrected_iops((other,)) is None
-    assert quantities.corrected_iops((other, iops)) == 7.0
-    assert quantities.corrected_iops(()) is None
+    for findings, corrected in (((other,), None), ((other, iops), 7.0), ((), None)):
+        one = dataclasses.replace(diary.STRIPE_READ_4K, findings=findings)
+        assert quantities.corrected_iops(one) == corrected
 
 
 def test_percentiles_are_found_by_number():

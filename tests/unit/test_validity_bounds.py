@@ -15,7 +15,7 @@ from appliance.bench.validity import (
     unit_slips,
     wrong_target,
 )
-from appliance.model import DeviceIo, Evidence, Source
+from appliance.model import DeviceIo, Measurement, Source
 from tests.unit import diary
 from tests.unit.diary import NONE, disk
 
@@ -23,21 +23,21 @@ READ = diary.STRIPE_READ_4K
 EXACT = 148_446_206 * 1000 / 180_002  # its IOPS
 
 
-def changed(evidence: Evidence = READ, **changes: object) -> Evidence:
+def changed(evidence: Measurement = READ, **changes: object) -> Measurement:
     return dataclasses.replace(evidence, **changes)
 
 
-def in_flight(share: float, **changes: object) -> Evidence:
+def in_flight(share: float, **changes: object) -> Measurement:
     return changed(latency_mean_ns=512 * share / EXACT * 1e9, **changes)
 
 
-def on_disk(read_ios: int, **changes: object) -> Evidence:
+def on_disk(read_ios: int, **changes: object) -> Measurement:
     single = changed(diary.SINGLE_READ_4K, total_ios=1_000_000, io_bytes=1_000_000 * 4096)
     did = (disk("nvme0n1", (read_ios, 0, 9), NONE),)
     return changed(single, **{"device_io": did, **changes})
 
 
-def counted(read_bytes: int, write_bytes: int = 0, **changes: object) -> Evidence:
+def counted(read_bytes: int, write_bytes: int = 0, **changes: object) -> Measurement:
     io = dataclasses.replace(
         disk("nvme0n1", (1_000_000, 0, 9), (1_000_000, 0, 9)),
         read_bytes=read_bytes * 4096,
@@ -46,7 +46,7 @@ def counted(read_bytes: int, write_bytes: int = 0, **changes: object) -> Evidenc
     return on_disk(0, **{"device_io": (io,), "source": Source.RUN, **changes})
 
 
-def stripe(ratio: float, *, depth: int = 512, ios: tuple[int, int] = (9000, 9000)) -> Evidence:
+def stripe(ratio: float, *, depth: int = 512, ios: tuple[int, int] = (9000, 9000)) -> Measurement:
     """A stripe whose first member has 1 ms and whose second has ``ratio`` ms."""
     first = disk("nvme0n1", (ios[0], 0, ios[0]), NONE)
     second = disk("nvme1n1", (ios[1], 0, round(ios[1] * ratio)), NONE)
@@ -56,7 +56,7 @@ def stripe(ratio: float, *, depth: int = 512, ios: tuple[int, int] = (9000, 9000
     )
 
 
-def elsewhere(here: float, there: float) -> Evidence:
+def elsewhere(here: float, there: float) -> Measurement:
     """Shares of a run's bytes on the volume's disk and on another one."""
     both = tuple(
         dataclasses.replace(disk(name, (1, 0, 9), NONE), read_bytes=round(share * 1e9))
@@ -157,7 +157,7 @@ def test_from_90_percent_of_its_capability_on_a_stripe_is_at_its_limit(share, sa
 
 
 def test_waits_of_less_than_a_quarter_of_a_millisecond_are_not_compared():
-    def waits(slow_ms: int) -> Evidence:
+    def waits(slow_ms: int) -> Measurement:
         first = disk("nvme0n1", (10_000, 0, 100), NONE)
         second = disk("nvme1n1", (10_000, 0, slow_ms), NONE)
         return changed(stripe(1.0), device_io=(disk("md0", (20_000, 0, 0), NONE), first, second))

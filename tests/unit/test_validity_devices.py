@@ -6,7 +6,7 @@ import pytest
 
 from appliance.bench.validity import coverage, foreign, wrong_target
 from appliance.figures import quantities
-from appliance.model import DeviceIo, Evidence, Severity, Source
+from appliance.model import DeviceIo, Measurement, Severity, Source
 from tests.unit import diary
 from tests.unit.diary import NONE, disk, with_disks
 
@@ -15,7 +15,7 @@ def with_bytes(io: DeviceIo, read_bytes: int, write_bytes: int) -> DeviceIo:
     return dataclasses.replace(io, read_bytes=read_bytes, write_bytes=write_bytes)
 
 
-def measured_here(read_bytes: int, write_bytes: int = 0, **changes: object) -> Evidence:
+def measured_here(read_bytes: int, write_bytes: int = 0, **changes: object) -> Measurement:
     """A run of ours on a plain disk: fio read 1,000,000 bytes in 4 KiB blocks."""
     requests = disk("nvme0n1", (read_bytes // 4096, 0, 1), (write_bytes // 4096, 0, 1))
     io = with_bytes(requests, read_bytes, write_bytes)
@@ -46,7 +46,8 @@ def test_coverage_gives_the_number_that_is_probably_true():
     assert "412,27" in finding.message
     # the stripe's gain is 2.00, not the 1.42 that the diary's figures say
     assert diary.STRIPE_READ_4K.iops / finding.corrected == pytest.approx(2.00, abs=0.005)
-    assert quantities.corrected_iops([finding]) == finding.corrected
+    read = dataclasses.replace(diary.SINGLE_READ_4K, findings=(finding,))
+    assert quantities.corrected_iops(read) == finding.corrected
 
 
 def test_coverage_of_the_16k_single_disk_read():
@@ -294,7 +295,7 @@ def test_each_direction_of_a_mixed_job_is_judged_with_its_own_figures():
     assert foreign.judge(more) is not None
 
 
-def stripe(top: int, *members: int, direction: str = "write") -> Evidence:
+def stripe(top: int, *members: int, direction: str = "write") -> Measurement:
     """1,000,000 bytes written to an array whose members did so many each."""
     names = tuple(f"nvme{n}n1" for n in range(len(members)))
 

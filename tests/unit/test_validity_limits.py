@@ -6,18 +6,18 @@ import pytest
 
 from appliance.bench.validity import burst, cap, cpu, unsteady
 from appliance.clouds.capability import Volume, published
-from appliance.model import Capability, DiskKind, Evidence, Provisioned, Severity, Slice
+from appliance.model import Capability, DiskKind, Measurement, Provisioned, Severity, Slice
 from tests.unit import diary
 
 
-def changed(evidence: Evidence, **changes: object) -> Evidence:
+def changed(evidence: Measurement, **changes: object) -> Measurement:
     return dataclasses.replace(evidence, **changes)
 
 
 # -------------------------------------------------------------------------------- STEADY
 
 
-def sliced(*rates: float, **changes: object) -> Evidence:
+def sliced(*rates: float, **changes: object) -> Measurement:
     slices = tuple(Slice(18.0, rate, rate * 4096) for rate in rates)
     return changed(diary.STRIPE_WRITE_4K, slices=slices, **{"full_suite": True, **changes})
 
@@ -51,7 +51,7 @@ def test_steady_is_silent(evidence):
 
 def network(
     machine: str, volume: Volume | None, rw: str, block: int, **changes: object
-) -> Evidence:
+) -> Measurement:
     capability = published(
         machine, kind=DiskKind.NETWORK, member_count=1, direction="write",
         block_size_bytes=block, rw=rw, volume=volume,
@@ -87,7 +87,7 @@ def test_a_small_gp2_volume_and_a_small_machine():
 
 
 def test_a_bucket_that_runs_empty_during_the_job():
-    def falling(*rates: float) -> Evidence:
+    def falling(*rates: float) -> Measurement:
         slices = tuple(Slice(10.0, rate, rate * 1e6) for rate in rates)
         return network("m5.8xlarge", None, "write", 1 << 20, slices=slices)
 
@@ -245,7 +245,7 @@ def test_cap_is_silent_where_the_device_was_measured(evidence):
     assert cap.judge(evidence) is None
 
 
-def flat(low_us: int, high_us: int, **changes: object) -> Evidence:
+def flat(low_us: int, high_us: int, **changes: object) -> Measurement:
     percentiles = {"10.000000": low_us * 1000, "50.000000": 7_776_000, "90.000000": high_us * 1000}
     return changed(diary.EBS_ROOT_64K, **{"percentiles_ns": percentiles, **changes})
 

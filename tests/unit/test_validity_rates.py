@@ -7,15 +7,15 @@ import pytest
 from appliance.bench.validity import depth, impossible, short, unit_slips
 from appliance.clouds.capability import published
 from appliance.figures.quantities import queue_depth_seen
-from appliance.model import Evidence, Severity, Source
+from appliance.model import Measurement, Severity, Source
 from tests.unit import diary
 
 
-def changed(evidence: Evidence, **changes: object) -> Evidence:
+def changed(evidence: Measurement, **changes: object) -> Measurement:
     return dataclasses.replace(evidence, **changes)
 
 
-def one_worker(iops: float, latency_us: float, **changes: object) -> Evidence:
+def one_worker(iops: float, latency_us: float, **changes: object) -> Measurement:
     return changed(
         diary.STRIPE_READ_4K,
         **{

@@ -22,10 +22,11 @@ from appliance.figures import slices
 from appliance.model import (
     Capability,
     Counters,
-    Evidence,
+    DeviceIo,
     Finding,
+    ImportedResult,
     Job,
-    Judged,
+    Measurement,
     Sample,
     Severity,
     Slice,
@@ -115,9 +116,7 @@ def judge(case: Loaded) -> Verdict:
     findings = tuple(
         finding
         for one in last
-        for finding in (
-            validity.judge(as_run(one.evidence, case.facts)) if case.facts else one.findings
-        )
+        for finding in (validity.judge(as_run(one, case.facts)) if case.facts else one.findings)
     )
     of_interest = alone if case.label.valid else last
     return Verdict(
@@ -131,7 +130,7 @@ def judge(case: Loaded) -> Verdict:
     )
 
 
-def imported(case: Loaded) -> tuple[Judged, ...]:
+def imported(case: Loaded) -> tuple[ImportedResult, ...]:
     return fio_import.import_reports(case.report, file=case.file).judged
 
 
@@ -139,7 +138,7 @@ def _blocked(findings: Iterable[Finding]) -> bool:
     return any(one.severity is Severity.BLOCK for one in findings)
 
 
-def as_run(evidence: Evidence, facts: Mapping[str, Any]) -> Evidence:
+def as_run(evidence: Measurement, facts: Mapping[str, Any]) -> Measurement:
     """The report's evidence and everything that a run of ours knows besides."""
     asked = facts["asked"]
     seconds = asked["seconds"]
@@ -157,7 +156,7 @@ def as_run(evidence: Evidence, facts: Mapping[str, Any]) -> Evidence:
         host_cpu_percent=facts["host_cpu_percent"],
         device=facts["device"],
         members=tuple(facts["members"]),
-        device_io=tuple(result.device_io(one) for one in _changes(facts)),
+        device_io=tuple(map(DeviceIo.of, _changes(facts))),
         # Nothing here says which volume was meant: then what the story before it says.
         expected=tuple(facts["expected"]) or evidence.expected,
         slices=_slices(facts, evidence.direction),
@@ -174,28 +173,30 @@ def by_the_appliance(case: Loaded) -> tuple[Finding, ...]:
         finding
         for direction in report.directions
         for finding in validity.judge(
-            result.to_evidence(
-                Job(
-                    name="w0",
-                    rw=asked["rw"],
-                    block_size_bytes=asked["block_size_bytes"],
-                    iodepth=asked["iodepth"],
-                    jobs=asked["jobs"],
-                    runtime_seconds=asked["seconds"],
+            dataclasses.replace(
+                result.to_result(
+                    Job(
+                        name="w0",
+                        rw=asked["rw"],
+                        block_size_bytes=asked["block_size_bytes"],
+                        iodepth=asked["iodepth"],
+                        jobs=asked["jobs"],
+                        runtime_seconds=asked["seconds"],
+                    ),
+                    report,
+                    direction,
+                    engine=asked["engine"],
+                    devices=Devices(facts["device"], tuple(facts["members"])),
+                    changes=_changes(facts),
+                    ended=facts["ended"],
+                    host_cpu_percent=facts["host_cpu_percent"],
+                    expected=tuple(facts["expected"]),
+                    slices=_slices(facts, direction),
+                    full_suite=facts["full_suite"],
                 ),
-                report,
-                direction,
-                engine=asked["engine"],
-                devices=Devices(facts["device"], tuple(facts["members"])),
-                changes=_changes(facts),
-                ended=facts["ended"],
-                host_cpu_percent=facts["host_cpu_percent"],
-                published=_capability(facts),
-                expected=tuple(facts["expected"]),
-                slices=_slices(facts, direction),
-                full_suite=facts["full_suite"],
-                provisioned=None,
-                machine_type="",
+                # Facts say what the volume could do, not of which machine type it was.
+                findings=(),
+                capability=_capability(facts),
             )
         )
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from appliance.history import queries
-from appliance.model import EpochRecord, JobResult, Judged, RunRecord, SeriesKey
+from appliance.model import EpochRecord, ImportedResult, JobResult, RunRecord, SeriesKey
 
 # What only some questions need is imported when they are asked: the first screen waits for none.
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Results(Protocol):
 
     def run(self, run_id: int) -> RunDetail: ...
 
-    def imported(self, import_id: int) -> tuple[Judged, ...]: ...
+    def imported(self, import_id: int) -> tuple[ImportedResult, ...]: ...
 
     def series(self) -> tuple[SeriesKey, ...]: ...
 
@@ -100,7 +100,7 @@ class HistoryResults:
             run = reader.run(run_id)
             return RunDetail(run, reader.results(run_id), layout_words(reader, run))
 
-    def imported(self, import_id: int) -> tuple[Judged, ...]:
+    def imported(self, import_id: int) -> tuple[ImportedResult, ...]:
         with queries.open_readonly(self._db) as reader:
             return reader.import_reports(import_id)
 

@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from appliance.clouds.capability import percent_of_published
+from appliance.figures import quantities
 from appliance.figures.provisioned import in_words
-from appliance.figures.quantities import corrected_iops, coverage_of, percentile_ns
-from appliance.model import Evidence, Finding, JobResult, Judged, Provisioned, RunRecord, SeriesKey
+from appliance.model import (
+    DeviceIo,
+    Finding,
+    ImportedResult,
+    JobResult,
+    Measurement,
+    Provisioned,
+    RunRecord,
+    SeriesKey,
+)
 from appliance.text import bandwidth, count, duration, size
 from tui import marks
 from tui.charts.bars import MemberBar
@@ -60,59 +69,46 @@ def of_result(result: JobResult, run: RunRecord, glyphs: Glyphs) -> Item:
         name += f" on {result.member}"
     if result.pass_index > 1:
         name += f" #{result.pass_index}"
+    series = SeriesKey(run.suite, run.target, result.job, result.direction, result.member)
+    # Of a single disk there is nothing to see.
+    alone = len(result.device_io) == 1
+    return _item(result, name, "" if alone else run.device, glyphs, bins=result.bins, series=series)
+
+
+def of_report(report: ImportedResult, glyphs: Glyphs) -> Item:
+    """An imported report."""
+    name = f"line {report.line} {report.job} {report.direction}"
+    return _item(report, name, report.device, glyphs)
+
+
+def _item(
+    of: Measurement,
+    name: str,
+    device: str,
+    glyphs: Glyphs,
+    *,
+    bins: dict[int, int] | None = None,
+    series: SeriesKey | None = None,
+) -> Item:
+    """``device`` is the one above the members."""
     return Item(
         name=name,
-        shape=shape(result.block_size_bytes, result.iodepth, result.jobs, glyphs),
-        mark=marks.verdict(result, glyphs),
-        findings=result.findings,
-        iops=result.iops,
-        bandwidth_bytes=result.bandwidth_bytes,
-        mean_ns=result.latency_mean_ns,
-        corrected=corrected_iops(result),
-        coverage=result.coverage,
-        published=published_words(result, result.published_iops, result.published_basis),
-        limited=limited_words(result.provisioned, result.runtime_ms / 1000),
-        own=in_words(result.device_latencies),
-        percentiles_ns=result.percentiles_ns,
-        p99_ns=percentile_ns(result, 99.0),
-        bins=result.bins,
-        members=_members(result, run),
-        series=SeriesKey(run.suite, run.target, result.job, result.direction, result.member),
-    )
-
-
-def of_report(report: Judged, glyphs: Glyphs) -> Item:
-    """An imported report."""
-    known = report.evidence
-    limits = known.capability
-    read = known.direction == "read"
-    return Item(
-        name=f"line {report.line} {known.job} {known.direction}",
-        shape=shape(known.block_size_bytes, known.iodepth, known.jobs, glyphs),
-        mark=marks.verdict(report, glyphs),
-        findings=report.findings,
-        iops=known.iops,
-        bandwidth_bytes=known.bandwidth_bytes,
-        mean_ns=known.latency_mean_ns,
-        corrected=corrected_iops(report),
-        coverage=coverage_of(known),
-        published=published_words(
-            known, limits.iops if limits else None, limits.basis if limits else ""
-        ),
-        limited=limited_words(known.provisioned, (known.runtime_ms or 0) / 1000),
-        own=in_words(known.device_latencies),
-        percentiles_ns=known.percentiles_ns or {},
-        p99_ns=percentile_ns(known, 99.0),
-        bins={},
-        members=tuple(
-            _bar(
-                one.device,
-                one.read_ios if read else one.write_ios,
-                one.read_ticks_ms if read else one.write_ticks_ms,
-            )
-            for one in known.device_io
-            if one.device != known.device
-        ),
+        shape=shape(of.block_size_bytes, of.iodepth, of.jobs, glyphs),
+        mark=marks.verdict(of, glyphs),
+        findings=of.findings,
+        iops=of.iops,
+        bandwidth_bytes=of.bandwidth_bytes,
+        mean_ns=of.latency_mean_ns,
+        corrected=quantities.corrected_iops(of),
+        coverage=quantities.coverage(of),
+        published=published_words(of),
+        limited=limited_words(of.provisioned, (of.runtime_ms or 0) / 1000),
+        own=in_words(of.device_latencies),
+        percentiles_ns=of.percentiles_ns or {},
+        p99_ns=quantities.percentile_ns(of, 99.0),
+        bins=bins or {},
+        members=tuple(_bar(one, of.direction) for one in of.device_io if one.device != device),
+        series=series,
     )
 
 
@@ -125,10 +121,10 @@ def shape(
     return f"{block} {depth}" + (f" {glyphs.times} {jobs}" if jobs is not None and jobs > 1 else "")
 
 
-def published_words(of: JobResult | Evidence, iops: float | None, basis: str) -> str:
+def published_words(of: Measurement) -> str:
     """How much of what is published was reached, where it was within reach."""
-    share = percent_of_published(of)
-    by = f" ({basis})" if basis else ""
+    share, iops = percent_of_published(of), of.published_iops
+    by = f" ({of.capability.basis})" if of.capability and of.capability.basis else ""
     if share and of.iops:
         # What is published for this block size: the lesser of IOPS and bandwidth.
         return f"{share:.0f} % of the published {count(100 * of.iops / share)} IOPS{by}"
@@ -155,22 +151,11 @@ def limited_words(limits: Provisioned | None, seconds: float) -> str:
     return "no provisioned limit was exceeded" if not parts else "exceeded: " + ", ".join(parts)
 
 
-def _members(result: JobResult, run: RunRecord) -> tuple[MemberBar, ...]:
-    """The disks below the device that was measured; of a single disk there is nothing to see."""
-    read = result.direction == "read"
-    bars = []
-    for one in result.device_deltas:
-        if one.device == run.device and len(result.device_deltas) > 1:
-            continue
-        ios, spent_ms = (one.read_ios, one.read_ms) if read else (one.write_ios, one.write_ms)
-        bars.append(_bar(one.device, ios, spent_ms))
-    return tuple(bars)
-
-
-def _bar(device: str, ios: int, spent_ms: int | None) -> MemberBar:
+def _bar(io: DeviceIo, direction: str) -> MemberBar:
     # await as iostat has it: the time of all requests over their number.
+    ios, spent_ms = quantities.ios(io, direction), quantities.ticks_ms(io, direction)
     mean_ns = None if spent_ms is None or not ios else spent_ms * 1e6 / ios
-    return MemberBar(device, float(ios), mean_ns)
+    return MemberBar(io.device, float(ios), mean_ns)
 
 
 def item_lines(item: Item, width: int, glyphs: Glyphs) -> list[Line]:
@@ -209,7 +194,7 @@ def figures(item: Item, glyphs: Glyphs) -> str:
 
 
 def percentiles(item: Item, glyphs: Glyphs) -> str:
-    """The percentiles that people ask for, as far as they are known."""
+    """The percentiles that people ask for, as far as they are report."""
     known = percentile_rules(item.percentiles_ns, _SHOWN_PERCENTILES)
     return ", ".join(f"{one.label} {nanoseconds(one.value_ns, glyphs)}" for one in known)
 

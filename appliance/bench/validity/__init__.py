@@ -1,6 +1,6 @@
 """Whether a result can be true: one file for each rule. Pure.
 
-Every rule takes an :class:`Evidence` and gives a finding or nothing; it is silent where it
+Every rule takes an :class:`Measurement` and gives a finding or nothing; it is silent where it
 does not know what it needs. ``device_io`` has to be what the devices did for this one job:
 where a report's disk statistics are for several jobs together they belong to none of them.
 docs/measurement-method.md has the reasons, with the report that taught each rule.
@@ -21,7 +21,7 @@ from appliance.bench.validity.short import judge as _short
 from appliance.bench.validity.unit_slips import judge as _units
 from appliance.bench.validity.unsteady import judge as _steady
 from appliance.bench.validity.wrong_target import judge as _target
-from appliance.model import Evidence, Finding, Severity
+from appliance.model import Finding, Measurement, Severity
 
 __all__ = ["judge"]
 
@@ -43,7 +43,7 @@ _RULES = (
 _ORDER = (Severity.BLOCK, Severity.WARN, Severity.LABEL)
 
 
-def judge(evidence: Evidence) -> tuple[Finding, ...]:
+def judge(evidence: Measurement) -> tuple[Finding, ...]:
     """Every rule's findings on ``evidence``, blocking ones first."""
     known = plausible(evidence)
     found = [finding for rule in _RULES if (finding := rule(known)) is not None]

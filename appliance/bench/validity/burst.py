@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from appliance.figures.quantities import all_bandwidth, all_iops
-from appliance.model import Evidence, Finding, Severity
+from appliance.model import Finding, Measurement, Severity
 
 CODE = "BURST"
 # A limiter lets a little more than its rate through; credits give much more.
@@ -16,7 +16,7 @@ _MAX_UNEVENNESS = 0.10
 _MIN_STRETCH = 2
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """Above the rate that is sustained, where credits give more; or seen running out of them."""
     capability = evidence.capability
     if capability is None:
@@ -50,7 +50,7 @@ def _above_baseline(measured: float, baseline: float, burst: float, unit: str) -
     )
 
 
-def _ran_out(evidence: Evidence) -> Finding | None:
+def _ran_out(evidence: Measurement) -> Finding | None:
     """A network volume that falls from one flat rate to a lower one in the middle of a job."""
     rates = [part.bytes_per_s for part in evidence.slices]
     falls = [before - after for before, after in pairwise(rates)]

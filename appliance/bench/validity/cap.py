@@ -14,7 +14,7 @@ from appliance.figures.quantities import (
     ticks_ms,
     top_io,
 )
-from appliance.model import Evidence, Finding, Severity
+from appliance.model import Finding, Measurement, Severity
 
 CODE = "CAP"
 # How much of the run time a limit must have been exceeded for.
@@ -42,12 +42,12 @@ _MIN_IOS = 100
 _MAX_CPU_PERCENT = 90.0
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """By the device's own counters, by a known volume's formula, or by what a limiter does."""
     return _counted(evidence) or _by_formula(evidence) or _flat(evidence) or _held_back(evidence)
 
 
-def _counted(evidence: Evidence) -> Finding | None:
+def _counted(evidence: Measurement) -> Finding | None:
     provisioned, runtime_ms = evidence.provisioned, evidence.runtime_ms
     if provisioned is None or not runtime_ms:
         return None
@@ -63,7 +63,7 @@ def _counted(evidence: Evidence) -> Finding | None:
     return _finding(f"the device says that {what} was exceeded for {micros / 1e6:,.1f} s", share)
 
 
-def _by_formula(evidence: Evidence) -> Finding | None:
+def _by_formula(evidence: Measurement) -> Finding | None:
     capability = evidence.capability
     if capability is None or capability.kind != "network":
         return None
@@ -84,7 +84,7 @@ def _by_formula(evidence: Evidence) -> Finding | None:
     return None
 
 
-def _flat(evidence: Evidence) -> Finding | None:
+def _flat(evidence: Measurement) -> Finding | None:
     low, middle, high = (percentile_ns(evidence, percent) for percent in (10.0, 50.0, 90.0))
     # The queue that was there: an engine that does one I/O at a time leaves none to wait in.
     depth = queue_depth_seen(evidence) or asked_depth(evidence)
@@ -100,7 +100,7 @@ def _flat(evidence: Evidence) -> Finding | None:
     )
 
 
-def _max_flat_spread(evidence: Evidence) -> float:
+def _max_flat_spread(evidence: Measurement) -> float:
     """How even latencies may be by other causes: I/O in order and busy processors (md's locks)
     keep any device's so, large I/Os those of flash at its own bandwidth.
     """
@@ -112,7 +112,7 @@ def _max_flat_spread(evidence: Evidence) -> float:
     return 0.0 if large else _MAX_FLAT_SPREAD_ANYWHERE
 
 
-def _held_back(evidence: Evidence) -> Finding | None:
+def _held_back(evidence: Measurement) -> Finding | None:
     """I/Os that fio waits for while the disks have next to none of them."""
     waiting = queue_depth_seen(evidence)
     busy = max(evidence.cpu_percent or 0.0, evidence.host_cpu_percent or 0.0)
@@ -136,7 +136,7 @@ def _held_back(evidence: Evidence) -> Finding | None:
     )
 
 
-def _in_flight_at_disks(evidence: Evidence) -> float | None:
+def _in_flight_at_disks(evidence: Measurement) -> float | None:
     """The largest mean number of I/Os in flight at any level below fio, by the disks' times."""
     if not evidence.runtime_ms:
         return None

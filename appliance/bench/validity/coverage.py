@@ -12,7 +12,7 @@ from appliance.figures.quantities import (
     requests,
     top_io,
 )
-from appliance.model import Evidence, Finding, Severity
+from appliance.model import Finding, Measurement, Severity
 
 CODE = "COVERAGE"
 # No request is larger than this unless somebody raised max_sectors_kb: the kernel's default
@@ -20,7 +20,7 @@ CODE = "COVERAGE"
 _LARGEST_REQUEST_BYTES = 1280 * 1024
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """Reads from a cache, holes or unwritten extents, and writes that stayed in memory.
 
     The corrected figure of reads is what did arrive. Direct writes are not judged: the block
@@ -50,7 +50,7 @@ def judge(evidence: Evidence) -> Finding | None:
     return _finding(message, seen, corrected)
 
 
-def _buffered(evidence: Evidence) -> Finding | None:
+def _buffered(evidence: Measurement) -> Finding | None:
     """Buffered I/O of which only requests are known: no request holds more than so much."""
     below = member_io(evidence) or top_io(evidence)
     if not below or not evidence.io_bytes or not may_be_buffered(evidence):

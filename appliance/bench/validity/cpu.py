@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.figures.quantities import exact_bandwidth
-from appliance.model import Evidence, Finding, Severity
+from appliance.model import Finding, Measurement, Severity
 
 CODE = "CPU"
 # A worker this busy has no time left to ask for more.
@@ -13,7 +13,7 @@ MAX_HOST_PERCENT = 95.0
 _AT_CAPABILITY = 0.95
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """Fio's workers or the whole machine were busy while the disks could have done more."""
     if _at_capability(evidence):
         return None
@@ -36,7 +36,7 @@ def judge(evidence: Evidence) -> Finding | None:
     )
 
 
-def _at_capability(evidence: Evidence) -> bool:
+def _at_capability(evidence: Measurement) -> bool:
     capability = evidence.capability
     if capability is None or not capability.is_limit:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from appliance.bench.fio import SYNCHRONOUS_ENGINES
 from appliance.figures.quantities import asked_depth, percentile_ns, queue_depth_seen
-from appliance.model import Evidence, Finding, Severity
+from appliance.model import Finding, Measurement, Severity
 
 CODE = "DEPTH"
 DEPTH_TOLERANCE = 0.05
@@ -15,7 +15,7 @@ _START_MS = 100
 _ENDING_TOLERANCE = 0.25
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """Little's law: IOPS × mean latency is the mean number of I/Os in flight.
 
     A worker with an iodepth of 1 cannot miss its queue depth, it can only spend time
@@ -61,7 +61,7 @@ def judge(evidence: Evidence) -> Finding | None:
     return _finding(severity, f"{seen:.1f} I/Os in flight of {asked} asked: {why}", seen, asked)
 
 
-def _as_asked(evidence: Evidence, asked: int, seen: float) -> bool:
+def _as_asked(evidence: Measurement, asked: int, seen: float) -> bool:
     """Within 5 %, and what a run that is short beside its own latencies leaves uncounted.
 
     The law holds for means over a long time. I/Os that are in flight when the run begins
@@ -78,7 +78,7 @@ def _as_asked(evidence: Evidence, asked: int, seen: float) -> bool:
     return 1 - seen / asked <= tolerance
 
 
-def _one_at_a_time(evidence: Evidence) -> str:
+def _one_at_a_time(evidence: Measurement) -> str:
     """Why a worker has one I/O in flight whatever iodepth says, empty if it need not."""
     if evidence.engine in SYNCHRONOUS_ENGINES:
         return f"{evidence.engine} does one I/O at a time and ignores iodepth"

@@ -11,7 +11,7 @@ from appliance.figures.quantities import (
     sum_bytes,
     top_io,
 )
-from appliance.model import DeviceIo, Evidence, Finding, Severity, Source
+from appliance.model import DeviceIo, Finding, Measurement, Severity, Source
 
 CODE = "FOREIGN"
 MAX_FOREIGN = 0.05
@@ -27,7 +27,7 @@ _MIN_BYTES = 8 * 1024 * 1024
 _MIN_BYTES_PER_S = 64 * 1024
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """What the disks did above fio, in either direction, is more than 5 % of what fio did."""
     fio_bytes = _fio_bytes(evidence)
     if evidence.direction not in fio_bytes:
@@ -56,7 +56,7 @@ def judge(evidence: Evidence) -> Finding | None:
     )
 
 
-def _fio_bytes(evidence: Evidence) -> dict[str, float]:
+def _fio_bytes(evidence: Measurement) -> dict[str, float]:
     """Bytes by direction. The other one of a mixed job is judged with its own figures."""
     known: dict[str, float] = {}
     if evidence.io_bytes:
@@ -68,7 +68,7 @@ def _fio_bytes(evidence: Evidence) -> dict[str, float]:
     return known
 
 
-def _above(evidence: Evidence, direction: str, fio_bytes: dict[str, float]) -> float:
+def _above(evidence: Measurement, direction: str, fio_bytes: dict[str, float]) -> float:
     """Bytes that the disks did in ``direction`` above fio's, as far as it is certain."""
     if direction not in fio_bytes or _is_fios_own(evidence, direction):
         return 0.0
@@ -98,7 +98,7 @@ def _requests(devices: tuple[DeviceIo, ...], direction: str) -> int:
     return sum(ios(io, direction) for io in devices)
 
 
-def _is_fios_own(evidence: Evidence, direction: str) -> bool:
+def _is_fios_own(evidence: Measurement, direction: str) -> bool:
     """What fio causes, or may where not all of its options were seen, without counting it: all
     that it does before it begins to count, the journal at each write made durable, reads to
     fill a block.

@@ -12,7 +12,7 @@ from appliance.figures.quantities import (
     may_be_buffered,
     percentile_ns,
 )
-from appliance.model import Evidence, Finding, Severity, Source
+from appliance.model import Finding, Measurement, Severity, Source
 
 CODE = "IMPOSSIBLE"
 MAX_OF_PUBLISHED = 1.15
@@ -29,7 +29,7 @@ _NEVER_WAITED_PERCENT = 97.0
 _MOST_DIRTY_BYTES = 64e9
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """Above 115 % of what is published for this direction and block; p1 below 10 µs; what
     memory does and no disk.
     """
@@ -41,7 +41,7 @@ def judge(evidence: Evidence) -> Finding | None:
     )
 
 
-def _above_published(evidence: Evidence) -> Finding | None:
+def _above_published(evidence: Measurement) -> Finding | None:
     capability = evidence.capability
     if capability is None or not capability.is_limit:
         return None
@@ -84,7 +84,7 @@ def _most(*limits: float | None) -> float | None:
     return max((limit for limit in limits if limit is not None), default=None)
 
 
-def _too_quick(evidence: Evidence) -> Finding | None:
+def _too_quick(evidence: Measurement) -> Finding | None:
     if _may_complete_in_submit(evidence) and _all_reached(evidence):
         # It seems to take no time, and did reach a disk.
         return None
@@ -111,23 +111,23 @@ def _too_quick(evidence: Evidence) -> Finding | None:
     )
 
 
-def _may_complete_in_submit(evidence: Evidence) -> bool:
+def _may_complete_in_submit(evidence: Measurement) -> bool:
     """Others' percentiles are of clat. With an asynchronous engine that begins when the
     submitting call returns, by when an I/O may be done (io_uring on a paravirtual disk).
     """
     return evidence.source is Source.IMPORT and evidence.engine not in SYNCHRONOUS_ENGINES
 
 
-def _in_submit_ns(evidence: Evidence) -> float:
+def _in_submit_ns(evidence: Measurement) -> float:
     return (evidence.submit_mean_ns or 0.0) if _may_complete_in_submit(evidence) else 0.0
 
 
-def _all_reached(evidence: Evidence) -> bool:
+def _all_reached(evidence: Measurement) -> bool:
     seen = coverage_of(evidence)
     return seen is not None and seen >= least_coverage(evidence)
 
 
-def _quicker_than_memory(evidence: Evidence) -> Finding | None:
+def _quicker_than_memory(evidence: Measurement) -> Finding | None:
     """A block in less time than it takes to copy: it was never there (holes, a null device)."""
     quickest_ns: float | None = evidence.latency_min_ns
     if evidence.engine in SYNCHRONOUS_ENGINES:
@@ -147,7 +147,7 @@ def _quicker_than_memory(evidence: Evidence) -> Finding | None:
     )
 
 
-def _in_memory(evidence: Evidence) -> Finding | None:
+def _in_memory(evidence: Measurement) -> Finding | None:
     """I/O through the page cache of which no device's figures tell what reached a disk."""
     if evidence.direct is not False or coverage_of(evidence) is not None:
         return None
@@ -189,7 +189,7 @@ def _in_memory(evidence: Evidence) -> Finding | None:
     )
 
 
-def _never_waited(evidence: Evidence) -> Finding | None:
+def _never_waited(evidence: Measurement) -> Finding | None:
     """Writes into memory by workers that had all of their time for themselves."""
     busy = evidence.cpu_percent or 0.0
     unsynced = evidence.direction == "write" and evidence.synced is False

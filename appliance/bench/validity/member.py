@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from appliance.figures.quantities import asked_depth, exact_bandwidth, ios, member_io, ticks_ms
-from appliance.model import Evidence, Finding, Severity
+from appliance.model import Finding, Measurement, Severity
 
 CODE = "MEMBER"
 # Equal work, as a stripe deals it out; of few I/Os at random places chance alone makes more of
@@ -56,7 +56,7 @@ class Apart:
         return difference >= _MIN_DIFFERENCE_MS and self.slow_ms >= self.limit * self.others_ms
 
 
-def awaits_ms(evidence: Evidence) -> dict[str, float] | None:
+def awaits_ms(evidence: Measurement) -> dict[str, float] | None:
     """Await of each member by its name, in ms; ``None`` where they cannot be set side by side:
     one member, too few requests, not the same number of them on each, or two of one name.
     """
@@ -79,7 +79,7 @@ def awaits_ms(evidence: Evidence) -> dict[str, float] | None:
     return found if len(found) == len(members) else None
 
 
-def compare(evidence: Evidence) -> Apart | None:
+def compare(evidence: Measurement) -> Apart | None:
     """How far the slowest member is from the others; ``None`` as in :func:`awaits_ms`."""
     awaits = awaits_ms(evidence)
     if awaits is None:
@@ -93,7 +93,7 @@ def compare(evidence: Evidence) -> Apart | None:
     )
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """The slowest member against the median of the others; never says that a disk is bad."""
     found = compare(evidence)
     if found is None or not found.far:
@@ -110,7 +110,7 @@ def judge(evidence: Evidence) -> Finding | None:
     )
 
 
-def is_shallow(evidence: Evidence) -> bool:
+def is_shallow(evidence: Measurement) -> bool:
     """At the most one request in flight a member, large I/Os counted by their pieces."""
     depth = asked_depth(evidence)
     if depth is None or not evidence.total_ios:
@@ -121,7 +121,7 @@ def is_shallow(evidence: Evidence) -> bool:
     return depth * pieces <= _SHALLOW_PER_MEMBER * len(members)
 
 
-def _by_its_own_count(evidence: Evidence, apart: Apart) -> str:
+def _by_its_own_count(evidence: Measurement, apart: Apart) -> str:
     """Whether the disk itself takes longer, or its I/Os wait in front of it; empty where not all
     members count how long they take.
     """
@@ -139,7 +139,7 @@ def _by_its_own_count(evidence: Evidence, apart: Apart) -> str:
     return count
 
 
-def _judged(evidence: Evidence) -> str:
+def _judged(evidence: Measurement) -> str:
     """What the stripe as a whole says about it: at its capability nobody is slow."""
     share, of = _share_of_capability(evidence)
     if share is None:
@@ -158,7 +158,7 @@ def _judged(evidence: Evidence) -> str:
     )
 
 
-def _share_of_capability(evidence: Evidence) -> tuple[float | None, str]:
+def _share_of_capability(evidence: Measurement) -> tuple[float | None, str]:
     """The largest share of a figure that is known, and that figure in words."""
     capability = evidence.capability
     if capability is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from appliance.model import DeviceIo, Evidence
+from appliance.model import DeviceIo, Measurement
 
 _MOST = 2**63
 _FIGURES = (
@@ -30,7 +30,7 @@ _FIGURES = (
 )
 
 
-def plausible(evidence: Evidence) -> Evidence:
+def plausible(evidence: Measurement) -> Measurement:
     """``evidence`` without what cannot be a figure; the same object if all of it can."""
     changes: dict[str, object] = {
         name: None for name in _FIGURES if not _is_figure(getattr(evidence, name))

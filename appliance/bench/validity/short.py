@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.model import Evidence, Finding, Severity
+from appliance.model import Finding, Measurement, Severity
 
 CODE = "SHORT"
 # fio rounds to its clock and stops workers one by one; an interrupted run is far below.
@@ -11,7 +11,7 @@ MIN_RUNTIME = 0.98
 _MIN_SIZED_RUNTIME_MS = 250
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """What is known to be missing; a run time that is not known is not held against it."""
     reasons = []
     if evidence.ended:

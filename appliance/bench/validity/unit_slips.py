@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.model import Evidence, Finding, Severity
+from appliance.model import Finding, Measurement, Severity
 
 CODE = "UNITS"
 # Figures are printed with three or four digits; a mistaken unit is 4.9 % (MB for MiB) at least.
@@ -13,7 +13,7 @@ _BANDWIDTH_STEP_BYTES = 1024.0
 _RUNTIME_STEP_MS = 1.0
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """IOPS × block against bandwidth, amount ÷ run time against both."""
     for what, first, second, steps in _said_twice(evidence):
         if first is None or second is None:
@@ -44,7 +44,7 @@ def judge(evidence: Evidence) -> Finding | None:
 
 
 def _said_twice(
-    evidence: Evidence,
+    evidence: Measurement,
 ) -> tuple[tuple[str, float | None, float | None, float], ...]:
     """What is compared, in words, the two figures, and how much their printing may hide."""
     iops, bandwidth_error = evidence.iops, evidence.printed_bandwidth_error_bytes

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from appliance.figures import steady
-from appliance.model import Evidence, Finding, Severity
+from appliance.model import Finding, Measurement, Severity
 
 CODE = "STEADY"
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """The SNIA rule (:mod:`appliance.figures.steady`) over the job's last five slices.
 
     Fewer are no evidence.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from appliance.figures.quantities import io_bytes, ios
-from appliance.model import DeviceIo, Evidence, Finding, Severity
+from appliance.model import DeviceIo, Finding, Measurement, Severity
 
 CODE = "TARGET"
 MIN_ON_TARGET = 0.98
@@ -18,7 +18,7 @@ _NO_DISK_ENGINES = frozenset({"null", "cpuio"})
 _PARTITION = re.compile(r"((?:nvme\d+n|mmcblk|md|nbd|loop)\d+)p\d+|((?:xv|s|v|h)d[a-z]+)\d+")
 
 
-def judge(evidence: Evidence) -> Finding | None:
+def judge(evidence: Measurement) -> Finding | None:
     """No disk at all; or the expected devices did less than fio, and another one did what is
     missing.
     """
@@ -57,23 +57,23 @@ def disk_of(name: str) -> str:
     return (found[1] or found[2]) if found else name
 
 
-def _named(evidence: Evidence) -> tuple[str, ...]:
+def _named(evidence: Measurement) -> tuple[str, ...]:
     return evidence.members or (evidence.device,)
 
 
-def _bytes_known(evidence: Evidence) -> bool:
+def _bytes_known(evidence: Measurement) -> bool:
     return evidence.io_bytes is not None and all(
         io_bytes(io, evidence.direction) is not None for io in evidence.device_io
     )
 
 
-def _amount(io: DeviceIo, evidence: Evidence) -> int:
+def _amount(io: DeviceIo, evidence: Measurement) -> int:
     if _bytes_known(evidence):
         return io_bytes(io, evidence.direction) or 0
     return ios(io, evidence.direction)
 
 
-def _finding(evidence: Evidence, on_it: float, elsewhere: list[str]) -> Finding:
+def _finding(evidence: Measurement, on_it: float, elsewhere: list[str]) -> Finding:
     why = f" ({evidence.expected_why})" if evidence.expected_why else ""
     return Finding(
         code=CODE,
