@@ -65,6 +65,7 @@ def of_import(reports: Sequence[ImportedResult], device: str) -> list[Observatio
             label=f"line {one.line}",
             layout=one.device,
             disks=len(one.members) or (1 if one.device else 0),
+            member="",
         )
         for number, one in enumerate(reports)
         if device in ("", one.device)
