@@ -109,6 +109,7 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument("form", choices=("csv", "json", "metrics"), metavar="csv|json|metrics")
     export.add_argument("--output", type=Path, metavar="FILE", help="replace FILE in one step")
     _add_db(export)
+    _add_history(command("history", "the file that the history is kept in", json=False))
     arguments_schedule.add(
         command("schedule", "when suites run and drift is looked for", json=False),
         _Parser,
@@ -229,6 +230,20 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
     )
     reap.set_defaults(does="bench reap")
     _add_db(reap)
+
+
+def _add_history(history: argparse.ArgumentParser) -> None:
+    actions = history.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
+    convert = actions.add_parser(
+        "convert",
+        help="bring a history of an earlier version up to this one",
+        description="Bring a history of an earlier version up to this one.",
+    )
+    convert.set_defaults(does="history convert")
+    convert.add_argument("file", type=Path, metavar="OLD", help="what it was stays as OLD.schema-5")
+    convert.add_argument(
+        "--output", type=Path, metavar="NEW", help="write NEW, and leave OLD as it is"
+    )
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:

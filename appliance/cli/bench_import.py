@@ -17,7 +17,7 @@ from appliance.clouds import capability
 from appliance.clouds.provider import is_type
 from appliance.errors import EXIT_OK, OperatorError, UsageError
 from appliance.fio_import import Imported, import_reports
-from appliance.history.imports_json import missing, to_json
+from appliance.history.json_documents import missing, report_to_json
 from appliance.model import ImportedResult
 
 # A text becomes up to four times its size in memory. Ten thousand reports have 25 MB.
@@ -79,7 +79,7 @@ def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as
 
 def _print_json(read: Sequence[_File], kept: list[int] | None) -> None:
     """The document, one result at a time: all of them at once are several times the file."""
-    results = (to_json(one) for file in read for one in file.judged)
+    results = (report_to_json(one) for file in read for one in file.judged)
     print('{\n  "results": [', end="")
     separator = "\n"
     for result in results:

@@ -11,8 +11,8 @@ from appliance.drift import lifecycle
 from appliance.drift.codes import CODES
 from appliance.drift.spool import Action
 from appliance.errors import EXIT_DRIFT, EXIT_OK
-from appliance.history import finding_exports, queries
-from appliance.history.findings_json import finding_to_json, next_step
+from appliance.history import exports, queries
+from appliance.history.json_documents import drift_to_json, next_step
 from appliance.model.findings import Area, DriftSeverity, DriftState, FindingRecord, by_gravity
 
 _MARKS = {
@@ -29,7 +29,7 @@ def check(db: Path, *, as_json: bool) -> int:
     found = look_and_keep(db)
     if as_json:
         document = {
-            "findings": [finding_to_json(one) for one in found.findings],
+            "findings": [drift_to_json(one) for one in found.findings],
             "looked_at": {
                 area.value: {
                     "judged": area not in found.not_judged,
@@ -60,7 +60,7 @@ def list_findings(db: Path, *, everything: bool, as_json: bool) -> int:
     with queries.open_readonly(db) as reader:
         found = reader.drift_findings(include_closed=everything)
     if as_json:
-        print(json.dumps({"findings": [finding_to_json(one) for one in found]}, indent=2))
+        print(json.dumps({"findings": [drift_to_json(one) for one in found]}, indent=2))
     elif not found:
         print("no findings" if everything else "no findings that are not closed")
     else:
@@ -85,7 +85,7 @@ def show(db: Path, finding_id: int, *, as_json: bool) -> int:
     with queries.open_readonly(db) as reader:
         record = reader.drift_finding(finding_id)
         moves = reader.drift_transitions(finding_id)
-        document = finding_exports.document(reader, record)
+        document = exports.drift_document(reader, record)
         said = [
             one.words
             for one in reader.confirmations()
@@ -128,7 +128,7 @@ def say(db: Path, finding_id: int, action: Action, *, note: str, as_json: bool) 
     said = finding_actions.approve if action is Action.APPROVE else finding_actions.acknowledge
     record = said(db, finding_id, note)
     if as_json:
-        print(json.dumps(finding_to_json(record), indent=2))
+        print(json.dumps(drift_to_json(record), indent=2))
     elif action is Action.APPROVE:
         _print_lines(
             f"finding {record.id} is closed: its series has a new baseline from run"

@@ -9,13 +9,13 @@ from pathlib import Path
 from appliance.cli import output as output_file
 from appliance.drift import check_summary
 from appliance.errors import EXIT_OK
-from appliance.history import exports, queries
+from appliance.history import exports, metrics, queries
 
 FORMS: dict[str, Callable[[queries.Reader], Iterable[str]]] = {
     "csv": exports.csv_text,
     "json": exports.json_text,
     "metrics": lambda reader: (
-        exports.metrics_text(reader, drift_checked_at=check_summary.last_check(reader)),
+        metrics.metrics_text(reader, drift_checked_at=check_summary.last_check(reader)),
     ),
 }
 

@@ -247,6 +247,17 @@ def _export(arguments: argparse.Namespace) -> int:
     return export.export(arguments.form, db=arguments.db, output=arguments.output)
 
 
+def _history_without_action(_: argparse.Namespace) -> int:
+    complain("history: no action given", "see: stripewright history --help")
+    return EXIT_USAGE
+
+
+def _history_convert(arguments: argparse.Namespace) -> int:
+    from appliance.cli import history_convert
+
+    return history_convert.convert(arguments.file, output=arguments.output)
+
+
 def _schedule_without_action(_: argparse.Namespace) -> int:
     complain("schedule: no action given", "try: stripewright schedule show")
     return EXIT_USAGE
@@ -341,6 +352,8 @@ HANDLERS: Mapping[str, Handler] = {
     "compare": _compare,
     "report": _report,
     "export": _export,
+    "history": _history_without_action,
+    "history convert": _history_convert,
     "schedule": _schedule_without_action,
     "schedule show": _schedule,
     "schedule set": _schedule,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from appliance import text
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED
 from appliance.figures.quantities import percentile_ns
-from appliance.history.runs_json import result_to_json, run_to_json
+from appliance.history.json_documents import result_to_json, run_to_json
 from appliance.model import (
     JobResult,
     Measurement,
@@ -22,7 +22,7 @@ from appliance.model import (
 )
 
 if TYPE_CHECKING:
-    from appliance.history.imports import ImportRecord
+    from appliance.history.queries import ImportRecord
 
 # How many runs and imports are shown unless one is named.
 _LAST = 5

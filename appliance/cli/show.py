@@ -90,7 +90,7 @@ def inventory(*, as_json: bool) -> int:
 
 
 def _status_document(now: Status) -> dict[str, object]:
-    from appliance.history.runs_json import result_to_json, run_to_json
+    from appliance.history.json_documents import result_to_json, run_to_json
     from appliance.storage.policy.documents import disk_to_json, machine_to_json
 
     return {

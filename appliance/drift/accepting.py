@@ -14,8 +14,7 @@ from appliance.bench.suite import load_suite
 from appliance.drift import evaluate, repeating
 from appliance.drift.acceptance import Acceptance
 from appliance.errors import OperatorError, Refused
-from appliance.history import queries
-from appliance.history.series_slots import Slots
+from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model import RunRecord, RunState, advice
 
@@ -88,7 +87,7 @@ def _latest(db: Path, target: Path | None) -> int | None:
     with queries.open_readonly(db) as reader:
         runs = [
             slot.run_id
-            for span in Slots(reader).spans()
+            for span in series_slots.spans(reader)
             for key, slots in span.series.items()
             if key.suite == SUITE and (wanted is None or key.target in wanted)
             for slot in slots[-1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,8 +13,7 @@ from appliance.drift.acceptance import Acceptance
 from appliance.drift.codes import CODES
 from appliance.drift.detection.normal import LEAST
 from appliance.drift.series_context import Known
-from appliance.history import queries
-from appliance.history.series_slots import Slots
+from appliance.history import queries, series_slots
 from appliance.model import Approval, Area, Confirmation, Fact, FindingRecord, Happening
 from appliance.system import liveness
 
@@ -37,17 +37,16 @@ def performance_facts(
     ``gaps`` is what the schedule says (:func:`appliance.bench.timetable.gaps_seconds`).
     ``confirmations`` are oldest first. :class:`OperatorError` for a history that cannot be read.
     """
-    slots = Slots(reader)
     records = reader.drift_findings(include_closed=True)
     facts: list[Fact] = []
-    for span in slots.spans():
+    for span in series_slots.spans(reader):
         surveys = series_state.survey(span, approvals, confirmations)
         known = Known(
             confirmations=confirmations,
-            details=slots.details(sorted(performance.wanted(span, surveys))),
-            bins=slots.bins,
+            details=series_slots.details(reader, sorted(performance.wanted(span, surveys))),
+            bins=functools.partial(series_slots.bins, reader),
             happenings=lambda since, until: (
-                *slots.happenings(since, until),
+                *series_slots.happenings(reader, since, until),
                 *_findings(records, since, until),
             ),
             gaps=gaps or {},
@@ -64,7 +63,7 @@ def unlearned(reader: queries.Reader) -> tuple[bool, str]:
     """Whether some series can be judged, and in words what cannot be yet; empty if all can."""
     counts = [
         sum(slot.valid for slot in slots)
-        for span in Slots(reader).spans()
+        for span in series_slots.spans(reader)
         for slots in span.series.values()
     ]
     known = sum(count >= LEAST for count in counts)
@@ -105,11 +104,10 @@ def facts_of(db: Path, *, now: float) -> tuple[Fact, ...]:
 
 def accepted(reader: queries.Reader, run_id: int) -> Acceptance | None:
     """The acceptance by run ``run_id``; ``None`` if that was in an epoch that is over."""
-    slots = Slots(reader)
-    detail = slots.details([run_id]).get(run_id)
+    detail = series_slots.details(reader, [run_id]).get(run_id)
     if detail is None or detail.run.epoch_id is None:
         return None
     epoch = reader.epoch(detail.run.epoch_id)
-    if epoch.id not in slots.current_epochs():
+    if epoch.id not in series_slots.current_epochs(reader):
         return None
     return acceptance.judge(detail, epoch.id, epoch.fingerprint)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from appliance.history.findings_json import next_step
+from appliance.history.json_documents import next_step
 from appliance.model.findings import DriftSeverity, DriftState, FindingRecord, Kind, Transition
 from appliance.system import journal
 from appliance.system.journal import Priority

@@ -23,8 +23,7 @@ from appliance.bench.progress import Progress
 from appliance.bench.suite import content_hash, file_count, load_suite, suite_names
 from appliance.drift import confirmation, evaluate, latency, member_rules
 from appliance.errors import OperatorError, Refused, UsageError
-from appliance.history import queries
-from appliance.history.series_slots import Slots
+from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model import (
     CONFIRM_SUITE,
@@ -95,9 +94,9 @@ def repeat_suspects(
             waits += [(fact, error.message) for fact in group]
             continue
         with queries.open_readonly(db) as reader:
-            detail = Slots(reader).details([run_id])[run_id]
+            detail = series_slots.details(reader, [run_id])[run_id]
             if detail.run.state is RunState.COMPLETE:
-                said = [_judged(Slots(reader), fact, detail, at=now()) for fact in group]
+                said = [_judged(reader, fact, detail, at=now()) for fact in group]
             else:
                 said = []
                 stopped = detail.run.state is RunState.ABORTED
@@ -193,8 +192,8 @@ def _suite_of(db: Path, group: Sequence[Fact]) -> Suite:
     """
     run_id = int(group[0].evidence["change_run"])
     with queries.open_readonly(db) as reader:
-        slots = Slots(reader)
-        run, jobs, asked = reader.run(run_id), slots.jobs(run_id), slots.suite_hash(run_id)
+        run, jobs = reader.run(run_id), series_slots.jobs(reader, run_id)
+        asked = series_slots.suite_hash(reader, run_id)
     wanted = {str(fact.evidence["job"]) for fact in group}
     whole = _known_suite(run.suite, asked, jobs)
     found = tuple(job for job in whole.jobs if job.name in wanted)
@@ -238,19 +237,20 @@ def _made(jobs: tuple[Job, ...], *, passes: int) -> Suite:
 # ------------------------------------------------------------------------ what they say
 
 
-def _judged(slots: Slots, fact: Fact, detail: Detail, *, at: float) -> Confirmation:
+def _judged(reader: queries.Reader, fact: Fact, detail: Detail, *, at: float) -> Confirmation:
     job, direction = str(fact.evidence["job"]), str(fact.evidence["direction"])
     repeats = _valid(detail, job, direction)
-    (of_job,) = (one for one in slots.jobs(detail.run.id) if one.name == job)
+    (of_job,) = (one for one in series_slots.jobs(reader, detail.run.id) if one.name == job)
     beside = control_job.job_for(of_job).name
     controls = [result.iops for result in _valid(detail, beside, direction)]
     if fact.code == "PERF-MEMBER":
-        outcome = _member_again(slots, fact, detail, repeats)
+        outcome = _member_again(reader, fact, detail, repeats)
     elif fact.code == "PERF-LATENCY-MODE":
-        outcome = _mode_again(slots, fact, detail.run.id)
+        outcome = _mode_again(reader, fact, detail.run.id)
     else:
         epoch_id = detail.run.epoch_id or 0
-        earlier = slots.earlier_controls(epoch_id, beside, direction)[len(controls) :]
+        earlier = series_slots.earlier_controls(reader, epoch_id, beside, direction)
+        earlier = earlier[len(controls) :]
         outcome = confirmation.verdict(
             float(fact.evidence["before_iops"]),
             [float(fact.evidence["level_iops"])],
@@ -282,9 +282,9 @@ def _valid(detail: Detail, job: str, direction: str) -> list[JobResult]:
 
 
 def _member_again(
-    slots: Slots, fact: Fact, detail: Detail, repeats: Sequence[JobResult]
+    reader: queries.Reader, fact: Fact, detail: Detail, repeats: Sequence[JobResult]
 ) -> confirmation.Outcome:
-    fingerprint = slots.epoch(detail.run.epoch_id or 0).fingerprint
+    fingerprint = reader.epoch(detail.run.epoch_id or 0).fingerprint
     seen = [
         any(
             one.serial == fact.member
@@ -297,13 +297,13 @@ def _member_again(
     return confirmation.of_rule(seen, f"{fact.member} is the slow member")
 
 
-def _mode_again(slots: Slots, fact: Fact, run_id: int) -> confirmation.Outcome:
+def _mode_again(reader: queries.Reader, fact: Fact, run_id: int) -> confirmation.Outcome:
     cut_ns = int(fact.evidence["cut_ns"])
     usual = float(fact.evidence["usual_share_percent"]) / 100
     of = (fact.evidence["job"], fact.evidence["direction"])
     seen = [
         latency.has_mode(result.bins, cut_ns, usual)
-        for result in slots.results(run_id)
+        for result in reader.results(run_id)
         if (result.job, result.direction) == of and result.valid
     ]
     return confirmation.of_rule(seen, "the second mode is there")

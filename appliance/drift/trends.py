@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from appliance.drift import series_state
 from appliance.drift.detection.normal import Baseline
-from appliance.history import series_slots as slots
+from appliance.history import series_slots
+from appliance.history.queries import Reader
 from appliance.model import (
     CONFIRM_SUITE,
     Approval,
@@ -54,75 +55,70 @@ class Trend:
     left_out: int = 0
 
 
-class Trends(slots.Slots):
-    """A history of which whole series are asked for."""
+def keys(reader: Reader) -> tuple[SeriesKey, ...]:
+    """Every series that has a value, repeats of suspects left out."""
+    found = reader.all(
+        "SELECT DISTINCT suite, target, job, direction, member"
+        " FROM result JOIN run ON run.id = run_id"
+        " WHERE state = ? AND suite != ? AND time_factor = 1"
+        " ORDER BY suite, target, member, job, direction",
+        RunState.COMPLETE.value,
+        CONFIRM_SUITE,
+    )
+    return tuple(
+        SeriesKey(row["suite"], row["target"], row["job"], row["direction"], row["member"])
+        for row in found
+    )
 
-    def keys(self) -> tuple[SeriesKey, ...]:
-        """Every series that has a value, repeats of suspects left out."""
-        found = self._all(
-            f"SELECT DISTINCT suite, target, job, direction, {self._member} AS member"  # noqa: S608
-            " FROM result JOIN run ON run.id = run_id"
-            " WHERE state = ? AND suite != ? AND coalesce(time_factor, 1) = 1"
-            " ORDER BY suite, target, member, job, direction",
-            RunState.COMPLETE.value,
-            CONFIRM_SUITE,
-        )
-        return tuple(
-            SeriesKey(row["suite"], row["target"], row["job"], row["direction"], row["member"])
-            for row in found
-        )
 
-    def whole(self, key: SeriesKey) -> Trend:
-        """The series ``key`` from its first run to its last."""
-        with self._snapshot(), self._understood():
-            by_epoch, left_out = self._by_epoch(key)
-            approvals, confirmations = self.approvals(), self.confirmations()
-            latest = max(by_epoch, default=0)
-            stretches = tuple(
-                _stretch(
-                    self.epoch(number), key, found, approvals, confirmations, over=number < latest
-                )
-                for number, found in sorted(by_epoch.items())
+def whole(reader: Reader, key: SeriesKey) -> Trend:
+    """The series ``key`` from its first run to its last."""
+    with reader.snapshot(), reader.understood():
+        by_epoch, left_out = _by_epoch(reader, key)
+        approvals, confirmations = reader.approvals(), reader.confirmations()
+        latest = max(by_epoch, default=0)
+        stretches = tuple(
+            _stretch(
+                reader.epoch(number), key, found, approvals, confirmations, over=number < latest
             )
-            findings = tuple(
-                one for one in self.drift_findings(include_closed=True) if _is_about(one, key)
-            )
-        return Trend(key, stretches, findings, left_out)
-
-    @property
-    def _member(self) -> str:
-        return "''" if self._version < 3 else "coalesce(member, '')"
-
-    def _by_epoch(self, key: SeriesKey) -> tuple[dict[int, list[Slot]], int]:
-        found = self._all(
-            "SELECT run_id, epoch_id, suite_hash, started_at, iops, valid"  # noqa: S608
-            " FROM result JOIN run ON run.id = run_id"
-            f" WHERE job = ? AND direction = ? AND {self._member} = ? AND suite = ? AND target = ?"
-            " AND state = ? AND coalesce(time_factor, 1) = 1 AND epoch_id IS NOT NULL"
-            " ORDER BY run_id",
-            key.job,
-            key.direction,
-            key.member,
-            key.suite,
-            key.target,
-            RunState.COMPLETE.value,
+            for number, found in sorted(by_epoch.items())
         )
-        asked = {epoch: suite for _, epoch, suite, _, _, _ in found}
-        by_epoch: dict[int, list[Slot]] = {}
-        passes: list[tuple[float, int]] = []
-        left_out = set()
-        for run_id, epoch, suite, started_at, iops, valid in found:
-            if asked[epoch] != suite:
-                left_out.add(run_id)
-                continue
-            here = by_epoch.setdefault(epoch, [])
-            if here and here[-1].run_id == run_id:
-                passes.append((iops, valid))
-                here[-1] = slots.of_passes(here[-1], passes)
-            else:
-                passes = [(iops, valid)]
-                here.append(Slot(run_id, started_at, iops, valid == 1))
-        return by_epoch, len(left_out)
+        findings = tuple(
+            one for one in reader.drift_findings(include_closed=True) if _is_about(one, key)
+        )
+    return Trend(key, stretches, findings, left_out)
+
+
+def _by_epoch(reader: Reader, key: SeriesKey) -> tuple[dict[int, list[Slot]], int]:
+    found = reader.all(
+        "SELECT run_id, epoch_id, suite_hash, started_at, iops, valid"
+        " FROM result JOIN run ON run.id = run_id"
+        " WHERE job = ? AND direction = ? AND member = ? AND suite = ? AND target = ?"
+        " AND state = ? AND time_factor = 1 AND epoch_id IS NOT NULL"
+        " ORDER BY run_id",
+        key.job,
+        key.direction,
+        key.member,
+        key.suite,
+        key.target,
+        RunState.COMPLETE.value,
+    )
+    asked = {epoch: suite for _, epoch, suite, _, _, _ in found}
+    by_epoch: dict[int, list[Slot]] = {}
+    passes: list[tuple[float, int]] = []
+    left_out = set()
+    for run_id, epoch, suite, started_at, iops, valid in found:
+        if asked[epoch] != suite:
+            left_out.add(run_id)
+            continue
+        here = by_epoch.setdefault(epoch, [])
+        if here and here[-1].run_id == run_id:
+            passes.append((iops, valid))
+            here[-1] = series_slots.of_passes(here[-1], passes)
+        else:
+            passes = [(iops, valid)]
+            here.append(Slot(run_id, started_at, iops, valid == 1))
+    return by_epoch, len(left_out)
 
 
 def _stretch(

@@ -85,7 +85,6 @@ class Connection:
         connection.row_factory = sqlite3.Row
         self._connection = connection
         self._path = path
-        self._version = file_format.SCHEMA_VERSION
 
     def __enter__(self) -> Self:
         return self
@@ -101,20 +100,22 @@ class Connection:
         """The file that is read."""
         return self._path
 
-    def require_ours(self) -> None:
-        """:class:`OperatorError` for another program's file, or a newer version's."""
-        application = self._number("PRAGMA application_id")
-        version = self._number("PRAGMA user_version")
-        if application != file_format.APPLICATION_ID:
-            if not self._all("SELECT 1 FROM sqlite_master LIMIT 1"):
-                raise OperatorError(f"history {self._path} is empty", _START)
-            raise file_format.foreign(self._path)
-        if version > file_format.SCHEMA_VERSION:
-            raise file_format.too_new(self._path, version)
-        self._version = version
+    def schema_version(self) -> int:
+        """Of a file of ours, else :class:`OperatorError`."""
+        if self._number("PRAGMA application_id") == file_format.APPLICATION_ID:
+            return self._number("PRAGMA user_version")
+        if not self.all("SELECT 1 FROM sqlite_master LIMIT 1"):
+            raise OperatorError(f"history {self._path} is empty", _START)
+        raise file_format.foreign(self._path)
+
+    def require_schema(self) -> None:
+        """:class:`OperatorError` for another program's file, or one of another schema."""
+        version = self.schema_version()
+        if version != file_format.SCHEMA_VERSION:
+            raise file_format.other_schema(self._path, version)
 
     @contextmanager
-    def _understood(self) -> Iterator[None]:
+    def understood(self) -> Iterator[None]:
         """A value that cannot be decoded is damage too, though SQLite does not see it."""
         try:
             yield
@@ -122,15 +123,18 @@ class Connection:
             raise file_format.damaged(self._path, error) from error
 
     @contextmanager
-    def _snapshot(self) -> Iterator[None]:
-        """Several queries over one state of the file."""
-        self._all("BEGIN")
+    def snapshot(self) -> Iterator[None]:
+        """Several queries over one state of the file; within another one it is that."""
+        if self._connection.in_transaction:
+            yield
+            return
+        self.all("BEGIN")
         try:
             yield
         finally:
             self._connection.rollback()
 
-    def _all(self, sql: str, *values: object) -> list[Any]:
+    def all(self, sql: str, *values: object) -> list[Any]:
         try:
             return self._connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
@@ -148,4 +152,4 @@ class Connection:
         return file_format.is_ours(header) or self._path.absolute() == paths.HISTORY_DB
 
     def _number(self, sql: str) -> int:
-        return int(self._all(sql)[0][0])
+        return int(self.all(sql)[0][0])

@@ -1,19 +1,19 @@
-"""What can be asked of history.db about drift. A file of a version before 4 has none."""
+"""What can be asked of history.db about drift."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from appliance.errors import OperatorError
-from appliance.history import connection, drift_rows
+from appliance.history import connection, rows
 from appliance.model.confirmations import Approval, Confirmation
-from appliance.model.findings import DriftState, FindingRecord
+from appliance.model.findings import DriftSeverity, DriftState, Fact, FindingRecord
 
-# SQLite's integers; a larger number is in no row.
-MAX_ID = (1 << 63) - 1
 # Those closed so lately can come back as the same finding (lifecycle.DAY_SECONDS), and a little
 # more, so that the rule itself decides.
 _LATELY_SECONDS = 2 * 86_400.0
@@ -21,6 +21,20 @@ _LATELY_SECONDS = 2 * 86_400.0
 _MOST = 10_000
 # A confirmation is asked for as long as its change is in the series: years of them are not needed.
 _CONFIRMATIONS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionRecord:
+    """One change of a finding's state, as history keeps it; ``who`` is empty for the program."""
+
+    id: int
+    finding_id: int
+    at: float
+    kind: str
+    state: DriftState
+    severity: DriftSeverity
+    who: str
+    note: str
 
 
 class NoSuchFindingError(OperatorError):
@@ -42,78 +56,66 @@ class DriftQueries(connection.Connection):
 
     def drift_findings(self, *, include_closed: bool = False) -> tuple[FindingRecord, ...]:
         """Findings that are not closed, oldest first; with the closed ones if asked for."""
-        if self._version < 4:
-            return ()
-        found = self._all(
+        found = self.all(
             "SELECT * FROM drift_finding WHERE ? OR state != ? ORDER BY id LIMIT ?",
             include_closed,
             DriftState.CLOSED.value,
             _MOST,
         )
-        with self._understood():
-            return tuple(drift_rows.to_finding(row) for row in found)
+        with self.understood():
+            return tuple(to_finding(row) for row in found)
 
     def drift_lately(self, now: float | None = None) -> tuple[FindingRecord, ...]:
         """Findings that are not closed, and those closed so lately that they may come back."""
-        if self._version < 4:
-            return ()
         now = time.time() if now is None else now
-        found = self._all(LATELY, *lately(now))
-        with self._understood():
-            return tuple(drift_rows.to_finding(row) for row in found)
+        found = self.all(LATELY, *lately(now))
+        with self.understood():
+            return tuple(to_finding(row) for row in found)
 
     def drift_finding(self, finding_id: int) -> FindingRecord:
         """Finding ``finding_id``; :class:`NoSuchFindingError` if there is none."""
         found = (
-            self._all("SELECT * FROM drift_finding WHERE id = ?", finding_id)
-            if self._version >= 4 and 0 < finding_id <= MAX_ID
+            self.all("SELECT * FROM drift_finding WHERE id = ?", finding_id)
+            if 0 < finding_id <= rows.LARGEST_INTEGER
             else []
         )
         if not found:
             raise NoSuchFindingError(finding_id, self._path)
-        with self._understood():
-            return drift_rows.to_finding(found[0])
+        with self.understood():
+            return to_finding(found[0])
 
-    def drift_transitions(self, finding_id: int) -> tuple[drift_rows.TransitionRecord, ...]:
+    def drift_transitions(self, finding_id: int) -> tuple[TransitionRecord, ...]:
         """Every change of state of a finding, oldest first."""
-        if self._version < 4:
-            return ()
-        found = self._all(
+        found = self.all(
             "SELECT * FROM drift_transition WHERE finding_id = ? ORDER BY id LIMIT ?",
             finding_id,
             _MOST,
         )
-        with self._understood():
-            return tuple(drift_rows.to_transition(row) for row in found)
+        with self.understood():
+            return tuple(rows.value_of(TransitionRecord, row) for row in found)
 
     def approvals(self) -> tuple[Approval, ...]:
         """Every change that a person called the new normal, oldest first."""
-        if self._version < 4:
-            return ()
-        found = self._all("SELECT * FROM drift_approval ORDER BY id LIMIT ?", _MOST)
-        with self._understood():
-            return tuple(drift_rows.to_approval(row) for row in found)
+        found = self.all("SELECT * FROM drift_approval ORDER BY id LIMIT ?", _MOST)
+        with self.understood():
+            return tuple(rows.value_of(Approval, row) for row in found)
 
     def confirmations(self) -> tuple[Confirmation, ...]:
         """What repeated runs said of suspects, oldest first."""
-        if self._version < 4:
-            return ()
-        found = self._all(
+        found = self.all(
             "SELECT * FROM (SELECT * FROM drift_confirmation ORDER BY id DESC LIMIT ?) ORDER BY id",
             _CONFIRMATIONS,
         )
-        with self._understood():
-            return tuple(drift_rows.to_confirmation(row) for row in found)
+        with self.understood():
+            return tuple(rows.value_of(Confirmation, row) for row in found)
 
     def surroundings_before(self, boot_id: str) -> dict[str, Any] | None:
         """What the machine was like in the last boot other than ``boot_id``, if it is known."""
-        if self._version < 4:
-            return None
-        found = self._all(
+        found = self.all(
             "SELECT facts FROM drift_surroundings WHERE boot_id != ? ORDER BY rowid DESC LIMIT 1",
             boot_id,
         )
-        with self._understood():
+        with self.understood():
             values = json.loads(found[0]["facts"]) if found else None
             if values is not None and not isinstance(values, dict):
                 raise TypeError("surroundings are no object")
@@ -121,31 +123,25 @@ class DriftQueries(connection.Connection):
 
     def knows_surroundings(self, boot_id: str) -> bool:
         """Whether those of ``boot_id`` are kept already."""
-        if self._version < 4:
-            return False
-        return bool(self._all("SELECT 1 FROM drift_surroundings WHERE boot_id = ?", boot_id))
+        return bool(self.all("SELECT 1 FROM drift_surroundings WHERE boot_id = ?", boot_id))
 
     def drift_mark(self) -> str:
         """A text that changes whenever there is something new to judge performance by."""
-        newest = ["(SELECT max(id) FROM run WHERE ended_at IS NOT NULL)", "max(id)"]
-        if self._version >= 4:
-            newest += [
-                "(SELECT max(id) FROM drift_confirmation)",
-                "(SELECT max(id) FROM drift_approval)",
-            ]
-        (row,) = self._all(f"SELECT {', '.join(newest)} FROM epoch")  # noqa: S608
+        (row,) = self.all(
+            "SELECT (SELECT max(id) FROM run WHERE ended_at IS NOT NULL), max(id),"
+            " (SELECT max(id) FROM drift_confirmation), (SELECT max(id) FROM drift_approval)"
+            " FROM epoch"
+        )
         return "/".join(str(value or 0) for value in row)
 
     def change_mark(self) -> str:
         """A text that changes whenever there is something new to show: a run that began, a result,
         an epoch, an import, or anything about drift.
         """
-        newest = ["(SELECT max(id) FROM run)", "(SELECT max(id) FROM result)"]
-        if self._version >= 3:
-            newest.append("(SELECT max(id) FROM imported)")
-        if self._version >= 4:
-            newest.append("(SELECT max(id) FROM drift_transition)")
-        (row,) = self._all(f"SELECT {', '.join(newest)}")
+        (row,) = self.all(
+            "SELECT (SELECT max(id) FROM run), (SELECT max(id) FROM result),"
+            " (SELECT max(id) FROM imported), (SELECT max(id) FROM drift_transition)"
+        )
         return "/".join((self.drift_mark(), *(str(value or 0) for value in row)))
 
     def drift_checked_at(self) -> float | None:
@@ -155,9 +151,7 @@ class DriftQueries(connection.Connection):
 
     def drift_value(self, key: str) -> str:
         """What was noted under ``key``; empty if nothing was."""
-        if self._version < 4:
-            return ""
-        found = self._all("SELECT value FROM drift_value WHERE key = ?", key)
+        found = self.all("SELECT value FROM drift_value WHERE key = ?", key)
         return str(found[0]["value"]) if found else ""
 
 
@@ -170,3 +164,14 @@ LATELY = (
 def lately(now: float) -> tuple[str, float, float, int]:
     """The values of :data:`LATELY`: on both sides of ``now``, because clocks jump."""
     return (DriftState.CLOSED.value, now - _LATELY_SECONDS, now + _LATELY_SECONDS, _MOST)
+
+
+def fact_row(fact: Fact) -> rows.Row:
+    """The columns of drift_finding that are the fact itself, its state as ``fact_state``."""
+    row = rows.row_of(fact, without=("evidence", "state"))
+    return {**row, "evidence": rows.to_json(dict(fact.evidence)), "fact_state": fact.state.value}
+
+
+def to_finding(row: Mapping[str, Any]) -> FindingRecord:
+    fact = rows.value_of(Fact, row, state=DriftState(row["fact_state"]))
+    return rows.value_of(FindingRecord, row, fact=fact)

@@ -1,4 +1,4 @@
-"""The history for other programs: CSV rows, JSON pieces and metrics. Reads only.
+"""The history for other programs: CSV rows and JSON pieces. Reads only.
 
 Everything is read run by run: a reader that kept the file for longer would keep a run from
 writing.
@@ -11,21 +11,25 @@ import dataclasses
 import datetime
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from appliance import __version__
 from appliance.figures import minutes, quantities
-from appliance.history import finding_exports, rows
 from appliance.history import format as file_format
-from appliance.history.imports import ImportRecord
-from appliance.history.openmetrics import Gauge, Labels, render
-from appliance.history.queries import Reader
-from appliance.history.runs_json import figures, result_to_json, run_to_json
-from appliance.model import ImportedResult, JobResult, Measurement, RunRecord
+from appliance.history import pages, rows
+from appliance.history.json_documents import (
+    FIGURES,
+    drift_to_json,
+    figures,
+    result_to_json,
+    run_to_json,
+)
+from appliance.history.queries import ImportRecord, Reader
+from appliance.model import FindingRecord, ImportedResult, JobResult, Measurement, RunRecord
 
 _EVERY_RUN = -1  # SQLite: no limit
-# Stable: a new column goes to the end.
-CSV_COLUMNS = (
+# In this order for good: what is new in FIGURES goes to the end.
+_FIRST_COLUMNS = (
     "source",
     "number",
     "line",
@@ -69,6 +73,7 @@ CSV_COLUMNS = (
     "valid",
     "findings",
 )
+CSV_COLUMNS = (*_FIRST_COLUMNS, *(name for name in FIGURES if name not in _FIRST_COLUMNS))
 # A spreadsheet takes a text that begins so for a formula and computes it (OWASP, "CSV
 # Injection"); an apostrophe in front makes it a text. The last four are their full-width forms.
 _FORMULA_BEGINS = (
@@ -196,14 +201,14 @@ def json_text(reader: Reader) -> Iterator[str]:
         if record.reports
     )
     yield '],\n"events": ['
-    yield from _listed(json.dumps(event) for event in reader.log("event"))
+    yield from _listed(json.dumps(event) for event in pages.log(reader, "event"))
     yield '],\n"drift": ['
     yield from _listed(
-        json.dumps(finding_exports.document(reader, record))
+        json.dumps(drift_document(reader, record))
         for record in reader.drift_findings(include_closed=True)
     )
     yield '],\n"audit": ['
-    yield from _listed(json.dumps(step) for step in reader.log("audit_step"))
+    yield from _listed(json.dumps(step) for step in pages.log(reader, "audit_step"))
     yield "]}\n"
 
 
@@ -241,97 +246,17 @@ def import_document(reader: Reader, record: ImportRecord) -> dict[str, object]:
 
 def _imported(one: ImportedResult) -> dict[str, object]:
     evidence = dataclasses.asdict(one)
+    for device in evidence["device_io"]:
+        # Known of our own counters alone.
+        del device["in_flight"], device["io_ms"]
+    findings = evidence.pop("findings")
+    head = {"file": evidence.pop("file"), "line": evidence.pop("line")}
+    return {**head, "evidence": evidence, "findings": findings}
+
+
+def drift_document(reader: Reader, record: FindingRecord) -> dict[str, object]:
+    """A finding of drift with every change of its state."""
     return {
-        "file": evidence.pop("file"),
-        "line": evidence.pop("line"),
-        "findings": evidence.pop("findings"),
-        "evidence": evidence,
+        **drift_to_json(record),
+        "transitions": [dataclasses.asdict(one) for one in reader.drift_transitions(record.id)],
     }
-
-
-# -------------------------------------------------------------------------------- metrics
-
-
-def metrics_text(reader: Reader, *, drift_checked_at: float | None = None) -> str:
-    """How runs ended and when, and of each series what was last measured and may be quoted; what
-    drift there is. ``drift_checked_at`` is when it was last looked for, seconds since the epoch.
-    """
-    counts = reader.run_counts()
-    states = [{"suite": one.suite, "state": one.state.value} for one in counts]
-    runs = Gauge(
-        "stripewright_runs",
-        "",
-        "Runs in the history, by the state they are in.",
-        tuple(zip(states, (float(one.count) for one in counts), strict=True)),
-    )
-    last = Gauge(
-        "stripewright_last_run_timestamp_seconds",
-        "seconds",
-        "When the last run of a suite in this state ended, or began if it has not.",
-        tuple(zip(states, (one.last_at for one in counts), strict=True)),
-    )
-    found = [(_series_labels(run, result), run, result) for run, result in reader.latest_results()]
-    return render(
-        [
-            runs,
-            last,
-            *(
-                Gauge(
-                    f"stripewright_result_{name}",
-                    unit,
-                    f"{summary}, of the last valid result of a series.",
-                    tuple(
-                        (labels, value)
-                        for labels, run, result in found
-                        if (value := value_of(run, result)) is not None
-                    ),
-                )
-                for name, unit, summary, value_of in _RESULT_GAUGES
-            ),
-            *finding_exports.gauges(reader, checked_at=drift_checked_at),
-        ]
-    )
-
-
-def _series_labels(run: RunRecord, result: JobResult) -> Labels:
-    return {
-        "suite": run.suite,
-        "target": run.target,
-        "job": result.job,
-        "direction": result.direction,
-        "member": result.member,
-    }
-
-
-def _seconds(latency_ns: float | None) -> float | None:
-    return None if latency_ns is None else latency_ns / 1e9
-
-
-_RESULT_GAUGES: tuple[tuple[str, str, str, Callable[[RunRecord, JobResult], float | None]], ...] = (
-    ("iops", "", "I/O operations a second", lambda _, result: result.iops),
-    (
-        "bandwidth_bytes_per_second",
-        "bytes_per_second",
-        "Bytes a second",
-        lambda _, result: result.bandwidth_bytes,
-    ),
-    (
-        "latency_mean_seconds",
-        "seconds",
-        "Mean latency from submission to completion",
-        lambda _, result: _seconds(result.latency_mean_ns),
-    ),
-    (
-        "latency_p99_seconds",
-        "seconds",
-        "The 99th percentile of latency",
-        lambda _, result: _seconds(quantities.percentile_ns(result, 99.0)),
-    ),
-    (
-        "published_ratio",
-        "ratio",
-        "I/O operations a second over those that the provider publishes",
-        lambda _, result: result.iops / result.published_iops if result.published_iops else None,
-    ),
-    ("timestamp_seconds", "seconds", "End of the run in Unix time", lambda run, _: run.ended_at),
-)

@@ -1,7 +1,6 @@
 """Writing what is known of drift: findings and their changes, approvals, confirmations.
 
 Through :attr:`appliance.history.store.History.drift`; each function is one short transaction.
-Nothing here imports sqlite-utils: a check runs every few minutes.
 """
 
 from __future__ import annotations
@@ -9,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from appliance.history import drift_queries, drift_rows
+from appliance.history import drift_queries, rows
 from appliance.history.queries import APPLIANCE
-from appliance.history.rows import to_json
 from appliance.history.writing import Writer
 from appliance.model.confirmations import Confirmation
 from appliance.model.findings import DriftState, FindingRecord, Kind, Transition
@@ -79,7 +77,7 @@ class DriftWriter:
                 self._keep(transition, record, now, "")
                 if approval is not None:
                     said = {"at": now, "who": transition.who, "note": transition.note}
-                    self._insert(
+                    self._writer.insert(
                         "drift_approval",
                         {"finding_id": finding_id, **said, **approval(record)},
                     )
@@ -88,17 +86,13 @@ class DriftWriter:
     def add_confirmation(self, confirmation: Confirmation) -> None:
         """Keep what repeated runs said of a suspect."""
         with self._writer.transaction():
-            self._insert("drift_confirmation", drift_rows.confirmation_row(confirmation))
+            self._writer.insert("drift_confirmation", rows.row_of(confirmation))
 
     def keep_surroundings(self, boot_id: str, values: Mapping[str, Any], *, now: float) -> None:
         """What the machine is like in this boot; the first word of a boot stands."""
         with self._writer.transaction():
-            self._writer.execute(
-                "INSERT OR IGNORE INTO drift_surroundings (boot_id, at, facts) VALUES (?, ?, ?)",
-                boot_id,
-                now,
-                to_json(dict(values)),
-            )
+            row = {"boot_id": boot_id, "at": now, "facts": rows.to_json(dict(values))}
+            self._writer.insert("drift_surroundings", row, or_ignore=True)
             self._writer.execute(
                 "DELETE FROM drift_surroundings WHERE rowid NOT IN"
                 " (SELECT rowid FROM drift_surroundings ORDER BY rowid DESC LIMIT ?)",
@@ -111,7 +105,7 @@ class DriftWriter:
         """
         with self._writer.transaction():
             for one in events:
-                self._insert("event", {**one, "fields": to_json(one["fields"])})
+                self._writer.insert("event", {**one, "fields": rows.to_json(one["fields"])})
             self._note(*value)
 
     def set_value(self, key: str, value: str) -> None:
@@ -121,30 +115,26 @@ class DriftWriter:
 
     def _lately(self, now: float) -> dict[int, FindingRecord]:
         found = self._writer.all(drift_queries.LATELY, *drift_queries.lately(now))
-        return {row["id"]: drift_rows.to_finding(row) for row in found}
+        return {row["id"]: drift_queries.to_finding(row) for row in found}
 
     def _note(self, key: str, value: str) -> None:
-        self._writer.execute(
-            "INSERT INTO drift_value (key, value) VALUES (?, ?)"
-            " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            key,
-            value,
-        )
+        self._writer.execute("DELETE FROM drift_value WHERE key = ?", key)
+        self._writer.insert("drift_value", {"key": key, "value": value})
 
     def _finding(self, finding_id: int) -> FindingRecord:
         found = (
             self._writer.all("SELECT * FROM drift_finding WHERE id = ?", finding_id)
-            if 0 < finding_id <= drift_queries.MAX_ID
+            if 0 < finding_id <= rows.LARGEST_INTEGER
             else []
         )
         if not found:
             raise drift_queries.NoSuchFindingError(finding_id, self._writer.path)
-        return drift_rows.to_finding(found[0])
+        return drift_queries.to_finding(found[0])
 
     def _keep(self, one: Transition, record: FindingRecord | None, now: float, boot_id: str) -> int:
         """Write one transition; the finding's id."""
         columns: dict[str, Any] = {
-            **drift_rows.fact_row(one.fact),
+            **drift_queries.fact_row(one.fact),
             "state": one.state.value,
             "quiet": int(one.quiet),
         }
@@ -159,7 +149,7 @@ class DriftWriter:
             epoch = self._writer.all(
                 "SELECT id FROM epoch WHERE subject = ? ORDER BY id DESC LIMIT 1", APPLIANCE
             )
-            finding_id = self._insert(
+            finding_id = self._writer.insert(
                 "drift_finding",
                 {
                     "acknowledged_by": "",
@@ -175,14 +165,9 @@ class DriftWriter:
             finding_id = record.id
             if one.kind is Kind.REOPENED and record.state is DriftState.CLOSED:
                 columns["times"] = record.times + 1
-            self._writer.execute(
-                f"UPDATE drift_finding SET {', '.join(f'{name} = ?' for name in columns)}"  # noqa: S608
-                " WHERE id = ?",
-                *columns.values(),
-                finding_id,
-            )
+            self._writer.update("drift_finding", finding_id, columns)
         if one.is_change:
-            self._insert(
+            self._writer.insert(
                 "drift_transition",
                 {
                     "finding_id": finding_id,
@@ -195,12 +180,3 @@ class DriftWriter:
                 },
             )
         return finding_id
-
-    def _insert(self, table: str, row: Mapping[str, Any]) -> int:
-        """The names are ours; the values are never part of the statement."""
-        self._writer.execute(
-            f"INSERT INTO {table} ({', '.join(row)})"  # noqa: S608
-            f" VALUES ({', '.join('?' * len(row))})",
-            *row.values(),
-        )
-        return int(self._writer.all("SELECT last_insert_rowid() AS id")[0]["id"])

@@ -10,10 +10,13 @@ import sqlite3
 import zlib
 from collections.abc import Mapping
 
+from appliance import paths
 from appliance.errors import OperatorError, UsageError
 
 APPLICATION_ID = 0x53775274  # "SwRt" in the file's header, so that file(1) can tell
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
+# The one before is converted (:mod:`appliance.history.convert`).
+CONVERTIBLE = 5
 HEADER_BYTES = 100  # https://sqlite.org/fileformat.html, 1.3
 _MAGIC = b"SQLite format 3\0"
 _APPLICATION_ID_OFFSET = 68
@@ -95,9 +98,19 @@ def directory(path: object) -> UsageError:
     return UsageError(f"history {path} is a directory, not a file", "name a file with --db FILE")
 
 
-def too_new(path: object, version: int) -> OperatorError:
-    """The file was written by a later version."""
+def other_schema(path: object, version: int) -> OperatorError:
+    """The file is ours, of a schema that this program does not read."""
+    message = (
+        f"history {path} has schema version {version}, and this program reads {SCHEMA_VERSION}"
+    )
+    if version > SCHEMA_VERSION:
+        return OperatorError(message, "use the Stripewright version that wrote it, or a newer one")
+    if version == CONVERTIBLE and path == paths.HISTORY_DB:
+        return OperatorError(message, "the next boot, run or check of drift converts it")
+    if version == CONVERTIBLE:
+        return OperatorError(message, f"convert it: stripewright history convert {path}")
     return OperatorError(
-        f"history {path} has schema version {version}, and this program knows {SCHEMA_VERSION}",
-        "use the Stripewright version that wrote it, or a newer one",
+        message,
+        f"it is older than schema {CONVERTIBLE}, the oldest that can be converted: read it with"
+        " the Stripewright version that wrote it, or move it away to begin a new one",
     )

@@ -1,4 +1,4 @@
-"""Opening history.db for writing: make, check, migrate, or set aside what is damaged.
+"""Opening history.db for writing: make, check, convert, or set aside what is damaged.
 
 Only a file that is provably ours is ever renamed or replaced: its header says so, or it
 lies in the appliance's own place. A mistyped ``--db`` costs nobody a file.
@@ -17,7 +17,7 @@ from pathlib import Path
 from appliance import paths
 from appliance.errors import OperatorError, UsageError
 from appliance.history import format as file_format
-from appliance.history import published
+from appliance.history import published, schema
 from appliance.system import files
 
 _WAIT_SECONDS = 20.0
@@ -57,7 +57,7 @@ def adopt(path: Path) -> Path:
 
 
 def open_checked(path: Path, *, wait_seconds: float | None = None) -> sqlite3.Connection:
-    """A connection to ``path``, made if it is not there, whole, ours and migrated.
+    """A connection to ``path``, made if it is not there, whole, ours and of this schema.
 
     :class:`DamagedError` if its content is broken and it may be set aside,
     :class:`UsageError` if it is not ours to touch, :class:`OperatorError` otherwise.
@@ -77,10 +77,13 @@ def open_checked(path: Path, *, wait_seconds: float | None = None) -> sqlite3.Co
         _require_ours(connection, path)
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("PRAGMA foreign_keys = ON")
-        if _pragma(connection, "user_version") < file_format.SCHEMA_VERSION:
-            from appliance.history import schema
+        if _pragma(connection, "application_id") != file_format.APPLICATION_ID:
+            schema.create(connection)
+        elif _pragma(connection, "user_version") == file_format.CONVERTIBLE:
+            # The image was replaced, and /var kept its history.
+            from appliance.history import convert
 
-            schema.migrate(connection)
+            convert.in_place(connection)
     except sqlite3.Error as error:
         if connection is not None:
             connection.close()
@@ -172,14 +175,21 @@ def _require_plain_schema(connection: sqlite3.Connection) -> None:
 
 
 def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
-    """Never write into a database of another program or of a later version."""
+    """Never write into a database of another program or of a schema that is not known."""
     if _pragma(connection, "application_id") != file_format.APPLICATION_ID:
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             if _is_own(path):
                 raise DamagedError("it is another program's database")
             raise file_format.foreign(path)
-    elif (version := _pragma(connection, "user_version")) > file_format.SCHEMA_VERSION:
-        raise file_format.too_new(path, version)
+        return
+    version = _pragma(connection, "user_version")
+    if version in {file_format.SCHEMA_VERSION, file_format.CONVERTIBLE}:
+        return
+    error = file_format.other_schema(path, version)
+    if version < file_format.SCHEMA_VERSION and _is_own(path):
+        # The appliance goes on, and what it kept stays.
+        raise DamagedError(error.message)
+    raise error
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

@@ -1,17 +1,21 @@
-"""The runs of a long history in pages, each run with what its verdicts come to in a word.
+"""What a long history holds, in pages: runs with what their verdicts come to, and its log.
 
 A page costs the same whatever lies before it: ten years of runs are not read to show the last.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from appliance.errors import OperatorError
-from appliance.history import queries
+from appliance.history.queries import Reader
 from appliance.model import CONFIRM_SUITE, RunRecord, RunState, Severity
 
 PAGE_RUNS = 200
+# Of the log: a reader keeps a writer waiting for as long as it reads.
+ROWS_AT_ONCE = 1000
 # Gravest first.
 _ORDER = (Severity.BLOCK, Severity.WARN, Severity.LABEL)
 
@@ -41,104 +45,135 @@ class Page:
     total: int
 
 
-class Pages(queries.Reader):
-    """A history that is read in pages, over the connection of another reader."""
+def page(reader: Reader, before: int | None = None, *, limit: int = PAGE_RUNS) -> Page:
+    """The last ``limit`` runs, or those before run ``before``."""
+    with reader.snapshot(), reader.understood():
+        found = reader.all(
+            "SELECT * FROM run WHERE ? IS NULL OR id < ? ORDER BY id DESC LIMIT ?",
+            before,
+            before,
+            limit + 1,
+        )
+        runs = tuple(reader.as_it_is(row) for row in found[:limit])
+        (total,) = reader.all("SELECT count(*) AS runs FROM run")
+        epochs = {run.epoch_id for run in runs if run.epoch_id is not None}
+        return Page(
+            runs=_summed(reader, runs),
+            more=len(found) > limit,
+            stripes={one: reader.epoch(one).fingerprint.get("stripe", "") for one in epochs},
+            total=total["runs"],
+        )
 
-    def __init__(self, reader: queries.Reader) -> None:
-        super().__init__(reader._connection, reader._path)
-        self._version = reader._version
 
-    def page(self, before: int | None = None, *, limit: int = PAGE_RUNS) -> Page:
-        """The last ``limit`` runs, or those before run ``before``."""
-        with self._snapshot(), self._understood():
-            found = self._all(
-                "SELECT * FROM run WHERE ? IS NULL OR id < ? ORDER BY id DESC LIMIT ?",
-                before,
-                before,
-                limit + 1,
-            )
-            runs = tuple(self._as_it_is(row) for row in found[:limit])
-            (total,) = self._all("SELECT count(*) AS runs FROM run")
-            epochs = {run.epoch_id for run in runs if run.epoch_id is not None}
-            return Page(
-                runs=self._summed(runs),
-                more=len(found) > limit,
-                stripes={one: self.epoch(one).fingerprint.get("stripe", "") for one in epochs},
-                total=total["runs"],
-            )
+def last_of_each_suite(reader: Reader) -> tuple[RunSummary, ...]:
+    """The last run of each suite that has ended, in no order."""
+    with reader.snapshot(), reader.understood():
+        found = reader.all(
+            "SELECT * FROM run WHERE id IN"
+            " (SELECT max(id) FROM run WHERE state != ? GROUP BY suite)",
+            RunState.RUNNING.value,
+        )
+        # One by one: between the last runs of two suites may lie years of others.
+        return tuple(one for row in found for one in _summed(reader, (reader.as_it_is(row),)))
 
-    def last_of_each_suite(self) -> tuple[RunSummary, ...]:
-        """The last run of each suite that has ended, in no order."""
-        with self._snapshot(), self._understood():
-            found = self._all(
-                "SELECT * FROM run WHERE id IN"
-                " (SELECT max(id) FROM run WHERE state != ? GROUP BY suite)",
-                RunState.RUNNING.value,
-            )
-            # One by one: between the last runs of two suites may lie years of others.
-            return tuple(one for row in found for one in self._summed((self._as_it_is(row),)))
 
-    def _summed(self, runs: tuple[RunRecord, ...]) -> tuple[RunSummary, ...]:
-        if not runs:
-            return ()
-        first, last = runs[-1].id, runs[0].id
-        counts = {
-            row["run_id"]: (row["results"], row["valid"])
-            for row in self._all(
-                "SELECT run_id, count(*) AS results, coalesce(sum(valid), 0) AS valid FROM result"
-                " WHERE run_id BETWEEN ? AND ? GROUP BY run_id",
-                first,
-                last,
-            )
-        }
-        # The last that is looked at is kept: gravest, then most frequent.
-        gravest: dict[int, tuple[str, Severity]] = {}
-        for row in self._all(
-            "SELECT run_id, severity, code, count(*) AS times FROM result"
-            " JOIN finding ON result_id = result.id"
-            " WHERE run_id BETWEEN ? AND ? GROUP BY run_id, severity, code"
-            " ORDER BY times, code DESC",
+def _summed(reader: Reader, runs: tuple[RunRecord, ...]) -> tuple[RunSummary, ...]:
+    if not runs:
+        return ()
+    first, last = runs[-1].id, runs[0].id
+    counts = {
+        row["run_id"]: (row["results"], row["valid"])
+        for row in reader.all(
+            "SELECT run_id, count(*) AS results, coalesce(sum(valid), 0) AS valid FROM result"
+            " WHERE run_id BETWEEN ? AND ? GROUP BY run_id",
             first,
             last,
-        ):
-            severity = Severity(row["severity"])
-            known = gravest.get(row["run_id"])
-            if known is None or _ORDER.index(severity) <= _ORDER.index(known[1]):
-                gravest[row["run_id"]] = (row["code"], severity)
-        return tuple(
-            RunSummary(run, *counts.get(run.id, (0, 0)), *gravest.get(run.id, ("", None)))
-            for run in runs
         )
+    }
+    # The last that is looked at is kept: gravest, then most frequent.
+    gravest: dict[int, tuple[str, Severity]] = {}
+    for row in reader.all(
+        "SELECT run_id, severity, code, count(*) AS times FROM result"
+        " JOIN finding ON result_id = result.id"
+        " WHERE run_id BETWEEN ? AND ? GROUP BY run_id, severity, code"
+        " ORDER BY times, code DESC",
+        first,
+        last,
+    ):
+        severity = Severity(row["severity"])
+        known = gravest.get(row["run_id"])
+        if known is None or _ORDER.index(severity) <= _ORDER.index(known[1]):
+            gravest[row["run_id"]] = (row["code"], severity)
+    return tuple(
+        RunSummary(run, *counts.get(run.id, (0, 0)), *gravest.get(run.id, ("", None)))
+        for run in runs
+    )
 
-    def run_before(self, run_id: int) -> int:
-        """The last complete run of the same suite on the same target before ``run_id``.
 
-        :class:`OperatorError` if there is none with results.
-        """
-        run = self.run(run_id)
-        found = self._all(
-            "SELECT id FROM run WHERE suite = ? AND target = ? AND id < ? AND state = ?"
-            " AND EXISTS (SELECT 1 FROM result WHERE run_id = run.id) ORDER BY id DESC LIMIT 1",
-            run.suite,
-            run.target,
-            run.id,
+def run_before(reader: Reader, run_id: int) -> int:
+    """The last complete run of the same suite on the same target before ``run_id``.
+
+    :class:`OperatorError` if there is none with results.
+    """
+    run = reader.run(run_id)
+    found = reader.all(
+        "SELECT id FROM run WHERE suite = ? AND target = ? AND id < ? AND state = ?"
+        " AND EXISTS (SELECT 1 FROM result WHERE run_id = run.id) ORDER BY id DESC LIMIT 1",
+        run.suite,
+        run.target,
+        run.id,
+        RunState.COMPLETE.value,
+    )
+    if not found:
+        raise OperatorError(
+            f"before run {run.id} there is no complete run of {run.suite} on {run.target}",
+            "mark another run and compare again",
+        )
+    return int(found[0]["id"])
+
+
+def runs_by_epoch(reader: Reader) -> dict[int, int]:
+    """How many complete runs each epoch has, repeats of suspects not counted."""
+    return {
+        row["epoch_id"]: row["runs"]
+        for row in reader.all(
+            "SELECT epoch_id, count(*) AS runs FROM run WHERE state = ? AND suite != ?"
+            " AND epoch_id IS NOT NULL GROUP BY epoch_id",
             RunState.COMPLETE.value,
+            CONFIRM_SUITE,
         )
-        if not found:
-            raise OperatorError(
-                f"before run {run.id} there is no complete run of {run.suite} on {run.target}",
-                "mark another run and compare again",
-            )
-        return int(found[0]["id"])
+    }
 
-    def runs_by_epoch(self) -> dict[int, int]:
-        """How many complete runs each epoch has, repeats of suspects not counted."""
-        return {
-            row["epoch_id"]: row["runs"]
-            for row in self._all(
-                "SELECT epoch_id, count(*) AS runs FROM run WHERE state = ? AND suite != ?"
-                " AND epoch_id IS NOT NULL GROUP BY epoch_id",
-                RunState.COMPLETE.value,
-                CONFIRM_SUITE,
-            )
-        }
+
+def log(reader: Reader, table: str) -> Iterator[dict[str, Any]]:
+    """The rows of ``event`` or ``audit_step`` as they are, oldest first, some at a time."""
+    last = 0
+    while found := reader.all(
+        f"SELECT * FROM {table} WHERE id > ? ORDER BY id LIMIT {ROWS_AT_ONCE}",  # noqa: S608
+        last,
+    ):
+        yield from (dict(row) for row in found)
+        last = found[-1]["id"]
+
+
+def last_events(reader: Reader, count: int, *, before: int | None = None) -> list[dict[str, Any]]:
+    """The last ``count`` rows of ``event``, of those before the id ``before`` if it is given;
+    oldest first, at most :data:`ROWS_AT_ONCE`.
+    """
+    found = reader.all(
+        "SELECT * FROM event WHERE ? IS NULL OR id < ? ORDER BY id DESC LIMIT ?",
+        before,
+        before,
+        min(count, ROWS_AT_ONCE),
+    )
+    return [dict(row) for row in reversed(found)]
+
+
+def events_after(reader: Reader, event_id: int, count: int) -> list[dict[str, Any]]:
+    """The first ``count`` rows of ``event`` behind ``event_id``, oldest first."""
+    found = reader.all(
+        "SELECT * FROM event WHERE id > ? ORDER BY id LIMIT ?",
+        event_id,
+        min(count, ROWS_AT_ONCE),
+    )
+    return [dict(row) for row in found]

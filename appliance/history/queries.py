@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from appliance.errors import OperatorError
 from appliance.figures import ten_seconds
-from appliance.history import connection, drift_queries, imports, log_queries, rows
+from appliance.history import connection, drift_queries, rows
 from appliance.history import format as file_format
 from appliance.model import (
     CONFIRM_SUITE,
@@ -32,6 +32,19 @@ APPLIANCE = "appliance"
 # SQLite's integers; a larger number is in no row.
 _MAX_ID = (1 << 63) - 1
 _SAMPLE = tuple(field.name for field in dataclasses.fields(Sample))
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRecord:
+    """One imported file for one machine type. ``at`` is when, in seconds since the epoch."""
+
+    id: int
+    at: float
+    file: str
+    sha256: str
+    machine_type: str
+    reports: int
+    valid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +73,36 @@ def open_readonly(path: Path) -> Reader:
     """Open ``path``; :class:`OperatorError` says what is wrong if it cannot be read."""
     reader = Reader(connection.connect(path), path)
     try:
-        reader.require_ours()
+        reader.require_schema()
     except BaseException:
         reader.close()
         raise
     return reader
 
 
-class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
+class Reader(drift_queries.DriftQueries):
     """What can be asked of the history."""
 
     def current_epoch(self, subject: str = APPLIANCE) -> EpochRecord | None:
         """The latest epoch of ``subject``."""
-        found = self._all("SELECT * FROM epoch WHERE subject = ? ORDER BY id DESC LIMIT 1", subject)
-        with self._understood():
-            return rows.to_epoch(found[0]) if found else None
+        found = self.all("SELECT * FROM epoch WHERE subject = ? ORDER BY id DESC LIMIT 1", subject)
+        with self.understood():
+            return rows.value_of(EpochRecord, found[0]) if found else None
 
     def epoch(self, epoch_id: int) -> EpochRecord:
         """Epoch ``epoch_id``; :class:`OperatorError` if there is none."""
-        found = self._all("SELECT * FROM epoch WHERE id = ?", _id(epoch_id))
+        found = self.all("SELECT * FROM epoch WHERE id = ?", _id(epoch_id))
         if not found:
             raise OperatorError(
                 f"there is no epoch {epoch_id} in {self._path}",
                 "each run tells its epoch: stripewright results --json, with the same --db",
             )
-        with self._understood():
-            return rows.to_epoch(found[0])
+        with self.understood():
+            return rows.value_of(EpochRecord, found[0])
 
     def host(self, epoch_id: int) -> str:
         """The name of the machine of an epoch; empty if there is none."""
-        found = self._all(
+        found = self.all(
             "SELECT name FROM host JOIN epoch ON host.id = host_id WHERE epoch.id = ?",
             _id(epoch_id),
         )
@@ -97,12 +110,12 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
 
     def runs_after(self, at: float) -> tuple[int, float]:
         """How many of the last runs are dated later than ``at``, and the latest of these dates."""
-        found = self._all(
+        found = self.all(
             "SELECT count(*) AS count, max(started_at) AS latest FROM"
             " (SELECT started_at FROM run ORDER BY id DESC LIMIT 1000) WHERE started_at > ?",
             at,
         )
-        with self._understood():
+        with self.understood():
             return int(found[0]["count"]), float(found[0]["latest"] or 0.0)
 
     def runs(self, limit: int, *, suite: str = "", repeats: bool = True) -> tuple[RunRecord, ...]:
@@ -117,12 +130,12 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
             where, values = "WHERE suite = ?", [suite, limit]
         elif not repeats:
             where, values = "WHERE suite != ?", [CONFIRM_SUITE, limit]
-        found = self._all(
+        found = self.all(
             f"SELECT * FROM run {where} ORDER BY id DESC LIMIT ?",  # noqa: S608 - no value is in it
             *values,
         )
-        with self._understood():
-            return tuple(self._as_it_is(row) for row in found)
+        with self.understood():
+            return tuple(self.as_it_is(row) for row in found)
 
     def runs_around(self, run: RunRecord, *, before: int, after: int) -> tuple[RunRecord, ...]:
         """Other runs of the suite of ``run`` on its target, oldest first: the last ``before``
@@ -132,7 +145,7 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
         """
         found = []
         for beyond, count in (("id > ?", after), ("id < ?", before)):
-            found += self._all(
+            found += self.all(
                 "SELECT * FROM run WHERE suite = ? AND target = ?"  # noqa: S608 - no value is in it
                 f" AND (epoch_id IS NULL OR epoch_id = ?) AND {beyond} ORDER BY id DESC LIMIT ?",
                 run.suite,
@@ -141,14 +154,14 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
                 run.id,
                 count,
             )
-        with self._understood():
-            return tuple(self._as_it_is(row) for row in reversed(found))
+        with self.understood():
+            return tuple(self.as_it_is(row) for row in reversed(found))
 
     def runs_of_epoch(self, epoch_id: int, *, per_suite: int) -> tuple[RunRecord, ...]:
         """The last ``per_suite`` complete runs of each suite in an epoch, without repeats of
         suspects.
         """
-        suites = self._all(
+        suites = self.all(
             "SELECT DISTINCT suite FROM run WHERE epoch_id = ? AND suite != ?",
             _id(epoch_id),
             CONFIRM_SUITE,
@@ -156,7 +169,7 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
         found = [
             row
             for suite in suites
-            for row in self._all(
+            for row in self.all(
                 "SELECT * FROM run WHERE suite = ? AND epoch_id = ? AND state = ?"
                 " ORDER BY id DESC LIMIT ?",
                 suite["suite"],
@@ -165,8 +178,8 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
                 per_suite,
             )
         ]
-        with self._understood():
-            return tuple(self._as_it_is(row) for row in found)
+        with self.understood():
+            return tuple(self.as_it_is(row) for row in found)
 
     def run(self, run_id: int) -> RunRecord:
         """Run ``run_id`` as :meth:`runs` has it; :class:`OperatorError` if there is none."""
@@ -176,37 +189,38 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
                 f"there is no run {run_id} in {self._path}",
                 "list them: stripewright results, with the same --db",
             )
-        with self._understood():
-            return self._as_it_is(found[0])
+        with self.understood():
+            return self.as_it_is(found[0])
 
-    def results(self, run_id: int) -> tuple[JobResult, ...]:
-        """Every result of a run in the order of its jobs, with bins, deltas and findings."""
-        with self._snapshot(), self._understood():
+    def results(
+        self, run_id: int, *, histograms: bool = True, counters: bool = True
+    ) -> tuple[JobResult, ...]:
+        """Every result of a run in the order of its jobs, with its findings."""
+        with self.snapshot(), self.understood():
+            deltas = self._parts("device_delta", "run_id", run_id) if counters else {}
             return tuple(
                 rows.to_result(
                     row,
-                    bins=self._bins(row["id"]),
-                    deltas=self._all("SELECT * FROM device_delta WHERE result_id = ?", row["id"]),
-                    findings=self._all(
-                        "SELECT * FROM finding WHERE result_id = ? ORDER BY id", row["id"]
-                    ),
+                    bins=self._bins(row["id"]) if histograms else {},
+                    deltas=deltas.get(row["id"], ()),
+                    findings=findings,
                 )
-                for row in self._results(run_id)
+                for row, findings in self._results("run_id", run_id)
             )
 
     def epochs(self) -> tuple[EpochRecord, ...]:
         """Every epoch, oldest first."""
-        found = self._all("SELECT * FROM epoch ORDER BY id")
-        with self._understood():
-            return tuple(rows.to_epoch(row) for row in found)
+        found = self.all("SELECT * FROM epoch ORDER BY id")
+        with self.understood():
+            return tuple(rows.value_of(EpochRecord, row) for row in found)
 
     def run_counts(self) -> tuple[RunCount, ...]:
         """How many runs of each suite are in each state, and the moment of the latest."""
         found: dict[tuple[str, RunState], RunCount] = {}
-        with self._understood():
+        with self.understood():
             counted = [
                 RunCount(row["suite"], RunState(row["state"]), row["count"], row["last_at"])
-                for row in self._all(
+                for row in self.all(
                     # The latest by number: a clock that was wrong once is in the times. The
                     # other columns are of the row that max() found (SQLite, "bare columns").
                     "SELECT suite, state, count(*) AS count, max(id),"
@@ -215,8 +229,8 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
                     RunState.RUNNING.value,
                 )
             ]
-            open_rows = self._all("SELECT * FROM run WHERE state = ?", RunState.RUNNING.value)
-            for run in map(self._as_it_is, open_rows):
+            open_rows = self.all("SELECT * FROM run WHERE state = ?", RunState.RUNNING.value)
+            for run in map(self.as_it_is, open_rows):
                 counted.append(RunCount(run.suite, run.state, 1, run.ended_at or run.started_at))
         for one in counted:
             known = found.get((one.suite, one.state))
@@ -234,47 +248,31 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
         A series is a job, direction and member of a suite on a target; of complete runs at
         the suite's own run times. Repeats of suspects are none.
         """
-        member = "''" if self._version < 3 else "coalesce(member, '')"
         found = []
-        with self._snapshot(), self._understood():
-            for latest in self._all(
-                "SELECT max(result.id) AS id FROM run JOIN result ON run_id = run.id"  # noqa: S608
-                " WHERE valid = 1 AND state = ? AND coalesce(time_factor, 1) = 1 AND suite != ?"
-                f" GROUP BY suite, target, job, direction, {member}"
+        with self.snapshot(), self.understood():
+            for latest in self.all(
+                "SELECT max(result.id) AS id FROM run JOIN result ON run_id = run.id"
+                " WHERE valid = 1 AND state = ? AND time_factor = 1 AND suite != ?"
+                " GROUP BY suite, target, job, direction, member"
                 " ORDER BY suite, target, job, direction",
                 RunState.COMPLETE.value,
                 CONFIRM_SUITE,
             ):
-                (row,) = self._all("SELECT * FROM result WHERE id = ?", latest["id"])
+                (row,) = self.all("SELECT * FROM result WHERE id = ?", latest["id"])
                 (run,) = self._find_run(row["run_id"])
-                result = rows.to_result(row, bins={}, deltas=(), findings=())
-                found.append((rows.to_run(run), result))
+                result = rows.to_result(row, findings=())
+                found.append((rows.value_of(RunRecord, run), result))
         return tuple(found)
 
     def summaries(
         self, run_ids: Iterable[int], *, histograms: bool = False
     ) -> dict[int, tuple[JobResult, ...]]:
         """The results of many runs without counters, and without histograms unless asked."""
-        found: dict[int, tuple[JobResult, ...]] = {}
-        with self._snapshot(), self._understood():
-            for run_id in run_ids:
-                findings: dict[int, list[Any]] = {}
-                for finding in self._all(
-                    "SELECT finding.* FROM finding JOIN result ON result.id = result_id"
-                    " WHERE run_id = ? ORDER BY finding.id",
-                    run_id,
-                ):
-                    findings.setdefault(finding["result_id"], []).append(finding)
-                found[run_id] = tuple(
-                    rows.to_result(
-                        row,
-                        bins=self._bins(row["id"]) if histograms else {},
-                        deltas=(),
-                        findings=findings.get(row["id"], ()),
-                    )
-                    for row in self._results(run_id)
-                )
-        return found
+        with self.snapshot(), self.understood():
+            return {
+                run_id: self.results(run_id, histograms=histograms, counters=False)
+                for run_id in run_ids
+            }
 
     def trend(
         self, suite: str, job: str, direction: str, *, epoch: int | None = None, limit: int
@@ -283,12 +281,11 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
 
         Complete runs at the suite's own run times; of the stripe, not of single members.
         """
-        member = "" if self._version < 3 else "AND coalesce(member, '') = ''"
-        found = self._all(
-            "SELECT run_id, started_at, iops, valid"  # noqa: S608 - no value is in it
+        found = self.all(
+            "SELECT run_id, started_at, iops, valid"
             " FROM result JOIN run ON run.id = run_id"
-            f" WHERE suite = ? AND job = ? AND direction = ? {member}"
-            " AND state = ? AND coalesce(time_factor, 1) = 1 AND (? IS NULL OR epoch_id = ?)"
+            " WHERE suite = ? AND job = ? AND direction = ? AND member = ''"
+            " AND state = ? AND time_factor = 1 AND (? IS NULL OR epoch_id = ?)"
             # In the order of the index, so that no more is read than asked for.
             " ORDER BY run_id DESC, result.id DESC LIMIT ?",
             suite,
@@ -303,66 +300,78 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
 
     def series(self, run_id: int) -> tuple[Mean, ...]:
         """The block layer's rates during a run: each second, or means if it is long ago."""
-        with self._snapshot(), self._understood():
-            found = self._all(
+        with self.snapshot(), self.understood():
+            found = self.all(
                 f"SELECT {', '.join(_SAMPLE)} FROM sample"  # noqa: S608
                 " WHERE run_id = ? ORDER BY at_ns, device",
                 run_id,
             )
-            if found or self._version < 3:
+            if found:
                 return tuple(ten_seconds.second(Sample(*row)) for row in found)
-            packed = self._all("SELECT means FROM sample_mean WHERE run_id = ?", run_id)
+            packed = self.all("SELECT means FROM sample_mean WHERE run_id = ?", run_id)
             return ten_seconds.unpack(packed[0]["means"]) if packed else ()
 
     def ends(self, run_id: int) -> tuple[float | None, ...]:
         """When each result of a run was written, just after its job ended, in their order."""
-        with self._understood():
-            return tuple(rows.later_value(row, "ended_at") for row in self._results(run_id))
+        found = self.all("SELECT ended_at FROM result WHERE run_id = ? ORDER BY id", run_id)
+        return tuple(row["ended_at"] for row in found)
 
-    def imports(self) -> tuple[imports.ImportRecord, ...]:
+    def imports(self) -> tuple[ImportRecord, ...]:
         """Every imported file, latest first."""
-        if self._version < 3:
-            return ()
-        found = self._all(
+        found = self.all(
             "SELECT imported.*, count(valid) AS reports, coalesce(sum(valid), 0) AS valid"
-            " FROM imported LEFT JOIN imported_report ON imported_id = imported.id"
+            " FROM imported LEFT JOIN result ON imported_id = imported.id"
             " GROUP BY imported.id ORDER BY imported.id DESC"
         )
-        with self._understood():
-            return tuple(imports.to_import(row) for row in found)
+        with self.understood():
+            return tuple(rows.value_of(ImportRecord, row) for row in found)
 
     def import_reports(self, import_id: int) -> tuple[ImportedResult, ...]:
         """The reports of an import with their verdicts; :class:`OperatorError` if none."""
-        found = (
-            self._all(
-                "SELECT imported_report.*, file FROM imported_report"
-                " JOIN imported ON imported.id = imported_id"
-                " WHERE imported_id = ? ORDER BY imported_report.id",
-                _id(import_id),
-            )
-            if self._version >= 3
-            else []
-        )
+        with self.snapshot(), self.understood():
+            found = [
+                rows.to_imported(row, findings=findings)
+                for row, findings in self._results("imported_id", _id(import_id))
+            ]
         if not found:
             raise OperatorError(
                 f"there is no import {import_id} in {self._path}",
                 "list them: stripewright results, with the same --db",
             )
-        with self._understood():
-            return tuple(imports.to_result(row) for row in found)
+        return tuple(found)
 
-    def _results(self, run_id: int) -> list[Any]:
-        return self._all("SELECT * FROM result WHERE run_id = ? ORDER BY id", run_id)
+    def _results(self, of: str, number: int) -> list[tuple[Any, list[Any]]]:
+        """The rows of the results of a run (``of`` is ``run_id``) or an import (``imported_id``),
+        and of the findings of each.
+        """
+        findings = self._parts("finding", of, number)
+        found = self.all(
+            "SELECT result.*, file FROM result"  # noqa: S608 - the name of a column
+            f" LEFT JOIN imported ON imported.id = imported_id WHERE {of} = ? ORDER BY result.id",
+            number,
+        )
+        return [(row, findings.get(row["id"], [])) for row in found]
+
+    def _parts(self, table: str, of: str, number: int) -> dict[int, list[Any]]:
+        """The rows of ``table`` that belong to these results, by result."""
+        found: dict[int, list[Any]] = {}
+        for row in self.all(
+            f"SELECT {table}.* FROM result JOIN {table} ON result_id = result.id"  # noqa: S608
+            f" WHERE {of} = ? ORDER BY result_id, {table}.rowid",
+            number,
+        ):
+            found.setdefault(row["result_id"], []).append(row)
+        return found
 
     def _find_run(self, run_id: int) -> list[Any]:
-        return self._all("SELECT * FROM run WHERE id = ?", run_id)
+        return self.all("SELECT * FROM run WHERE id = ?", run_id)
 
-    def _as_it_is(self, row: Mapping[str, Any]) -> RunRecord:
+    def as_it_is(self, row: Mapping[str, Any]) -> RunRecord:
         """The run of ``row``. A reader cannot close the row of a killed run, but tells of it."""
         if row["state"] == RunState.RUNNING.value and not _is_alive(row):
             # It may have ended in order since the row was read; its last write came before.
             row = next(iter(self._find_run(row["id"])), row)
-        run = rows.to_run(row)
+        run = rows.value_of(RunRecord, row)
         if run.state is not RunState.RUNNING or _is_alive(row):
             return run
         return dataclasses.replace(
@@ -375,7 +384,7 @@ class Reader(drift_queries.DriftQueries, log_queries.LogQueries):
         )
 
     def _bins(self, result_id: int) -> dict[int, int]:
-        found = self._all("SELECT bins FROM histogram WHERE result_id = ?", result_id)
+        found = self.all("SELECT bins FROM histogram WHERE result_id = ?", result_id)
         return file_format.unpack_bins(found[0]["bins"]) if found else {}
 
 
@@ -385,4 +394,4 @@ def _id(number: int) -> int:
 
 
 def _is_alive(row: Mapping[str, Any]) -> bool:
-    return liveness.is_alive(row["pid"], row["pid_start_ticks"], row["boot_id"] or "")
+    return liveness.is_alive(row["pid"], row["pid_start_ticks"], row["boot_id"])

@@ -91,4 +91,4 @@ def _keep_means(writer: Writer, run_id: int) -> None:
     )
     packed = ten_seconds.pack(ten_seconds.means(Sample(**row) for row in found))
     # Not "or replace": what was thinned out once is never thinned out again.
-    writer.execute("INSERT INTO sample_mean (run_id, means) VALUES (?, ?)", run_id, packed)
+    writer.insert("sample_mean", {"run_id": run_id, "means": packed})

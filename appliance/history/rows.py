@@ -1,101 +1,36 @@
 """Rows of history.db to and from the frozen values of appliance.model. Pure.
 
-The column names are those of docs/schema.md; keeping both directions side by side is
-what keeps them the same.
+A column has the name of its field. Texts and numbers are kept as they are; all else is JSON.
+NULL is a field's default. Nothing here names a column of a result: a new one is a field of
+the model and a column of :mod:`appliance.history.schema`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import math
+import types
+import typing
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from enum import StrEnum
+from functools import cache
+from typing import Any, TypeVar
 
-from appliance.model import (
-    Capability,
-    DeviceIo,
-    DeviceLatency,
-    EpochRecord,
-    Finding,
-    JobResult,
-    Provisioned,
-    RunRecord,
-    RunState,
-    Sample,
-    Severity,
-)
+from appliance.model import Capability, DeviceIo, Finding, ImportedResult, JobResult
 
 Row = dict[str, Any]
+_T = TypeVar("_T")
+_Decoder = Callable[[Any], Any] | None
 
-# Columns of result that are fields of JobResult of the same name and type.
-_RESULT_FIELDS = (
-    "job",
-    "direction",
-    "engine",
-    "block_size_bytes",
-    "iops",
-    "bandwidth_bytes",
-    "io_bytes",
-    "total_ios",
-    "latency_mean_ns",
-    "runtime_ms",
-    "runtime_asked_ms",
-    "jobs",
-    "iodepth",
-    "errors",
-    "cpu_percent",
-    "device_bytes",
-)
-# The same, of later versions: a file that no writer has opened since does not have them.
-_LATER_RESULT_FIELDS = (
-    "rw",
-    "host_cpu_percent",
-    "member",
-    "pass_index",
-)
-
-
-def to_json(value: object) -> str:
-    """Compact JSON, keys in the order given."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def result_row(run_id: int, result: JobResult, *, ended_at: float) -> Row:
-    return {
-        "run_id": run_id,
-        "ended_at": ended_at,
-        **{name: getattr(result, name) for name in _RESULT_FIELDS + _LATER_RESULT_FIELDS},
-        "published_iops": result.published_iops,
-        "published_bytes_per_s": result.published_bytes_per_s,
-        "published_basis": result.capability.basis if result.capability else "",
-        "published_source": result.capability.source if result.capability else "",
-        "percentiles_ns": to_json(result.percentiles_ns),
-        "provisioned": result.provisioned and to_json(dataclasses.asdict(result.provisioned)),
-        "device_latencies": to_json([dataclasses.asdict(one) for one in result.device_latencies])
-        if result.device_latencies
-        else None,
-        "valid": int(result.valid),
-    }
-
-
-def finding_rows(result_id: int, findings: Iterable[Finding]) -> list[Row]:
-    return [
-        {
-            "result_id": result_id,
-            "code": finding.code,
-            "severity": finding.severity.value,
-            "message": finding.message,
-            "measured": finding.measured,
-            "limit_value": finding.limit,
-            "corrected": finding.corrected,
-            "unit": finding.unit,
-        }
-        for finding in findings
-    ]
-
-
+# SQLite's integers have 64 bits with a sign; a larger number is in no row.
+LARGEST_INTEGER = (1 << 63) - 1
+# LIMIT is a word of SQL.
+_COLUMN_OF = {"limit": "limit_value"}
+# Fields of a run's result that have tables of their own, or are in the row of the run.
+_APART = frozenset({"bins", "device_io", "findings", "device"})
 # Columns of device_delta, which are the keys of JSON documents, and fields of DeviceIo.
-_DELTA_FIELDS = {
+_DELTA = {
     "device": "device",
     "read_ios": "read_ios",
     "read_bytes": "read_bytes",
@@ -106,123 +41,233 @@ _DELTA_FIELDS = {
     "in_flight": "in_flight",
     "io_ms": "io_ms",
 }
+_SCALARS = (str, int, float, bytes, types.NoneType)
+
+
+def to_json(value: object) -> str:
+    """Compact JSON, keys in the order given."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=dataclasses.asdict)
+
+
+def row_of(value: object, *, without: Iterable[str] = ()) -> Row:
+    """The columns of a dataclass."""
+    assert dataclasses.is_dataclass(value)  # noqa: S101 - narrows the type
+    return {
+        _COLUMN_OF.get(field.name, field.name): _cell(getattr(value, field.name))
+        for field in dataclasses.fields(value)
+        if field.name not in without
+    }
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, bool):
+        return int(value)
+    return value if isinstance(value, _SCALARS) else to_json(value)
+
+
+def value_of(cls: type[_T], row: Mapping[str, Any], **given: object) -> _T:
+    """A dataclass of its columns; ``given`` are fields that are known already.
+
+    Raises :class:`ValueError`, :class:`TypeError` or :class:`LookupError` for a damaged row.
+    """
+    kind: Any = cls
+    for name, column, decode, is_required in _plan(kind, tuple(row.keys())):
+        if name in given:
+            continue
+        cell = row[column]
+        if cell is not None:
+            given[name] = cell if decode is None else decode(cell)
+        elif is_required:
+            given[name] = None
+    return cls(**given)
+
+
+@cache
+def _plan(cls: Any, columns: tuple[str, ...]) -> Sequence[tuple[str, str, _Decoder, bool]]:  # noqa: ANN401 - a type
+    """Name, column and decoder of each field that has a column, and whether it has no default;
+    evaluating the hints takes longer than a row.
+    """
+    hints = typing.get_type_hints(cls)
+    missing = dataclasses.MISSING
+    return [
+        (
+            field.name,
+            column,
+            _from_cell(hints[field.name]),
+            field.default is missing and field.default_factory is missing,
+        )
+        for field in dataclasses.fields(cls)
+        if (column := _COLUMN_OF.get(field.name, field.name)) in columns
+    ]
+
+
+def _from_cell(hint: Any) -> _Decoder:  # noqa: ANN401 - a type hint
+    kind = _without_none(hint)
+    if kind is bool or (isinstance(kind, type) and issubclass(kind, StrEnum)):
+        return typing.cast("_Decoder", kind)
+    if kind in _SCALARS:
+        return None
+    decode = _from_plain(kind)
+    return lambda cell: decode(json.loads(cell)) if decode else json.loads(cell)
+
+
+def _without_none(hint: Any) -> Any:  # noqa: ANN401 - type hints
+    if typing.get_origin(hint) in {typing.Union, types.UnionType}:
+        kinds = [one for one in typing.get_args(hint) if one is not types.NoneType]
+        return kinds[0] if len(kinds) == 1 else object
+    return hint
+
+
+@cache
+def _from_plain(hint: Any) -> _Decoder:  # noqa: ANN401 - a type hint
+    """What makes of a JSON value the value of a type; ``None`` where that is the same."""
+    kind = _without_none(hint)
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple and inner[-1] is Ellipsis:
+        return _each(_from_plain(inner[0]))
+    if origin is tuple:
+        decoders = tuple(_from_plain(one) for one in inner)
+        return lambda values: tuple(
+            decode(one) if decode else one for decode, one in zip(decoders, values, strict=True)
+        )
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        of_value = _from_plain(inner[1])
+        if of_value is None:
+            return None
+        return lambda values: {key: of_value(one) for key, one in values.items()}
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        return lambda values: from_plain(kind, values)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return kind
+    return None
+
+
+def _each(decode: _Decoder) -> Callable[[Any], Any]:
+    return tuple if decode is None else lambda values: tuple(decode(one) for one in values)
+
+
+def from_plain(cls: type[_T], values: Mapping[str, Any], **given: object) -> _T:
+    """A dataclass of what :func:`dataclasses.asdict` made of it, from JSON."""
+    kind: Any = cls
+    decoders = _decoders(kind)
+    for name, value in values.items():
+        decode = decoders[name]
+        given[name] = value if decode is None or value is None else decode(value)
+    return cls(**given)
+
+
+@cache
+def _decoders(cls: Any) -> Mapping[str, _Decoder]:  # noqa: ANN401 - a type
+    return {name: _from_plain(hint) for name, hint in typing.get_type_hints(cls).items()}
+
+
+# ------------------------------------------------------------------------------- results
+
+
+def result_row(result: JobResult, columns: Container[str]) -> Row:
+    """The columns of a result of a run that are the result itself."""
+    apart = {field.name for field in dataclasses.fields(result) if field.name not in columns}
+    return {**row_of(result, without=apart | _APART), **_derived(result)}
+
+
+def _derived(result: JobResult | ImportedResult) -> Row:
+    limit = result.capability or Capability()
+    return {
+        "published_iops": limit.iops,
+        "published_bytes_per_s": limit.bytes_per_s,
+        "published_basis": limit.basis,
+        "published_source": limit.source,
+        "valid": int(result.valid),
+    }
 
 
 def delta_row(io: DeviceIo) -> Row:
-    return {column: getattr(io, name) for column, name in _DELTA_FIELDS.items()}
-
-
-def delta_rows(result_id: int, device_io: Iterable[DeviceIo]) -> list[Row]:
-    return [{"result_id": result_id, **delta_row(io)} for io in device_io]
-
-
-def sample_rows(run_id: int, samples: Iterable[Sample]) -> list[Row]:
-    return [{"run_id": run_id, **dataclasses.asdict(sample)} for sample in samples]
-
-
-def later_value(row: Mapping[str, Any], column: str) -> Any:  # noqa: ANN401 - any column
-    """``row[column]``, or ``None`` in a file of a version that did not have it yet."""
-    return row[column] if column in row.keys() else None  # noqa: SIM118 - sqlite3.Row
-
-
-def to_latencies(found: Iterable[Mapping[str, Any]]) -> tuple[DeviceLatency, ...]:
-    """What :func:`dataclasses.asdict` made of them, from JSON."""
-    return tuple(
-        DeviceLatency(
-            one["device"],
-            one["ios"],
-            one["time_us"],
-            _bins(one["bins"]),
-            tuple((size_bytes, _bins(bins)) for size_bytes, bins in one["by_size"]),
-        )
-        for one in found
-    )
-
-
-def _bins(rows: Iterable[Sequence[int]]) -> tuple[tuple[int, int, int], ...]:
-    return tuple((least, most, ios) for least, most, ios in rows)
+    return {column: getattr(io, name) for column, name in _DELTA.items()}
 
 
 def to_result(
     row: Mapping[str, Any],
     *,
-    bins: dict[int, int],
-    deltas: Iterable[Mapping[str, Any]],
     findings: Iterable[Mapping[str, Any]],
+    bins: Mapping[int, int] = types.MappingProxyType({}),
+    deltas: Iterable[Mapping[str, Any]] = (),
 ) -> JobResult:
-    later = {name: later_value(row, name) for name in _LATER_RESULT_FIELDS}
-    provisioned = later_value(row, "provisioned")
-    return JobResult(
-        **{name: row[name] for name in _RESULT_FIELDS},
-        **{name: value for name, value in later.items() if value is not None},
-        percentiles_ns=json.loads(row["percentiles_ns"]),
-        provisioned=Provisioned(**json.loads(provisioned)) if provisioned else None,
-        device_latencies=to_latencies(json.loads(later_value(row, "device_latencies") or "[]")),
-        bins=bins,
-        capability=_to_capability(row),
-        device_io=tuple(
-            DeviceIo(**{name: delta[column] for column, name in _DELTA_FIELDS.items()})
-            for delta in deltas
-        ),
-        findings=tuple(
-            Finding(
-                code=finding["code"],
-                severity=Severity(finding["severity"]),
-                message=finding["message"],
-                measured=finding["measured"],
-                limit=finding["limit_value"],
-                corrected=finding["corrected"],
-                unit=finding["unit"] or "",
-            )
-            for finding in findings
-        ),
-    )
-
-
-def _to_capability(row: Mapping[str, Any]) -> Capability | None:
-    known = Capability(
+    limit = Capability(
         iops=row["published_iops"],
-        bytes_per_s=later_value(row, "published_bytes_per_s"),
-        basis=later_value(row, "published_basis") or "",
-        source=later_value(row, "published_source") or "",
+        bytes_per_s=row["published_bytes_per_s"],
+        basis=row["published_basis"],
+        source=row["published_source"],
     )
-    return known if known != Capability() else None
-
-
-def to_run(row: Mapping[str, Any]) -> RunRecord:
-    return RunRecord(
-        id=row["id"],
-        suite=row["suite"],
-        state=RunState(row["state"]),
-        epoch_id=row["epoch_id"],
-        target=row["target"],
-        engine=row["engine"] or "",
-        fio_version=row["fio_version"] or "",
-        started_at=row["started_at"],
-        ended_at=row["ended_at"],
-        phase=row["phase"] or "",
-        job_index=row["job_index"] or 0,
-        job_count=row["job_count"] or 0,
-        phase_started_at=row["phase_started_at"] or row["started_at"],
-        phase_seconds=row["phase_seconds"] or 0.0,
-        reason=row["reason"] or "",
-        pid=row["pid"],
-        device=row["device"] or "",
-        members=tuple(json.loads(row["members"] or "[]")),
-        machine_type=row["machine_type"] or "",
-        time_factor=row["time_factor"] or 1.0,
-        notes=tuple(json.loads(row["notes"] or "[]")),
-        target_kind=later_value(row, "target_kind") or "filesystem",
-        conditions=json.loads(later_value(row, "conditions") or "{}"),
+    return value_of(
+        JobResult,
+        row,
+        bins=dict(bins),
+        capability=limit if limit != Capability() else None,
+        device_io=tuple(
+            DeviceIo(**{name: delta[column] for column, name in _DELTA.items()}) for delta in deltas
+        ),
+        findings=_to_findings(findings),
     )
 
 
-def to_epoch(row: Mapping[str, Any]) -> EpochRecord:
-    return EpochRecord(
-        id=row["id"],
-        opened_at=row["opened_at"],
-        fingerprint=json.loads(row["fingerprint"]),
-        changed={
-            key: (before, after) for key, (before, after) in json.loads(row["changed"]).items()
-        },
-    )
+def imported_row(result: ImportedResult, columns: Container[str]) -> Row:
+    """The columns of an imported result; ``more`` is what no column can hold as it is."""
+    row = _derived(result)
+    more = {}
+    for field in dataclasses.fields(ImportedResult):
+        value = getattr(result, field.name)
+        if field.name in columns:
+            cell = _cell(value)
+            row[field.name] = _holdable(cell)
+            if row[field.name] is cell:
+                continue
+        # What is not known is not written: most of it, in most reports.
+        if field.name not in {"file", "findings"} and value != field.default:
+            more[field.name] = value
+    # ASCII only, so that whatever the diary held for text can be kept.
+    row["more"] = json.dumps(more, separators=(",", ":"), default=dataclasses.asdict)
+    return {column: _holdable(cell) for column, cell in row.items()}
+
+
+def to_imported(row: Mapping[str, Any], *, findings: Iterable[Mapping[str, Any]]) -> ImportedResult:
+    """A row of ``result`` with the name of its file."""
+    kind: Any = ImportedResult
+    known = {
+        name: row[column] if decode is None else decode(row[column])
+        for name, column, decode, _ in _plan(kind, tuple(row.keys()))
+        if row[column] is not None
+    }
+    known["findings"] = _to_findings(findings)
+    return from_plain(ImportedResult, json.loads(row["more"]), **known)
+
+
+def finding_rows(findings: Iterable[Finding]) -> list[Row]:
+    """Of any result: what is said of a diary may hold whatever the diary held."""
+    return [
+        {column: _holdable(cell) for column, cell in row_of(finding).items()}
+        for finding in findings
+    ]
+
+
+def _to_findings(found: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
+    return tuple(value_of(Finding, finding) for finding in found)
+
+
+def _holdable(value: object) -> object:
+    """``value`` as SQLite can hold it."""
+    if isinstance(value, str):
+        return holdable_text(value)
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        return None
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def holdable_text(value: str) -> str:
+    """Without the lone surrogates that stand for bytes which are no UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value

@@ -1,332 +1,160 @@
-"""The tables of history.db, as migrations; docs/schema.md explains them to a reader.
+"""The tables of history.db; docs/schema.md explains them to a reader.
 
-A migration that has been released is never edited: a change is a new function at the end.
-Imported by the writing side only, because importing sqlite-utils takes a while on a slow
-machine. APPLICATION_ID and the schema's version stand in the file's header, so that a file
-of another program, or of a newer Stripewright, is told before anything is written.
+There is one schema. A file of the one before is converted once (:mod:`appliance.history.convert`);
+APPLICATION_ID and the number in the file's header tell which it is.
 """
 
 from __future__ import annotations
 
 import sqlite3
 
-from sqlite_utils import Database, Migrations
-from sqlite_utils.db import Table
-
-from appliance.history import drift_schema
 from appliance.history.format import APPLICATION_ID, SCHEMA_VERSION
 
-MIGRATIONS = Migrations("stripewright")
-
-
-def table(db: Database, name: str) -> Table:
-    found = db.table(name)
-    assert isinstance(found, Table)  # noqa: S101 - narrows the type: views are not written
-    return found
-
-
-@MIGRATIONS()
-def m001_first(db: Database) -> None:
-    """Everything that the first version keeps."""
-    _host_and_epoch(db)
-    _suite_and_run(db)
-    _result(db)
-    _log(db)
-
-
-@MIGRATIONS()
-def m002_host_cpu_access_and_left_files(db: Database) -> None:
-    """The host's processors beside each job, what it asked for, and what a killed run left."""
-    table(db, "result").add_column("host_cpu_percent", float)
-    table(db, "result").add_column("rw", str)
-    table(db, "run").add_column("files_left", int)
-    # Which killed run was cleaned up after was not written down: look once more.
-    db.execute("UPDATE run SET files_left = 1 WHERE state = 'aborted'")
-
-
-@MIGRATIONS()
-def m003_imports_means_and_published(db: Database) -> None:
-    """Imported diaries, means of old samples, and what is known beside a result."""
-    for column, kind in (
-        ("published_bytes_per_s", float),
-        ("published_basis", str),
-        ("published_source", str),
-        ("member", str),
-        ("pass_index", int),
-        ("provisioned", str),
-        ("ended_at", float),
-    ):
-        table(db, "result").add_column(column, kind)
-    table(db, "run").add_column("target_kind", str)
-    table(db, "run").add_column("conditions", str)
+# A NOT NULL column with a default is one that is filled in later, or that most rows leave empty.
+TABLES: dict[str, str] = {
+    "host": """
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL, machine_type TEXT NOT NULL,
+        first_seen_at REAL NOT NULL,
+        UNIQUE (name, machine_type)""",
+    "epoch": """
+        id INTEGER PRIMARY KEY, host_id INTEGER NOT NULL REFERENCES host (id),
+        subject TEXT NOT NULL, opened_at REAL NOT NULL, fingerprint TEXT NOT NULL,
+        changed TEXT NOT NULL""",
+    "suite": """
+        content_hash TEXT PRIMARY KEY, name TEXT NOT NULL, jobs TEXT NOT NULL""",
+    "run": """
+        id INTEGER PRIMARY KEY,
+        suite_hash TEXT NOT NULL REFERENCES suite (content_hash), suite TEXT NOT NULL,
+        epoch_id INTEGER REFERENCES epoch (id),
+        state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '', notes TEXT NOT NULL DEFAULT '[]',
+        target TEXT NOT NULL, target_kind TEXT NOT NULL DEFAULT 'filesystem',
+        device TEXT NOT NULL DEFAULT '', members TEXT NOT NULL DEFAULT '[]',
+        machine_type TEXT NOT NULL DEFAULT '', conditions TEXT NOT NULL DEFAULT '{}',
+        engine TEXT NOT NULL DEFAULT '', fio_version TEXT NOT NULL DEFAULT '',
+        time_factor REAL NOT NULL DEFAULT 1.0,
+        started_at REAL NOT NULL, ended_at REAL, seen_at REAL NOT NULL,
+        phase TEXT NOT NULL DEFAULT '', phase_started_at REAL NOT NULL,
+        phase_seconds REAL NOT NULL DEFAULT 0.0, job_index INTEGER NOT NULL DEFAULT 0,
+        job_count INTEGER NOT NULL DEFAULT 0, files_left INTEGER NOT NULL DEFAULT 0,
+        pid INTEGER NOT NULL, pid_start_ticks INTEGER, boot_id TEXT NOT NULL DEFAULT ''""",
+    "imported": """
+        id INTEGER PRIMARY KEY, at REAL NOT NULL, file TEXT NOT NULL, sha256 TEXT NOT NULL,
+        machine_type TEXT NOT NULL,
+        UNIQUE (sha256, machine_type)""",
+    # Of a run, or of a report in an imported file.
+    "result": """
+        id INTEGER PRIMARY KEY,
+        run_id INTEGER REFERENCES run (id),
+        imported_id INTEGER REFERENCES imported (id), line INTEGER,
+        ended_at REAL,
+        job TEXT NOT NULL, direction TEXT NOT NULL, rw TEXT NOT NULL DEFAULT '',
+        engine TEXT NOT NULL DEFAULT '', device TEXT NOT NULL DEFAULT '',
+        member TEXT NOT NULL DEFAULT '', pass_index INTEGER NOT NULL DEFAULT 1,
+        block_size_bytes INTEGER, jobs INTEGER, iodepth INTEGER,
+        iops REAL, bandwidth_bytes REAL, io_bytes INTEGER, total_ios INTEGER,
+        latency_mean_ns REAL, percentiles_ns TEXT,
+        runtime_ms INTEGER, runtime_asked_ms INTEGER, errors INTEGER,
+        cpu_percent REAL, host_cpu_percent REAL, device_bytes INTEGER,
+        published_iops REAL, published_bytes_per_s REAL,
+        published_basis TEXT NOT NULL DEFAULT '', published_source TEXT NOT NULL DEFAULT '',
+        provisioned TEXT, device_latencies TEXT NOT NULL DEFAULT '[]',
+        more TEXT NOT NULL DEFAULT '{}', valid INTEGER NOT NULL,
+        CHECK ((run_id IS NULL) = (imported_id IS NOT NULL)),
+        CHECK (run_id IS NULL OR iops IS NOT NULL)""",
+    "finding": """
+        id INTEGER PRIMARY KEY, result_id INTEGER NOT NULL REFERENCES result (id),
+        code TEXT NOT NULL, severity TEXT NOT NULL, message TEXT NOT NULL,
+        measured REAL, limit_value REAL, corrected REAL, unit TEXT NOT NULL DEFAULT ''""",
+    "histogram": """
+        result_id INTEGER PRIMARY KEY REFERENCES result (id), bins BLOB NOT NULL""",
+    "device_delta": """
+        result_id INTEGER REFERENCES result (id), device TEXT,
+        read_ios INTEGER, read_bytes INTEGER, read_ms INTEGER,
+        write_ios INTEGER, write_bytes INTEGER, write_ms INTEGER,
+        in_flight INTEGER, io_ms INTEGER,
+        PRIMARY KEY (result_id, device)""",
+    "sample": """
+        id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES run (id),
+        at_ns INTEGER NOT NULL, device TEXT NOT NULL, read_iops REAL, write_iops REAL,
+        read_bytes_per_s REAL, write_bytes_per_s REAL, await_ms REAL, util REAL""",
+    "sample_mean": """
+        run_id INTEGER PRIMARY KEY REFERENCES run (id), means BLOB NOT NULL""",
+    "raw_report": """
+        id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES run (id), job TEXT NOT NULL,
+        at REAL NOT NULL, fio_json BLOB NOT NULL""",
+    "event": """
+        id INTEGER PRIMARY KEY, at REAL NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL,
+        fields TEXT NOT NULL""",
+    "audit_step": """
+        id INTEGER PRIMARY KEY, at REAL NOT NULL, boot_id TEXT, plan_digest TEXT NOT NULL,
+        step_index INTEGER NOT NULL, argv TEXT NOT NULL, state TEXT NOT NULL, detail TEXT""",
+    "drift_finding": """
+        id INTEGER PRIMARY KEY, code TEXT NOT NULL, subject TEXT NOT NULL, identity TEXT NOT NULL,
+        severity TEXT NOT NULL, state TEXT NOT NULL, fact_state TEXT NOT NULL,
+        summary TEXT NOT NULL, expected TEXT NOT NULL, observed TEXT NOT NULL,
+        volume TEXT NOT NULL, member TEXT NOT NULL, evidence TEXT NOT NULL,
+        next_step TEXT NOT NULL, epoch_id INTEGER REFERENCES epoch (id), boot_id TEXT NOT NULL,
+        opened_at REAL NOT NULL, seen_at REAL NOT NULL, closed_at REAL, announced_at REAL,
+        quiet INTEGER NOT NULL, times INTEGER NOT NULL,
+        acknowledged_at REAL, acknowledged_by TEXT NOT NULL, note TEXT NOT NULL""",
+    "drift_transition": """
+        id INTEGER PRIMARY KEY, finding_id INTEGER NOT NULL REFERENCES drift_finding (id),
+        at REAL NOT NULL, kind TEXT NOT NULL, state TEXT NOT NULL, severity TEXT NOT NULL,
+        who TEXT NOT NULL, note TEXT NOT NULL""",
+    "drift_approval": """
+        id INTEGER PRIMARY KEY, finding_id INTEGER NOT NULL REFERENCES drift_finding (id),
+        at REAL NOT NULL, who TEXT NOT NULL, note TEXT NOT NULL, subject TEXT NOT NULL,
+        target TEXT NOT NULL, from_run INTEGER NOT NULL""",
+    "drift_confirmation": """
+        id INTEGER PRIMARY KEY, at REAL NOT NULL, code TEXT NOT NULL, subject TEXT NOT NULL,
+        identity TEXT NOT NULL, target TEXT NOT NULL, change_run INTEGER NOT NULL,
+        run_id INTEGER NOT NULL REFERENCES run (id), verdict TEXT NOT NULL, words TEXT NOT NULL,
+        repeats TEXT NOT NULL, control TEXT NOT NULL""",
+    "drift_surroundings": """
+        boot_id TEXT PRIMARY KEY, at REAL NOT NULL, facts TEXT NOT NULL""",
+    "drift_value": """
+        key TEXT PRIMARY KEY, value TEXT NOT NULL""",
+}
+INDEXES: tuple[tuple[str, str], ...] = (
+    ("epoch", "subject, id"),
+    ("run", "state"),
     # A series is one job of a suite over time: its values are read from the index alone.
-    table(db, "run").create_index(["suite", "epoch_id"])
-    table(db, "result").create_index(["job", "direction", "run_id", "member", "iops", "valid"])
-    _sample_mean(db)
-    _imported(db)
+    ("run", "suite, epoch_id"),
+    ("result", "job, direction, run_id, member, iops, valid"),
+    ("result", "run_id"),
+    ("result", "imported_id"),
+    ("finding", "result_id"),
+    ("sample", "run_id, at_ns"),
+    ("raw_report", "run_id"),
+    ("drift_finding", "state, closed_at"),
+    ("drift_transition", "finding_id"),
+)
 
 
-def _sample_mean(db: Database) -> None:
-    table(db, "sample_mean").create(
-        {"run_id": int, "means": bytes},
-        pk="run_id",
-        foreign_keys=[("run_id", "run", "id")],
-        not_null={"means"},
-        strict=True,
-    )
-
-
-def _imported(db: Database) -> None:
-    table(db, "imported").create(
-        {"id": int, "at": float, "file": str, "sha256": str, "machine_type": str},
-        pk="id",
-        not_null={"at", "file", "sha256", "machine_type"},
-        strict=True,
-    )
-    table(db, "imported").create_index(["sha256", "machine_type"], unique=True)
-    table(db, "imported_report").create(
-        {
-            "id": int,
-            "imported_id": int,
-            "line": int,
-            "job": str,
-            "direction": str,
-            "rw": str,
-            "engine": str,
-            "device": str,
-            "block_size_bytes": int,
-            "jobs": int,
-            "iodepth": int,
-            "iops": float,
-            "bandwidth_bytes": float,
-            "latency_mean_ns": float,
-            "valid": int,
-            "evidence": str,
-            "findings": str,
-        },
-        pk="id",
-        foreign_keys=[("imported_id", "imported", "id")],
-        not_null={"imported_id", "line", "job", "direction", "valid", "evidence", "findings"},
-        strict=True,
-    )
-    table(db, "imported_report").create_index(["imported_id"])
-
-
-@MIGRATIONS()
-def m004_drift(db: Database) -> None:
-    """Findings of drift, and what people and repeated runs said of them."""
-    drift_schema.create(db, table)
-
-
-@MIGRATIONS()
-def m005_device_latencies(db: Database) -> None:
-    """How long the disks themselves took, by their own count."""
-    table(db, "result").add_column("device_latencies", str)
-
-
-def _host_and_epoch(db: Database) -> None:
-    table(db, "host").create(
-        {"id": int, "name": str, "machine_type": str, "first_seen_at": float},
-        pk="id",
-        not_null={"name", "machine_type", "first_seen_at"},
-        strict=True,
-    )
-    table(db, "host").create_index(["name", "machine_type"], unique=True)
-    table(db, "epoch").create(
-        {
-            "id": int,
-            "host_id": int,
-            "subject": str,
-            "opened_at": float,
-            "fingerprint": str,
-            "changed": str,
-        },
-        pk="id",
-        foreign_keys=[("host_id", "host", "id")],
-        not_null={"host_id", "subject", "opened_at", "fingerprint", "changed"},
-        strict=True,
-    )
-    table(db, "epoch").create_index(["subject", "id"])
-
-
-def _suite_and_run(db: Database) -> None:
-    table(db, "suite").create(
-        {"content_hash": str, "name": str, "jobs": str},
-        pk="content_hash",
-        not_null={"name", "jobs"},
-        strict=True,
-    )
-    table(db, "run").create(
-        {
-            "id": int,
-            "suite_hash": str,
-            "suite": str,
-            "epoch_id": int,
-            "state": str,
-            "reason": str,
-            "notes": str,
-            "target": str,
-            "device": str,
-            "members": str,
-            "machine_type": str,
-            "engine": str,
-            "fio_version": str,
-            "time_factor": float,
-            "started_at": float,
-            "ended_at": float,
-            "seen_at": float,
-            "phase": str,
-            "phase_started_at": float,
-            "phase_seconds": float,
-            "job_index": int,
-            "job_count": int,
-            "pid": int,
-            "pid_start_ticks": int,
-            "boot_id": str,
-        },
-        pk="id",
-        foreign_keys=[("suite_hash", "suite", "content_hash"), ("epoch_id", "epoch", "id")],
-        not_null={"suite_hash", "suite", "state", "target", "started_at", "seen_at", "pid"},
-        strict=True,
-    )
-    table(db, "run").create_index(["state"])
-
-
-def _result(db: Database) -> None:
-    table(db, "result").create(
-        {
-            "id": int,
-            "run_id": int,
-            "job": str,
-            "direction": str,
-            "engine": str,
-            "block_size_bytes": int,
-            "iops": float,
-            "bandwidth_bytes": float,
-            "io_bytes": int,
-            "total_ios": int,
-            "latency_mean_ns": float,
-            "percentiles_ns": str,
-            "runtime_ms": int,
-            "runtime_asked_ms": int,
-            "jobs": int,
-            "iodepth": int,
-            "errors": int,
-            "cpu_percent": float,
-            "device_bytes": int,
-            "published_iops": float,
-            "valid": int,
-        },
-        pk="id",
-        foreign_keys=[("run_id", "run", "id")],
-        not_null={"run_id", "job", "direction", "iops", "valid"},
-        strict=True,
-    )
-    table(db, "result").create_index(["run_id"])
-    table(db, "histogram").create(
-        {"result_id": int, "bins": bytes},
-        pk="result_id",
-        foreign_keys=[("result_id", "result", "id")],
-        not_null={"bins"},
-        strict=True,
-    )
-    table(db, "device_delta").create(
-        {
-            "result_id": int,
-            "device": str,
-            "read_ios": int,
-            "read_bytes": int,
-            "read_ms": int,
-            "write_ios": int,
-            "write_bytes": int,
-            "write_ms": int,
-            "in_flight": int,
-            "io_ms": int,
-        },
-        pk=("result_id", "device"),
-        foreign_keys=[("result_id", "result", "id")],
-        strict=True,
-    )
-    table(db, "finding").create(
-        {
-            "id": int,
-            "result_id": int,
-            "code": str,
-            "severity": str,
-            "message": str,
-            "measured": float,
-            "limit_value": float,
-            "corrected": float,
-            "unit": str,
-        },
-        pk="id",
-        foreign_keys=[("result_id", "result", "id")],
-        not_null={"result_id", "code", "severity", "message"},
-        strict=True,
-    )
-    table(db, "finding").create_index(["result_id"])
-    table(db, "sample").create(
-        {
-            "id": int,
-            "run_id": int,
-            "at_ns": int,
-            "device": str,
-            "read_iops": float,
-            "write_iops": float,
-            "read_bytes_per_s": float,
-            "write_bytes_per_s": float,
-            "await_ms": float,
-            "util": float,
-        },
-        pk="id",
-        foreign_keys=[("run_id", "run", "id")],
-        not_null={"run_id", "at_ns", "device"},
-        strict=True,
-    )
-    table(db, "sample").create_index(["run_id", "at_ns"])
-    table(db, "raw_report").create(
-        {"id": int, "run_id": int, "job": str, "at": float, "fio_json": bytes},
-        pk="id",
-        foreign_keys=[("run_id", "run", "id")],
-        not_null={"run_id", "job", "at", "fio_json"},
-        strict=True,
-    )
-    table(db, "raw_report").create_index(["run_id"])
-
-
-def _log(db: Database) -> None:
-    table(db, "event").create(
-        {"id": int, "at": float, "code": str, "message": str, "fields": str},
-        pk="id",
-        not_null={"at", "code", "message", "fields"},
-        strict=True,
-    )
-    table(db, "audit_step").create(
-        {
-            "id": int,
-            "at": float,
-            "boot_id": str,
-            "plan_digest": str,
-            "step_index": int,
-            "argv": str,
-            "state": str,
-            "detail": str,
-        },
-        pk="id",
-        not_null={"at", "plan_digest", "step_index", "argv", "state"},
-        strict=True,
-    )
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the file to this version, in one transaction that two processes cannot share."""
-    db = Database(connection, strict=True)
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables, in one transaction that two processes cannot share."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        MIGRATIONS.apply(db)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        # Another process may have made them since the file was looked at.
+        if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            for table in TABLES:
+                create_table(connection, table)
+            stamp(connection)
     except BaseException:
         connection.rollback()
         raise
     connection.commit()
+
+
+def create_table(connection: sqlite3.Connection, table: str) -> None:
+    connection.execute(f"CREATE TABLE {table} ({TABLES[table]}\n) STRICT")
+    for of, columns in INDEXES:
+        if of == table:
+            name = "_".join(("idx", table, *columns.split(", ")))
+            connection.execute(f"CREATE INDEX {name} ON {table} ({columns})")
+
+
+def stamp(connection: sqlite3.Connection) -> None:
+    """Write into the file's header whose it is, and of which schema."""
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -15,13 +15,12 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from appliance.errors import OperatorError
 from appliance.history import format as file_format
-from appliance.history import imports, opening, retention, rows
+from appliance.history import opening, retention, rows
 from appliance.history.findings_store import DriftWriter
 from appliance.history.queries import APPLIANCE
 from appliance.history.writing import Writer
@@ -123,34 +122,35 @@ class History:
         One with the same ``at`` is the same: whoever does not know whether it was kept says it
         again.
         """
-        # Without sqlite-utils: its import would cost a boot more than all of its audit rows. A
-        # step waits for its row, and not for readers' copy: that is renewed at the end.
+        row = {
+            "at": time.time() if at is None else at,
+            "boot_id": boot_id or liveness.boot_id(),
+            "plan_digest": plan_digest,
+            "step_index": step_index,
+            "state": state,
+        }
+        same = " AND ".join(f"{name} = ?" for name in row)
+        # A step waits for its row, and not for readers' copy: that is renewed at the end.
         with self._writer.transaction(publish=False):
-            self._writer.execute(
-                "INSERT INTO audit_step"
-                " (at, boot_id, plan_digest, step_index, argv, state, detail)"
-                " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM audit_step"
-                " WHERE at = ?1 AND boot_id = ?2 AND plan_digest = ?3 AND step_index = ?4"
-                " AND state = ?6)",
-                time.time() if at is None else at,
-                boot_id or liveness.boot_id(),
-                plan_digest,
-                step_index,
-                rows.to_json(list(argv)),
-                state,
-                detail,
+            known = self._writer.all(
+                f"SELECT 1 FROM audit_step WHERE {same} LIMIT 1",  # noqa: S608 - names only
+                *row.values(),
             )
+            if not known:
+                argument_list = rows.to_json(list(argv))
+                self._writer.insert("audit_step", {**row, "argv": argument_list, "detail": detail})
 
     def event(self, code: str, message: str, fields: Mapping[str, str | int | float]) -> None:
         """Keep an event; the journal gets it from the caller."""
         with self._writer.transaction():
-            self._writer.table("event").insert(
+            self._writer.insert(
+                "event",
                 {
                     "at": time.time(),
                     "code": code,
                     "message": message,
                     "fields": rows.to_json(dict(fields)),
-                }
+                },
             )
 
     def current_epoch(self, subject: str = APPLIANCE) -> EpochRecord | None:
@@ -158,7 +158,7 @@ class History:
         found = self._writer.all(
             "SELECT * FROM epoch WHERE subject = ? ORDER BY id DESC LIMIT 1", subject
         )
-        return rows.to_epoch(found[0]) if found else None
+        return rows.value_of(EpochRecord, found[0]) if found else None
 
     def ensure_epoch(
         self, fingerprint: Mapping[str, str], *, subject: str = APPLIANCE
@@ -209,13 +209,14 @@ class History:
         """A new running row that belongs to this process; returns its id."""
         now = time.time()
         with self._writer.transaction():
-            self._writer.table("suite").insert(
+            self._writer.insert(
+                "suite",
                 {
                     "content_hash": suite.content_hash,
                     "name": suite.name,
-                    "jobs": rows.to_json([asdict(job) for job in suite.jobs]),
+                    "jobs": rows.to_json(list(suite.jobs)),
                 },
-                ignore=True,
+                or_ignore=True,
             )
             return self._writer.insert(
                 "run",
@@ -282,21 +283,31 @@ class History:
     def add_samples(self, run_id: int, samples: Sequence[Sample]) -> None:
         """A batch of samples and a sign of life, in one transaction."""
         with self._writer.transaction():
-            self._writer.table("sample").insert_all(rows.sample_rows(run_id, samples))
-            self._writer.table("run").update(run_id, {"seen_at": time.time()})
+            self._writer.insert(
+                "sample", *({"run_id": run_id, **rows.row_of(sample)} for sample in samples)
+            )
+            self._writer.update("run", run_id, {"seen_at": time.time()})
 
     def add_result(self, run_id: int, result: JobResult, *, raw_report: str) -> None:
         """One result with everything that belongs to it; all of it or nothing."""
         with self._writer.transaction():
             now = time.time()
-            result_id = self._writer.insert("result", rows.result_row(run_id, result, ended_at=now))
-            self._writer.table("histogram").insert(
-                {"result_id": result_id, "bins": file_format.pack_bins(result.bins)}
+            result_id = self._writer.insert(
+                "result",
+                {
+                    "run_id": run_id,
+                    "ended_at": now,
+                    **rows.result_row(result, self._writer.columns("result")),
+                },
             )
-            self._writer.table("device_delta").insert_all(
-                rows.delta_rows(result_id, result.device_io)
+            of = {"result_id": result_id}
+            self._writer.insert("histogram", {**of, "bins": file_format.pack_bins(result.bins)})
+            self._writer.insert(
+                "device_delta", *({**of, **rows.delta_row(io)} for io in result.device_io)
             )
-            self._writer.table("finding").insert_all(rows.finding_rows(result_id, result.findings))
+            self._writer.insert(
+                "finding", *({**of, **one} for one in rows.finding_rows(result.findings))
+            )
             report = zlib.compress(raw_report.encode())
             # Both directions of a mixed job come out of one report.
             last = "SELECT job, fio_json FROM raw_report WHERE run_id = ? ORDER BY id DESC LIMIT 1"
@@ -324,9 +335,57 @@ class History:
         is the same import: its verdicts are replaced by these if they differ, because the
         rules may have learnt since.
         """
-        return imports.add(
-            self._writer, file=file, sha256=sha256, machine_type=machine_type, judged=judged
-        )
+        columns = self._writer.columns("result")
+        fresh = [
+            (rows.imported_row(one, columns), rows.finding_rows(one.findings)) for one in judged
+        ]
+        with self._writer.transaction():
+            known = self._writer.all(
+                "SELECT id FROM imported WHERE sha256 = ? AND machine_type = ?",
+                sha256,
+                machine_type,
+            )
+            if known:
+                import_id = int(known[0]["id"])
+                if self._is_kept(import_id, fresh):
+                    return import_id
+                self._writer.execute(
+                    "DELETE FROM finding WHERE result_id IN"
+                    " (SELECT id FROM result WHERE imported_id = ?)",
+                    import_id,
+                )
+                self._writer.execute("DELETE FROM result WHERE imported_id = ?", import_id)
+            else:
+                import_id = self._writer.insert(
+                    "imported",
+                    {
+                        "at": time.time(),
+                        "file": rows.holdable_text(file),
+                        "sha256": sha256,
+                        "machine_type": machine_type,
+                    },
+                )
+            for row, findings in fresh:
+                result_id = self._writer.insert("result", {"imported_id": import_id, **row})
+                self._writer.insert(
+                    "finding", *({"result_id": result_id, **one} for one in findings)
+                )
+        return import_id
+
+    def _is_kept(self, import_id: int, fresh: Sequence[tuple[rows.Row, list[rows.Row]]]) -> bool:
+        kept = self._writer.all("SELECT * FROM result WHERE imported_id = ? ORDER BY id", import_id)
+        if len(kept) != len(fresh):
+            return False
+        for known, (row, findings) in zip(kept, fresh, strict=True):
+            of_it = self._writer.all(
+                "SELECT * FROM finding WHERE result_id = ? ORDER BY id", known["id"]
+            )
+            if len(of_it) != len(findings) or not row.items() <= known.items():
+                return False
+            pairs = zip(of_it, findings, strict=True)
+            if not all(one.items() <= known_one.items() for known_one, one in pairs):
+                return False
+        return True
 
     def add_confirmation(self, confirmation: Confirmation) -> None:
         """Keep what repeated runs said of a suspect of drift."""
@@ -348,11 +407,12 @@ class History:
         dead = [
             row
             for row in self._writer.all("SELECT * FROM run WHERE state = ?", RunState.RUNNING.value)
-            if not liveness.is_alive(row["pid"], row["pid_start_ticks"], row["boot_id"] or "")
+            if not liveness.is_alive(row["pid"], row["pid_start_ticks"], row["boot_id"])
         ]
         for row in dead:
             with self._writer.transaction():
-                self._writer.table("run").update(
+                self._writer.update(
+                    "run",
                     row["id"],
                     {
                         "state": RunState.ABORTED.value,
@@ -368,7 +428,7 @@ class History:
                 run=row["id"],
                 suite=row["suite"],
             )
-        return tuple(rows.to_run(row) for row in dead)
+        return tuple(rows.value_of(RunRecord, row) for row in dead)
 
     # --------------------------------------------------------------------------- plumbing
 
@@ -385,4 +445,4 @@ class History:
 
     def _update_run(self, run_id: int, values: dict[str, Any]) -> None:
         with self._writer.transaction():
-            self._writer.table("run").update(run_id, {**values, "seen_at": time.time()})
+            self._writer.update("run", run_id, {**values, "seen_at": time.time()})

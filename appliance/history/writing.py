@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from appliance.history import format as file_format
 from appliance.history import published
-
-if TYPE_CHECKING:
-    from sqlite_utils.db import Database, Table
 
 
 class Writer:
@@ -23,7 +20,7 @@ class Writer:
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
-        self._db: Database | None = None
+        self._columns: dict[str, frozenset[str]] = {}
         self._publisher = published.Publisher(connection, path) if published.is_own(path) else None
         self.path = path
 
@@ -59,23 +56,45 @@ class Writer:
         if publish and self._publisher is not None:
             self._publisher.now_and_then()
 
-    def insert(self, table: str, row: dict[str, Any]) -> int:
-        """Insert a row into a table with an integer key; the key."""
-        key = self.table(table).insert(row).last_pk
-        assert isinstance(key, int)  # noqa: S101 - the tables that come here have integer keys
-        return key
+    def insert(self, table: str, *rows: Mapping[str, Any], or_ignore: bool = False) -> int:
+        """Insert rows with the same columns inside a :meth:`transaction`; the last one's rowid.
 
-    def table(self, name: str) -> Table:
-        from sqlite_utils import Database
+        ``or_ignore`` leaves out a row whose key is there already.
+        """
+        if not rows:
+            return 0
+        names = tuple(rows[0])
+        self._require(table, names)
+        verb = "INSERT OR IGNORE" if or_ignore else "INSERT"
+        marks = ", ".join("?" * len(names))
+        sql = f"{verb} INTO {table} ({', '.join(names)}) VALUES ({marks})"
+        for row in rows:
+            cursor = self._connection.execute(sql, [row[name] for name in names])
+        return cursor.lastrowid or 0
 
-        from appliance.history.schema import table
+    def update(self, table: str, key: int, values: Mapping[str, Any]) -> None:
+        """Set columns of the row whose id is ``key``, inside a :meth:`transaction`."""
+        self._require(table, values)
+        marks = ", ".join(f"{name} = ?" for name in values)
+        self._connection.execute(
+            f"UPDATE {table} SET {marks} WHERE id = ?",  # noqa: S608
+            (*values.values(), key),
+        )
 
-        if self._db is None:
-            self._db = Database(self._connection, strict=True)
-        return table(self._db, name)
+    def columns(self, table: str) -> frozenset[str]:
+        """The columns of a table, as the file has them."""
+        if table not in self._columns:
+            found = self.all("SELECT name FROM pragma_table_info(?)", table)
+            self._columns[table] = frozenset(row["name"] for row in found)
+        return self._columns[table]
+
+    def _require(self, table: str, names: Iterable[str]) -> None:
+        """Names are those of the schema, so that no data ever becomes part of a statement."""
+        if not self.columns(table).issuperset(names):
+            raise ValueError(f"{table} has no column {set(names) - self.columns(table)}")
 
     def execute(self, sql: str, *values: object) -> None:
-        """One statement inside a :meth:`transaction`; without the import of sqlite-utils."""
+        """One statement inside a :meth:`transaction`."""
         self._connection.execute(sql, values)
 
     def all(self, sql: str, *values: object) -> list[dict[str, Any]]:

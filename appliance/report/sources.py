@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 
 from appliance import __version__
-from appliance.drift.trends import Trends
+from appliance.drift import trends
 from appliance.errors import OperatorError
-from appliance.history import queries
+from appliance.history import queries, series_slots
 from appliance.model import JobResult, RunRecord, RunState, SeriesKey, advice
 from appliance.report import diary
 from appliance.report.beside_normal import Normal
@@ -77,15 +77,17 @@ def _normals(reader: queries.Reader, run: RunRecord, results: Sequence[JobResult
     """What is normal in the run's epoch, as screens and drift have it; of a run with other times,
     or of the suite as it was before it was edited, nothing is known.
     """
-    trends = Trends(reader)
     found: dict[tuple[str, str, str], Normal] = {}
     if run.scaled:
         return found
-    asked = trends.suite_hash(run.id)
+    asked = series_slots.suite_hash(reader, run.id)
     for job, direction, member in {(one.job, one.direction, one.member) for one in results}:
-        whole = trends.whole(SeriesKey(run.suite, run.target, job, direction, member))
+        whole = trends.whole(reader, SeriesKey(run.suite, run.target, job, direction, member))
         for one in whole.stretches:
-            if one.epoch.id == run.epoch_id and trends.suite_hash(one.slots[-1].run_id) == asked:
+            if (
+                one.epoch.id == run.epoch_id
+                and series_slots.suite_hash(reader, one.slots[-1].run_id) == asked
+            ):
                 valid = sum(slot.valid for slot in one.slots)
                 found[job, direction, member] = Normal(valid, one.normal)
     return found

@@ -13,8 +13,7 @@ import pytest
 from appliance.bench import control_job, idle_check, precondition, runner, validity
 from appliance.bench.suite import content_hash
 from appliance.drift import acceptance, accepting, evaluate, repeating
-from appliance.history import queries
-from appliance.history.series_slots import Slots
+from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model import (
     CONFIRM_SUITE,
@@ -129,7 +128,7 @@ def test_two_suspects_one_of_which_is_so(place):
         (run,) = reader.runs(1)
         assert (run.suite, run.state) == (CONFIRM_SUITE, RunState.COMPLETE)
         # It is in the history, and in no series.
-        (span,) = Slots(reader).spans()
+        (span,) = series_slots.spans(reader)
         assert {key.suite for key in span.series} == {"mini"}
         results = reader.results(run.id)
     order = [result.job for result in results]
@@ -180,6 +179,6 @@ def test_acceptance_makes_the_run_that_is_missing(place, monkeypatch):
         assert {result.job for result in reader.results(latest.id)} == {"control-honest"}
         assert len(reader.results(latest.id)) == 3
         epoch = latest.epoch_id or 0
-        assert len(Slots(reader).earlier_controls(epoch, "control-honest", "read")) == 3
+        assert len(series_slots.earlier_controls(reader, epoch, "control-honest", "read")) == 3
     # The second time the same run is judged.
     assert accepting.accept(db, target=place, patience=PATIENCE).run_id == found.run_id

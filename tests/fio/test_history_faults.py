@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.history import queries
+from appliance.history import pages, queries
 from appliance.history.store import History
 from appliance.model import RunState, Sample
 from appliance.storage.execute import audit_spool, record
@@ -234,7 +234,7 @@ def test_a_second_writer_waits_says_so_and_loses_nothing(tmp_path):
         history.add_result(run_id, RESULT, raw_report="x")
     with queries.open_readonly(db) as reader:
         assert reader.results(run_id) == (RESULT,)
-        assert list(reader.log("event")) == []
+        assert list(pages.log(reader, "event")) == []
 
 
 def test_four_writers_at_once_all_get_their_turn(tmp_path):
@@ -245,7 +245,7 @@ def test_four_writers_at_once_all_get_their_turn(tmp_path):
     ]
     assert [child.wait(timeout=300) for child in children] == [0] * 4
     with queries.open_readonly(db) as reader:
-        said = [(row["code"], row["message"]) for row in reader.log("event")]
+        said = [(row["code"], row["message"]) for row in pages.log(reader, "event")]
     for name in "ABCD":
         assert [message for code, message in said if code == name] == [str(n) for n in range(40)]
 
@@ -282,7 +282,7 @@ with Record(Path(sys.argv[1]), [Path(sys.argv[2])]):
 
 def _audited(db: Path) -> list[int]:
     with queries.open_readonly(db) as reader:
-        return [row["step_index"] for row in reader.log("audit_step")]
+        return [row["step_index"] for row in pages.log(reader, "audit_step")]
 
 
 def _merged(db: Path, spool: Path) -> list[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance import paths
-from appliance.history import published, queries
+from appliance.history import pages, published, queries
 from appliance.history.store import History
 from appliance.model import RunState
 from appliance.storage.execute import record
@@ -104,7 +104,7 @@ def own(place, monkeypatch):
 
 def audited(db: Path) -> list[tuple[int, str]]:
     with queries.open_readonly(db) as reader:
-        return [(row["step_index"], row["state"]) for row in reader.log("audit_step")]
+        return [(row["step_index"], row["state"]) for row in pages.log(reader, "audit_step")]
 
 
 @needs_root

@@ -9,7 +9,7 @@ from appliance.client.finding_actions import AskedConfirm, ConfirmEnd
 from appliance.drift.detection.normal import learn
 from appliance.drift.trends import Stretch
 from appliance.errors import OperatorError
-from appliance.history.drift_rows import TransitionRecord
+from appliance.history.drift_queries import TransitionRecord
 from appliance.model import (
     Confirmation,
     DriftSeverity,

@@ -15,8 +15,8 @@ from appliance.drift.trends import Stretch, Trend
 from appliance.errors import OperatorError
 from appliance.figures import comparison, selection, sides
 from appliance.figures.sides import Chosen
-from appliance.history.imports import ImportRecord
 from appliance.history.pages import Page, RunSummary
+from appliance.history.queries import ImportRecord
 from appliance.model import (
     Capability,
     DeviceIo,

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.history import queries
+from appliance.history import pages, queries
 from appliance.history.store import History
 from appliance.storage.execute import history_proxy, record
 from appliance.storage.execute.record import Record, parse_epoch, write_state
@@ -232,5 +232,5 @@ def test_a_row_that_sqlite_would_not_take_stands_in_no_ones_way(
         rec.audit("digest", 0, ["mkfs", "\udcff"], "failed", "it said \udcff")
         rec.audit("digest", 1, ["mount"], "started", "")
     with queries.open_readonly(tmp_path / "history.db") as reader:
-        assert [row["detail"] for row in reader.log("audit_step")] == ["it said \\udcff", ""]
+        assert [row["detail"] for row in pages.log(reader, "audit_step")] == ["it said \\udcff", ""]
     assert events == []

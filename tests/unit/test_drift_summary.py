@@ -14,7 +14,7 @@ from appliance.cli import export, main
 from appliance.drift import acknowledge, check, check_cache, check_summary
 from appliance.drift.check_summary import DriftSummary
 from appliance.drift.spool import Action, Word
-from appliance.history import exports, finding_exports, queries
+from appliance.history import exports, metrics, queries
 from appliance.history.store import History
 from appliance.model import RunState
 from appliance.model.confirmations import Confirmation, Verdict
@@ -129,7 +129,7 @@ def test_status_tells_it(findings, capsys):
 
 def test_metrics_have_every_severity_and_state_and_the_findings(findings):
     with queries.open_readonly(findings) as reader:
-        text = exports.metrics_text(reader, drift_checked_at=NOW)
+        text = metrics.metrics_text(reader, drift_checked_at=NOW)
     lines = text.splitlines()
     counts = [line for line in lines if line.startswith("stripewright_drift_findings{")]
     assert len(counts) == 3 * 4
@@ -148,7 +148,7 @@ def test_metrics_of_a_history_that_nobody_checked_have_no_drift(db):
     with History.open_writable(db):
         pass
     with queries.open_readonly(db) as reader:
-        assert finding_exports.gauges(reader, checked_at=None) == []
+        assert metrics.drift_gauges(reader, checked_at=None) == []
         assert "drift" not in "".join(export.FORMS["metrics"](reader))
 
 
@@ -157,7 +157,7 @@ def test_metrics_are_bounded(db):
     with History.open_writable(db) as history:
         look(history, many)
     with queries.open_readonly(db) as reader:
-        text = exports.metrics_text(reader, drift_checked_at=NOW)
+        text = metrics.metrics_text(reader, drift_checked_at=NOW)
     lines = [line for line in text.splitlines() if "drift_finding_opened" in line and "{" in line]
     assert len(lines) == 50
     assert max(map(len, lines)) < 400

@@ -13,8 +13,8 @@ import stat
 import pytest
 
 from appliance.cli import export, main
-from appliance.history import exports, log_queries, queries
-from appliance.history.openmetrics import Gauge, render
+from appliance.history import exports, pages, queries
+from appliance.history.metrics import Gauge, render
 from appliance.history.store import History
 from appliance.model import Finding, RunState, Sample, Severity
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report, select
@@ -126,12 +126,12 @@ def test_an_empty_history_is_a_whole_document(db, capsys):
 
 
 def test_long_logs_are_read_in_parts(db, monkeypatch):
-    monkeypatch.setattr(log_queries, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(pages, "ROWS_AT_ONCE", 3)
     with History.open_writable(db) as history:
         for n in range(8):
             history.event("X", str(n), {})
     with queries.open_readonly(db) as reader:
-        assert [row["message"] for row in reader.log("event")] == [str(n) for n in range(8)]
+        assert [row["message"] for row in pages.log(reader, "event")] == [str(n) for n in range(8)]
 
 
 # -------------------------------------------------------------------------------- metrics

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.history import imports, queries
+from appliance.history import queries
 from appliance.history.store import History
 from appliance.model import (
     Capability,
@@ -82,21 +82,8 @@ def test_a_report_comes_back_as_it_went_in(db):
     assert (found.sha256, found.machine_type) == ("ab", "i3.4xlarge")
     assert abs(found.at - time.time()) < 60
     assert select(
-        db, "SELECT job, rw, direction, iops, iodepth, valid FROM imported_report WHERE line = 17"
+        db, "SELECT job, rw, direction, iops, iodepth, valid FROM result WHERE line = 17"
     ) == [("job [red]\x1b", "randrw", "read", 581_387.0, 32, 0)]
-
-
-def test_what_an_earlier_version_kept_of_a_disk_is_passed_over(db):
-    with History.open_writable(db) as history:
-        import_id = _add(history, FULL)
-    select(
-        db,
-        "UPDATE imported_report SET evidence ="
-        " json_set(evidence, '$.device_io[1].util_percent', ?)",
-        11.5,
-    )
-    with queries.open_readonly(db) as reader:
-        assert reader.import_reports(import_id)[0] == FULL
 
 
 def test_every_field_of_a_report_is_tried_above():
@@ -131,9 +118,9 @@ def test_every_field_of_a_report_is_tried_above():
 def test_the_same_file_for_the_same_machine_is_the_same_import(db):
     with History.open_writable(db) as history:
         first = _add(history, report(1), report(2), machine_type="i3.4xlarge")
-        rows = select(db, "SELECT id FROM imported_report")
+        rows = select(db, "SELECT id FROM result")
         assert _add(history, report(1), report(2), machine_type="i3.4xlarge") == first
-        assert select(db, "SELECT id FROM imported_report") == rows, "nothing was written"
+        assert select(db, "SELECT id FROM result") == rows, "nothing was written"
         other = _add(history, report(1), machine_type="m5d.2xlarge")
         another = _add(history, report(1), sha256="cd", machine_type="i3.4xlarge")
         assert len({first, other, another}) == 3
@@ -190,7 +177,7 @@ def test_whatever_a_diary_holds_is_kept(db, odd):
 def test_what_is_not_a_number_is_kept_as_not_known_for_sql(db):
     with History.open_writable(db) as history:
         _add(history, report(1, iops=float("nan"), latency_mean_ns=float("nan")))
-    assert select(db, "SELECT iops, latency_mean_ns FROM imported_report") == [(None, None)]
+    assert select(db, "SELECT iops, latency_mean_ns FROM result") == [(None, None)]
 
 
 @pytest.mark.parametrize("number", [7, 1 << 70])
@@ -207,11 +194,6 @@ def test_evidence_that_cannot_be_understood_is_damage(db):
     with History.open_writable(db) as history:
         import_id = _add(history, report(1))
     for broken in ("[]", "{", '{"source": "moon"}', '{"source": "run", "unknown": 1}'):
-        select(db, "UPDATE imported_report SET evidence = ?", broken)
+        select(db, "UPDATE result SET more = ?", broken)
         with queries.open_readonly(db) as reader, pytest.raises(OperatorError, match="damaged"):
             reader.import_reports(import_id)
-
-
-def test_its_columns_are_fields_of_the_evidence():
-    names = {field.name for field in dataclasses.fields(Measurement)}
-    assert set(imports._COLUMNS) <= names

@@ -7,8 +7,7 @@ import dataclasses
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.history import queries
-from appliance.history.pages import Pages
+from appliance.history import pages, queries
 from appliance.history.store import History
 from appliance.model import CONFIRM_SUITE, Finding, RunState, Severity
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report, select
@@ -34,17 +33,17 @@ def _run(history, *results, suite="smoke", state=RunState.COMPLETE, epoch=None):
     return run_id
 
 
-def _pages(db):
-    return Pages(queries.open_readonly(db))
+def _open(db):
+    return queries.open_readonly(db)
 
 
 def test_pages_follow_each_other_without_gap_or_repeat(db):
     with History.open_writable(db) as history:
         runs = [_run(history, _VALID) for _ in range(5)]
-    with _pages(db) as pages:
-        first = pages.page(limit=2)
-        second = pages.page(first.runs[-1].run.id, limit=2)
-        last = pages.page(second.runs[-1].run.id, limit=2)
+    with _open(db) as reader:
+        first = pages.page(reader, limit=2)
+        second = pages.page(reader, first.runs[-1].run.id, limit=2)
+        last = pages.page(reader, second.runs[-1].run.id, limit=2)
         found = [one.run.id for page in (first, second, last) for one in page.runs]
     assert found == runs[::-1]
     assert (first.more, second.more, last.more) == (True, True, False)
@@ -59,8 +58,8 @@ def test_each_run_has_its_gravest_verdict(db):
         # The graver counts, of two of a kind the more frequent.
         _run(history, _with("DEPTH"), _with("DEPTH"), _with("UNITS"), _with("SHORT", "UNITS"))
         _run(history, state=RunState.ABORTED)
-    with _pages(db) as pages:
-        page = pages.page()
+    with _open(db) as reader:
+        page = pages.page(reader)
     assert [(one.results, one.valid, one.code, one.severity) for one in page.runs] == [
         (0, 0, "", None),
         (4, 2, "UNITS", Severity.BLOCK),
@@ -77,8 +76,8 @@ def test_the_last_run_of_each_suite_is_the_last_that_has_ended(db):
         smoke = _run(history, _with("SHORT"), state=RunState.ABORTED)
         begin(history, "smoke", 1.0)
         begin(history, "i3-stripe", 1.0)
-    with _pages(db) as pages:
-        last = {one.run.suite: one for one in pages.last_of_each_suite()}
+    with _open(db) as reader:
+        last = {one.run.suite: one for one in pages.last_of_each_suite(reader)}
     assert {name: one.run.id for name, one in last.items()} == {"full": full, "smoke": smoke}
     assert (last["full"].valid, last["full"].code) == (2, "DEPTH")
     assert (last["smoke"].results, last["smoke"].run.state) == (1, RunState.ABORTED)
@@ -87,8 +86,8 @@ def test_the_last_run_of_each_suite_is_the_last_that_has_ended(db):
 def test_an_empty_history_has_an_empty_page(db):
     with History.open_writable(db) as history:
         history.add_import(file="a", sha256="0", machine_type="", judged=[report()])
-    with _pages(db) as pages:
-        page = pages.page()
+    with _open(db) as reader:
+        page = pages.page(reader)
     assert (page.runs, page.more, page.total) == ((), False, 0)
 
 
@@ -99,10 +98,10 @@ def test_the_run_before_is_complete_of_the_same_suite_and_has_results(db):
         _run(history)
         _run(history, _VALID, state=RunState.ABORTED)
         last = _run(history, _VALID)
-    with _pages(db) as pages:
-        assert pages.run_before(last) == first
+    with _open(db) as reader:
+        assert pages.run_before(reader, last) == first
         with pytest.raises(OperatorError, match=f"before run {first} there is no complete run"):
-            pages.run_before(first)
+            pages.run_before(reader, first)
 
 
 def test_complete_runs_are_counted_by_epoch(db):
@@ -114,5 +113,5 @@ def test_complete_runs_are_counted_by_epoch(db):
         run_id = _run(history, epoch=epoch)
         _run(history, _VALID)
     select(db, "UPDATE run SET suite = ? WHERE id = ?", CONFIRM_SUITE, run_id)
-    with _pages(db) as pages:
-        assert pages.runs_by_epoch() == {epoch: 2}
+    with _open(db) as reader:
+        assert pages.runs_by_epoch(reader) == {epoch: 2}

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from appliance.drift.trends import Trends
+from appliance.drift import trends
 from appliance.history import queries
 from appliance.history.store import History
 from appliance.model import (
@@ -45,7 +45,7 @@ def _at(iops: float, **other: object):
 
 def _whole(db, key=_KEY):
     with queries.open_readonly(db) as reader:
-        return Trends(reader).whole(key)
+        return trends.whole(reader, key)
 
 
 def test_slots_of_each_epoch_are_those_that_drift_takes(db):
@@ -123,7 +123,7 @@ def test_series_are_listed_without_repeats_of_suspects(db):
         repeat = _run(history, _at(1.0, job="control"), epoch=epoch)
     select(db, "UPDATE run SET suite = ? WHERE id = ?", CONFIRM_SUITE, repeat)
     with queries.open_readonly(db) as reader:
-        found = Trends(reader).keys()
+        found = trends.keys(reader)
     assert found == (
         dataclasses.replace(_KEY, suite="full"),
         _KEY,

@@ -14,7 +14,7 @@ from appliance import fio_import
 from appliance.bench.validity import coverage, impossible, unit_slips
 from appliance.errors import UsageError
 from appliance.fio_import import import_reports, json_report, json_text, reader
-from appliance.history.imports_json import to_json
+from appliance.history.json_documents import report_to_json
 from appliance.model import DeviceIo, ImportedResult, Measurement, Source
 from tests.unit.legacies import FIO, codes, command, imported, measured, only, report_3
 
@@ -258,7 +258,7 @@ def asked(*lines: str, report: str = "") -> Measurement:
 def test_what_is_not_seen_is_unknown() -> None:
     bare = asked()
     assert (bare.direct, bare.ramp_ms, bare.synced, bare.paced_by) == (None, None, None, None)
-    assert to_json(only(report_3()))["direct"] is None
+    assert report_to_json(only(report_3()))["direct"] is None
     whole = asked("$ " + command().replace(" --direct=1", ""))
     assert (whole.direct, whole.ramp_ms, whole.synced, whole.paced_by) == (False, 0, False, "")
     assert asked("$ fio random.fio --name=job --rw=randread").direct is None

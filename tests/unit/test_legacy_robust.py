@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.history.imports_json import to_json
+from appliance.history.json_documents import report_to_json
 from tests.unit.legacies import DIARIES, FIO, imported
 
 CORPUS = [path.read_bytes() for path in sorted([*DIARIES.iterdir(), *FIO.iterdir()])]
@@ -50,7 +50,7 @@ ODD = [
 
 def check(data: bytes) -> None:
     for one in imported(data):
-        document = json.dumps(to_json(one), allow_nan=False)
+        document = json.dumps(report_to_json(one), allow_nan=False)
         assert json.loads(document)["line"] >= 1
         # All of it can be written to a file or database.
         repr(one).encode("utf-8")

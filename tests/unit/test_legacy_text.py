@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.history.imports_json import missing
+from appliance.history.json_documents import missing
 from tests.unit.legacies import FIO, codes, command, imported, measured, of_file, only, report_3
 
 OLD = """\

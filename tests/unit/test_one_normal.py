@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import series_state
-from appliance.drift.trends import Trends
-from appliance.history import queries
-from appliance.history.series_slots import Slots
+from appliance.drift import series_state, trends
+from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model import RunState, SeriesKey
 from appliance.report import sources
@@ -49,9 +47,9 @@ def of_report(db: Path, run_id: int) -> Baseline:
 
 def test_report_screen_and_drift_agree(db: Path, runs: list[int]) -> None:
     with queries.open_readonly(db) as reader:
-        (span,) = Slots(reader).spans()
+        (span,) = series_slots.spans(reader)
         (survey,) = series_state.survey(span, reader.approvals(), reader.confirmations())
-        (stretch,) = Trends(reader).whole(_KEY).stretches
+        (stretch,) = trends.whole(reader, _KEY).stretches
     assert survey.normal is not None
     assert survey.normal == stretch.normal
     assert survey.standing, "drift takes the last runs for a change"

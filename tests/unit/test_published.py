@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import UsageError
-from appliance.history import published, queries
+from appliance.history import pages, published, queries
 from appliance.history.store import History
 
 
@@ -57,11 +57,11 @@ def test_who_writes_reads_what_he_wrote_and_others_the_copy(own_place, monkeypat
     with History.open_writable(own_place) as history:
         history.event("B", "", {})  # too soon for another copy
         with queries.open_readonly(own_place) as reader:
-            assert len(list(reader.log("event"))) == 2
+            assert len(list(pages.log(reader, "event"))) == 2
             assert reader.path == own_place
         monkeypatch.setattr(os, "geteuid", lambda: 4711)
         with queries.open_readonly(own_place) as reader:
-            assert len(list(reader.log("event"))) == 1
+            assert len(list(pages.log(reader, "event"))) == 1
         monkeypatch.undo()
 
 

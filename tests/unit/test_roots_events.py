@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from appliance.drift import check, roots_events
-from appliance.history import queries
-from appliance.history.series_slots import EXPLAINING, Slots
+from appliance.history import pages, queries, series_slots
+from appliance.history.series_slots import EXPLAINING
 from appliance.history.store import History
 from appliance.system import journal, services
 from appliance.system.journal import Event
@@ -91,7 +91,7 @@ def journalled(monkeypatch: pytest.MonkeyPatch) -> Journal:
 
 def happened(db: Path) -> list[str]:
     with queries.open_readonly(db) as reader:
-        return [one.message for one in Slots(reader).happenings(NOW - 2000, NOW)]
+        return [one.message for one in series_slots.happenings(reader, NOW - 2000, NOW)]
 
 
 def test_what_root_set_is_among_what_may_explain_a_change(
@@ -102,7 +102,7 @@ def test_what_root_set_is_among_what_may_explain_a_change(
     assert check.check(watched.db).notes == ()
     assert happened(watched.db) == ["read_ahead_kb: 128 -> 4096"]
     with queries.open_readonly(watched.db) as reader:
-        (row,) = [one for one in reader.last_events(10) if one["code"] == "TUNING_SET"]
+        (row,) = [one for one in pages.last_events(reader, 10) if one["code"] == "TUNING_SET"]
     assert row["at"] == pytest.approx(NOW - 1000), "when it happened, and not when it was read"
 
 

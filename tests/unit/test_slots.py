@@ -11,8 +11,7 @@ import pytest
 
 from appliance.bench.suite import load_suite
 from appliance.drift import evaluate, facts, lifecycle
-from appliance.history import queries
-from appliance.history.series_slots import Slots
+from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model import (
     CONFIRM_SUITE,
@@ -78,7 +77,7 @@ def epoch_of(history: History, subject: str = queries.APPLIANCE, **changed: str)
 
 def spans(db: Path):
     with queries.open_readonly(db) as reader:
-        return Slots(reader).spans()
+        return series_slots.spans(reader)
 
 
 def test_one_slot_a_run_oldest_first(db, history):
@@ -178,23 +177,25 @@ def test_attempts_are_all_runs_of_the_epoch(db, history):
 def test_details_have_everything_but_the_histogram(db, history):
     run = add(history, RESULT, epoch=epoch_of(history))
     with queries.open_readonly(db) as reader:
-        slots = Slots(reader)
-        found = slots.details([run, 999])
+        found = series_slots.details(reader, [run, 999])
         assert list(found) == [run]
         assert found[run].results == (dataclasses.replace(RESULT, bins={}),)
         assert found[run].run.conditions == {"scheduler": "none"}
-        assert slots.bins(dataclasses.replace(KEY, member="nvme0n1"), run) == RESULT.bins
-        assert slots.bins(KEY, run) == {}
-        assert slots.jobs(run) == load_suite("smoke").jobs
-        assert slots.suite_hash(run) == load_suite("smoke").content_hash
-        assert (slots.jobs(999), slots.suite_hash(999)) == ((), "")
+        assert (
+            series_slots.bins(reader, dataclasses.replace(KEY, member="nvme0n1"), run)
+            == RESULT.bins
+        )
+        assert series_slots.bins(reader, KEY, run) == {}
+        assert series_slots.jobs(reader, run) == load_suite("smoke").jobs
+        assert series_slots.suite_hash(reader, run) == load_suite("smoke").content_hash
+        assert (series_slots.jobs(reader, 999), series_slots.suite_hash(reader, 999)) == ((), "")
 
 
 def test_bins_of_the_passes_are_added_up(db, history):
     two = [dataclasses.replace(STRIPE, pass_index=index) for index in (1, 2)]
     run = add(history, *two, epoch=epoch_of(history))
     with queries.open_readonly(db) as reader:
-        assert Slots(reader).bins(KEY, run) == {1000: 20, 2_000_000: 1980}
+        assert series_slots.bins(reader, KEY, run) == {1000: 20, 2_000_000: 1980}
 
 
 def test_events_that_may_explain_a_change(db, history):
@@ -202,9 +203,10 @@ def test_events_that_may_explain_a_change(db, history):
     history.event("RUN_RESULT", "job", {})
     now = time.time()
     with queries.open_readonly(db) as reader:
-        slots = Slots(reader)
-        assert [one.message for one in slots.happenings(now - 60, now + 60)] == ["set"]
-        assert slots.happenings(now + 60, now + 120) == ()
+        assert [one.message for one in series_slots.happenings(reader, now - 60, now + 60)] == [
+            "set"
+        ]
+        assert series_slots.happenings(reader, now + 60, now + 120) == ()
 
 
 def test_earlier_values_of_a_control_job(db, history):
@@ -216,9 +218,9 @@ def test_earlier_values_of_a_control_job(db, history):
     add(history, dataclasses.replace(control, findings=BLOCKED), epoch=epoch, suite=confirm)
     add(history, dataclasses.replace(control, iops=99.0), epoch=epoch)
     with queries.open_readonly(db) as reader:
-        found = Slots(reader).earlier_controls(epoch, "control-x", "read")
+        found = series_slots.earlier_controls(reader, epoch, "control-x", "read")
         assert found == tuple(float(iops) for iops in range(19, 4, -1))
-        assert Slots(reader).earlier_controls(epoch + 1, "control-x", "read") == ()
+        assert series_slots.earlier_controls(reader, epoch + 1, "control-x", "read") == ()
 
 
 def test_repeats_of_suspects_are_in_no_comparison_and_no_metric(db, history):
@@ -246,13 +248,13 @@ def test_ten_years_of_runs_are_read_without_their_reports(db, history, monkeypat
     """The slots come out of an index alone: what the query plan says, and no timing."""
     add(history, STRIPE, epoch=epoch_of(history))
     asked = []
-    run_query = Slots._all
+    run_query = queries.Reader.all
 
     def listen(self, sql, *values):
         asked.append((sql, values))
         return run_query(self, sql, *values)
 
-    monkeypatch.setattr(Slots, "_all", listen)
+    monkeypatch.setattr(queries.Reader, "all", listen)
     spans(db)
     (of_results,) = [one for one in asked if "FROM result" in one[0]]
     plan = [str(row[-1]) for row in select(db, f"EXPLAIN QUERY PLAN {of_results[0]}", 1)]

@@ -10,8 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable
 
-from appliance.history.imports import ImportRecord
 from appliance.history.pages import Page, RunSummary
+from appliance.history.queries import ImportRecord
 from appliance.model import advice
 from appliance.text import duration
 from tui import marks

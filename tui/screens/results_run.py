@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from appliance.history.imports import ImportRecord
+from appliance.history.queries import ImportRecord
 from appliance.model import ImportedResult
 from tui import marks
 from tui.charts.markers import Marker

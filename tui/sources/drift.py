@@ -16,8 +16,7 @@ from appliance.system import services
 if TYPE_CHECKING:
     from appliance.client.finding_actions import AskedConfirm, ConfirmEnd
     from appliance.drift.trends import Stretch
-    from appliance.history.drift_rows import TransitionRecord
-    from appliance.history.series_slots import Slots
+    from appliance.history.drift_queries import TransitionRecord
 
 # A histogram says more of it than a series does.
 _OF_A_HISTOGRAM = "PERF-LATENCY-MODE"
@@ -98,7 +97,6 @@ class MachineDrift:
 
     def findings(self) -> Findings:
         from appliance.drift import confirmation, lifecycle
-        from appliance.history.series_slots import Slots
 
         with queries.open_readonly(self._db) as reader:
             records = reader.drift_findings(include_closed=True)
@@ -109,12 +107,12 @@ class MachineDrift:
                 last_tried=None,
                 now=time.time(),
             )
-            repeats = [_repeat(Slots(reader), fact) for fact in wanted]
+            repeats = [_repeat(reader, fact) for fact in wanted]
             return Findings(records, self._not_yet(reader), tuple(filter(None, repeats)))
 
     def evidence(self, record: FindingRecord) -> Evidence:
-        from appliance.drift import lifecycle
-        from appliance.drift.trends import Trends
+        from appliance.drift import lifecycle, trends
+        from appliance.history import series_slots
 
         key = series_key(record.fact)
         with queries.open_readonly(self._db) as reader:
@@ -126,13 +124,13 @@ class MachineDrift:
             moves = reader.drift_transitions(record.id)
             if key is None:
                 return Evidence(moves, said)
-            trends, run = Trends(reader), record.fact.evidence.get("last_run")
+            run = record.fact.evidence.get("last_run")
             of_histogram = record.fact.code == _OF_A_HISTOGRAM and isinstance(run, int)
             return Evidence(
                 moves,
                 said,
-                _stretch_of(record.fact, trends.whole(key).stretches),
-                trends.bins(key, int(run or 0)) if of_histogram else {},
+                _stretch_of(record.fact, trends.whole(reader, key).stretches),
+                series_slots.bins(reader, key, int(run or 0)) if of_histogram else {},
             )
 
     def acknowledge(self, finding_id: int, note: str) -> FindingRecord:
@@ -189,13 +187,14 @@ def _stretch_of(fact: Fact, stretches: Sequence[Stretch]) -> Stretch | None:
     return next((one for one in stretches if one.epoch.id == epoch), None)
 
 
-def _repeat(slots: Slots, fact: Fact) -> Repeat | None:
+def _repeat(reader: queries.Reader, fact: Fact) -> Repeat | None:
     """How long the repeats of a suspect take, from its job as it was asked for."""
     from appliance.bench import control_job
     from appliance.drift import confirmation
+    from appliance.history import series_slots
 
     run, job = fact.evidence.get("change_run"), fact.evidence.get("job")
-    found = next((one for one in slots.jobs(int(run or 0)) if one.name == job), None)
+    found = next((one for one in series_slots.jobs(reader, int(run or 0)) if one.name == job), None)
     if found is None:
         return None
     return Repeat(

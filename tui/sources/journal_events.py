@@ -11,8 +11,8 @@ from typing import Any
 
 from appliance import paths
 from appliance.errors import OperatorError
-from appliance.history import queries
-from appliance.history.log_queries import ROWS_AT_ONCE
+from appliance.history import pages, queries
+from appliance.history.pages import ROWS_AT_ONCE
 from appliance.system.journal import Event, Priority
 from tui.asking import describe
 from tui.sources import journal_reader
@@ -59,7 +59,7 @@ class HistoryEvents:
 
     def latest(self, count: int) -> Sequence[Entry]:
         with queries.open_readonly(self._db) as reader:
-            rows = reader.last_events(count)
+            rows = pages.last_events(reader, count)
         self._first = rows[0]["id"] if rows else 0
         self._last = rows[-1]["id"] if rows else 0
         return [to_entry(row) for row in rows]
@@ -69,14 +69,14 @@ class HistoryEvents:
         if self._first <= 1:
             return ()
         with queries.open_readonly(self._db) as reader:
-            rows = reader.last_events(count, before=self._first)
+            rows = pages.last_events(reader, count, before=self._first)
         self._first = rows[0]["id"] if rows else 0
         return [to_entry(row) for row in rows]
 
     def newer(self, wait_seconds: float) -> Sequence[Entry]:
         self._sleep(max(wait_seconds, _LOOK_SECONDS))
         with queries.open_readonly(self._db) as reader:
-            rows = reader.events_after(self._last, ROWS_AT_ONCE)
+            rows = pages.events_after(reader, self._last, ROWS_AT_ONCE)
         self._last = rows[-1]["id"] if rows else self._last
         return [to_entry(row) for row in rows]
 
@@ -97,7 +97,7 @@ def detail(db: Path, key: str) -> EntryDetail:
     """All of an event; :class:`OperatorError` if it is not there."""
     number = int(key.removeprefix(_KEY))
     with queries.open_readonly(db) as reader:
-        rows = reader.events_after(number - 1, 1)
+        rows = pages.events_after(reader, number - 1, 1)
     if not rows or rows[0]["id"] != number:
         raise OperatorError("this event is no longer in the history", "press u to read it again")
     row = rows[0]

@@ -49,26 +49,25 @@ class HistoryOverview:
         self._db = db
 
     def lookback(self) -> Lookback:
-        from appliance.history import queries
-        from appliance.history.pages import Pages
+        from appliance.history import pages, queries
         from appliance.model import RunState
 
         with queries.open_readonly(self._db) as reader:
             latest = reader.runs(limit=5, repeats=False)
             last = next((run for run in latest if run.state is not RunState.RUNNING), None)
             levels = {} if last is None else _levels(reader, last)
-            return Lookback(levels, Pages(reader).page(limit=_RUNS).runs)
+            return Lookback(levels, pages.page(reader, limit=_RUNS).runs)
 
 
 def _levels(reader: queries.Reader, run: RunRecord) -> dict[tuple[str, str], Level]:
     """The first baseline of each series of ``run``: what drift takes for normal."""
     from appliance.drift import series_state
-    from appliance.history.series_slots import Slots
+    from appliance.history import series_slots
     from appliance.model import Span
 
     approvals, confirmations = reader.approvals(), reader.confirmations()
     levels = {}
-    for span in Slots(reader).spans():
+    for span in series_slots.spans(reader):
         learned = {
             key: _learning(found, [one for one in approvals if one.subject == str(key)])
             for key, found in span.series.items()

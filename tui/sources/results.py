@@ -13,8 +13,8 @@ from appliance.model import EpochRecord, ImportedResult, JobResult, RunRecord, S
 if TYPE_CHECKING:
     from appliance.drift.trends import Trend
     from appliance.figures.sides import Chosen, Worded
-    from appliance.history.imports import ImportRecord
     from appliance.history.pages import Page
+    from appliance.history.queries import ImportRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ class HistoryResults:
         self._db = db
 
     def page(self, before: int | None) -> Page:
-        from appliance.history.pages import Pages
+        from appliance.history import pages
 
         with queries.open_readonly(self._db) as reader:
-            return Pages(reader).page(before)
+            return pages.page(reader, before)
 
     def imports(self) -> tuple[ImportRecord, ...]:
         with queries.open_readonly(self._db) as reader:
@@ -105,32 +105,31 @@ class HistoryResults:
             return reader.import_reports(import_id)
 
     def series(self) -> tuple[SeriesKey, ...]:
-        from appliance.drift.trends import Trends
+        from appliance.drift import trends
 
         with queries.open_readonly(self._db) as reader:
-            return Trends(reader).keys()
+            return trends.keys(reader)
 
     def trend(self, key: SeriesKey) -> Trend:
-        from appliance.drift.trends import Trends
+        from appliance.drift import trends
 
         with queries.open_readonly(self._db) as reader:
-            return Trends(reader).whole(key)
+            return trends.whole(reader, key)
 
     def epochs(self) -> tuple[EpochRow, ...]:
-        from appliance.history.pages import Pages
+        from appliance.history import pages
 
         with queries.open_readonly(self._db) as reader:
-            runs = Pages(reader).runs_by_epoch()
+            runs = pages.runs_by_epoch(reader)
             return tuple(EpochRow(one, runs.get(one.id, 0)) for one in reversed(reader.epochs()))
 
     def compare(self, a: str, b: str) -> Comparison:
         from appliance.figures import comparison, selection, sides
-        from appliance.history import compare_source
-        from appliance.history.pages import Pages
+        from appliance.history import compare_source, pages
 
         second = selection.parse(b)
         with queries.open_readonly(self._db) as reader:
-            before = a or str(Pages(reader).run_before(second.number))
+            before = a or str(pages.run_before(reader, second.number))
             left = compare_source.choose(reader, selection.parse(before))
             right = compare_source.choose(reader, second)
         rows = comparison.compare(left.observations, right.observations)

@@ -48,13 +48,12 @@ class MachineSuites:
 
     def catalog(self) -> Catalog:
         from appliance.bench.suite import load_suite, suite_names
-        from appliance.history import queries
-        from appliance.history.pages import Pages
+        from appliance.history import pages, queries
 
         suites = tuple(load_suite(name) for name in suite_names())
         try:
             with queries.open_readonly(self._db) as reader:
-                last = Pages(reader).last_of_each_suite()
+                last = pages.last_of_each_suite(reader)
         except OperatorError as error:
             # What can be measured is known all the same.
             return Catalog(suites, {}, error.message)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
-from appliance.history.imports import ImportRecord
 from appliance.history.pages import RunSummary
+from appliance.history.queries import ImportRecord
 from appliance.model import RunState, Severity
 from appliance.model.layout_words import stripe_words
 from appliance.text import duration, moment

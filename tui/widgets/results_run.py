@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from textual.content import Content
 
-from appliance.history.imports import ImportRecord
+from appliance.history.queries import ImportRecord
 from appliance.model import RunRecord
 from appliance.text import bandwidth, count, duration, moment
 from tui import marks

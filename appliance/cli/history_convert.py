@@ -1,0 +1,60 @@
+"""``history convert``: a history of the schema before becomes one of this."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+
+from appliance import text
+from appliance.errors import EXIT_OK, OperatorError, UsageError
+from appliance.history import connection, opening
+from appliance.history import format as file_format
+
+
+def convert(old: Path, *, output: Path | None) -> int:
+    """Convert ``old`` into ``output``, or where it is; then the file it was stays beside it.
+
+    :class:`UsageError` for a file that needs no conversion and for a name that is taken,
+    :class:`OperatorError` for one that cannot be converted.
+    """
+    with contextlib.closing(connection.connect(old)) as source:
+        _require_convertible(connection.Connection(source, old).schema_version(), old)
+        copy = output or old.with_name(f"{old.name}.schema-{file_format.CONVERTIBLE}")
+        _copy(source, copy)
+    try:
+        opening.open_checked(output or old).close()
+    except BaseException as error:
+        copy.unlink()
+        if isinstance(error, opening.DamagedError):
+            raise file_format.damaged(old, error) from error
+        raise
+    kept = "it is as it was" if output else f"what it was is {text.printable(str(copy))}"
+    print(f"converted {text.printable(str(old))} to {text.printable(str(output or old))}; {kept}")
+    return EXIT_OK
+
+
+def _require_convertible(version: int, path: Path) -> None:
+    if version == file_format.SCHEMA_VERSION:
+        raise UsageError(f"history {path} has schema version {version}: nothing to convert", "")
+    if version != file_format.CONVERTIBLE:
+        raise file_format.other_schema(path, version)
+
+
+def _copy(source: sqlite3.Connection, name: Path) -> None:
+    try:
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+    except OSError as error:
+        raise UsageError(
+            f"cannot make {name}: {os.strerror(error.errno or 0)}",
+            "name a file that is not there yet with --output FILE",
+        ) from error
+    try:
+        with contextlib.closing(sqlite3.connect(name)) as target:
+            source.backup(target)
+    except BaseException as error:
+        name.unlink()
+        if isinstance(error, sqlite3.Error):
+            raise OperatorError(f"cannot copy the history to {name}: {error}", "") from error
+        raise
