@@ -9,8 +9,9 @@ from pathlib import Path
 
 from appliance import text
 from appliance.errors import EXIT_OK, OperatorError, UsageError
-from appliance.history import connection, opening
+from appliance.history import connection
 from appliance.history import format as file_format
+from appliance.history.store import History
 
 
 def convert(old: Path, *, output: Path | None) -> int:
@@ -24,11 +25,10 @@ def convert(old: Path, *, output: Path | None) -> int:
         copy = output or old.with_name(f"{old.name}.schema-{file_format.CONVERTIBLE}")
         _copy(source, copy)
     try:
-        opening.open_checked(output or old).close()
-    except BaseException as error:
+        with History.open_writable(output or old, may_set_aside=False):
+            pass
+    except BaseException:
         copy.unlink()
-        if isinstance(error, opening.DamagedError):
-            raise file_format.damaged(old, error) from error
         raise
     kept = "it is as it was" if output else f"what it was is {text.printable(str(copy))}"
     print(f"converted {text.printable(str(old))} to {text.printable(str(output or old))}; {kept}")
@@ -48,7 +48,7 @@ def _copy(source: sqlite3.Connection, name: Path) -> None:
     except OSError as error:
         raise UsageError(
             f"cannot make {name}: {os.strerror(error.errno or 0)}",
-            "name a file that is not there yet with --output FILE",
+            "name another file with --output FILE",
         ) from error
     try:
         with contextlib.closing(sqlite3.connect(name)) as target:

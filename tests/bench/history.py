@@ -198,6 +198,7 @@ class _Fill:
                 "ended_at": at + _RUN_SECONDS,
                 "seen_at": at + _RUN_SECONDS,
                 "phase": "",
+                "phase_started_at": at,
                 "pid": 1,
                 "pid_start_ticks": 1,
                 "boot_id": "00000000-0000-0000-0000-000000000000",
@@ -262,15 +263,17 @@ class _Fill:
                 source="https://docs.aws.amazon.com/ec2/latest/instancetypes/so.html",
             ),
         )
-        self._add("result", rows.result_row(run_id, result, ended_at=at + 35))
+        row = {"run_id": run_id, "ended_at": at + 35, **rows.result_row(result)}
+        self._add("result", row)
         self._add("histogram", {"result_id": self._result_id, "bins": self._packed[pick]})
         deltas = [
             Counters(device, ios, ios * 4096, 10**6, 5, 5 * 4096, 3, 0, 30_000)
             for device in ("md127", *_MEMBERS)
         ]
-        self._add("device_delta", *rows.delta_rows(self._result_id, deltas))
+        of = {"result_id": self._result_id}
+        self._add("device_delta", *({**of, **rows.row_of(one)} for one in deltas))
         if invalid:
-            self._add("finding", *rows.finding_rows(self._result_id, result.findings))
+            self._add("finding", *({**of, **rows.row_of(one)} for one in result.findings))
         if run_id > _RUNS - _RUNS_WITH_REPORTS:
             self._add(
                 "raw_report",
@@ -293,7 +296,8 @@ class _Fill:
             for device in ("md127", *_MEMBERS)
         ]
         if run_id > _RUNS - _RUNS_IN_SAMPLES:
-            self._add("sample", *rows.sample_rows(run_id, samples))
+            of = {"run_id": run_id}
+            self._add("sample", *({**of, **rows.row_of(one)} for one in samples))
         else:
             means = ten_seconds.pack(ten_seconds.means(samples))
             self._add("sample_mean", {"run_id": run_id, "means": means})
