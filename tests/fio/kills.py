@@ -191,7 +191,7 @@ class Range:
                 if (found := connection.execute(f"PRAGMA {pragma}").fetchall()) != good:
                     self._problem(moment, f"{pragma}: {found}")
             half = connection.execute(
-                "SELECT (SELECT count(*) FROM result) - (SELECT count(*) FROM histogram),"
+                "SELECT (SELECT count(run_id) FROM result) - (SELECT count(*) FROM histogram),"
                 " (SELECT count(*) FROM run WHERE state = 'running')"
             ).fetchone()
             if half != (0, 0):
