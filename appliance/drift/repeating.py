@@ -104,7 +104,7 @@ def repeat_suspects(
         if said:
             with History.open_writable(db) as history:
                 for one in said:
-                    history.add_confirmation(one)
+                    history.drift.add_confirmation(one)
             made += said
     return Repeated(tuple(made), tuple(waits), stopped, failed)
 

@@ -68,7 +68,15 @@ class DriftQueries(connection.Connection):
     def drift_lately(self, now: float | None = None) -> tuple[FindingRecord, ...]:
         """Findings that are not closed, and those closed so lately that they may come back."""
         now = time.time() if now is None else now
-        found = self.all(LATELY, *lately(now))
+        found = self.all(
+            "SELECT * FROM drift_finding WHERE state != ?"
+            # On both sides of now, because clocks jump.
+            " OR (closed_at > ? AND closed_at < ?) ORDER BY id LIMIT ?",
+            DriftState.CLOSED.value,
+            now - _LATELY_SECONDS,
+            now + _LATELY_SECONDS,
+            _MOST,
+        )
         with self.understood():
             return tuple(to_finding(row) for row in found)
 
@@ -153,17 +161,6 @@ class DriftQueries(connection.Connection):
         """What was noted under ``key``; empty if nothing was."""
         found = self.all("SELECT value FROM drift_value WHERE key = ?", key)
         return str(found[0]["value"]) if found else ""
-
-
-LATELY = (
-    "SELECT * FROM drift_finding WHERE state != ?"
-    " OR (closed_at > ? AND closed_at < ?) ORDER BY id LIMIT ?"
-)
-
-
-def lately(now: float) -> tuple[str, float, float, int]:
-    """The values of :data:`LATELY`: on both sides of ``now``, because clocks jump."""
-    return (DriftState.CLOSED.value, now - _LATELY_SECONDS, now + _LATELY_SECONDS, _MOST)
 
 
 def fact_row(fact: Fact) -> rows.Row:

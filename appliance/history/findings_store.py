@@ -55,7 +55,9 @@ class DriftWriter:
             ]
             if is_check:
                 self._note(drift_queries.CHECKED_AT, f"{now:.0f}")
-            moved = tuple((self._finding(finding_id), one) for finding_id, one in kept)
+            moved = tuple(
+                (self._writer.reader.drift_finding(finding_id), one) for finding_id, one in kept
+            )
             return Kept(moved, tuple(self._lately(now).values()))
 
     def decide_on(
@@ -71,7 +73,7 @@ class DriftWriter:
         :class:`drift_queries.NoSuchFindingError` if there is none, and what ``decide`` raises.
         """
         with self._writer.transaction():
-            record = self._finding(finding_id)
+            record = self._writer.reader.drift_finding(finding_id)
             transition = decide(record)
             if transition is not None:
                 self._keep(transition, record, now, "")
@@ -81,7 +83,7 @@ class DriftWriter:
                         "drift_approval",
                         {"finding_id": finding_id, **said, **approval(record)},
                     )
-        return self._finding(finding_id), transition
+        return self._writer.reader.drift_finding(finding_id), transition
 
     def add_confirmation(self, confirmation: Confirmation) -> None:
         """Keep what repeated runs said of a suspect."""
@@ -114,22 +116,11 @@ class DriftWriter:
             self._note(key, value)
 
     def _lately(self, now: float) -> dict[int, FindingRecord]:
-        found = self._writer.all(drift_queries.LATELY, *drift_queries.lately(now))
-        return {row["id"]: drift_queries.to_finding(row) for row in found}
+        return {one.id: one for one in self._writer.reader.drift_lately(now)}
 
     def _note(self, key: str, value: str) -> None:
         self._writer.execute("DELETE FROM drift_value WHERE key = ?", key)
         self._writer.insert("drift_value", {"key": key, "value": value})
-
-    def _finding(self, finding_id: int) -> FindingRecord:
-        found = (
-            self._writer.all("SELECT * FROM drift_finding WHERE id = ?", finding_id)
-            if 0 < finding_id <= rows.LARGEST_INTEGER
-            else []
-        )
-        if not found:
-            raise drift_queries.NoSuchFindingError(finding_id, self._writer.path)
-        return drift_queries.to_finding(found[0])
 
     def _keep(self, one: Transition, record: FindingRecord | None, now: float, boot_id: str) -> int:
         """Write one transition; the finding's id."""

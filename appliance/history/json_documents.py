@@ -18,23 +18,9 @@ from appliance.model import (
 
 # Of every result, wherever it comes from: what was asked, and what fio says of it.
 FIGURES = (
-    "job",
-    "direction",
-    "rw",
-    "engine",
-    "block_size_bytes",
-    "jobs",
-    "iodepth",
-    "iops",
-    "bandwidth_bytes",
-    "io_bytes",
-    "total_ios",
-    "latency_mean_ns",
-    "runtime_ms",
-    "runtime_asked_ms",
-    "errors",
-    "cpu_percent",
-    "host_cpu_percent",
+    *("job", "direction", "rw", "engine", "block_size_bytes", "jobs", "iodepth", "iops"),
+    *("bandwidth_bytes", "io_bytes", "total_ios", "latency_mean_ns", "runtime_ms"),
+    *("runtime_asked_ms", "errors", "cpu_percent", "host_cpu_percent"),
 )
 # What a whole report has of each job and direction.
 _WHOLE = ("iops", "bandwidth_bytes", "total_ios", "runtime_ms", "latency_mean_ns")

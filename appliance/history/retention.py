@@ -89,6 +89,6 @@ def _keep_means(writer: Writer, run_id: int) -> None:
         " IS NOT NULL",
         run_id,
     )
-    packed = ten_seconds.pack(ten_seconds.means(Sample(**row) for row in found))
+    packed = ten_seconds.pack(ten_seconds.means(Sample(*row) for row in found))
     # Not "or replace": what was thinned out once is never thinned out again.
     writer.insert("sample_mean", {"run_id": run_id, "means": packed})

@@ -9,12 +9,13 @@ write leaves a journal behind, and the next writer's first look at the file undo
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import platform
 import sqlite3
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from appliance.history.queries import APPLIANCE
 from appliance.history.writing import Writer
 from appliance.model import (
     EpochRecord,
+    Finding,
     ImportedResult,
     JobResult,
     RunRecord,
@@ -33,7 +35,6 @@ from appliance.model import (
     Sample,
     Suite,
 )
-from appliance.model.confirmations import Confirmation
 from appliance.system import journal, liveness
 
 _KILLED = (
@@ -155,10 +156,7 @@ class History:
 
     def current_epoch(self, subject: str = APPLIANCE) -> EpochRecord | None:
         """The latest epoch of ``subject``."""
-        found = self._writer.all(
-            "SELECT * FROM epoch WHERE subject = ? ORDER BY id DESC LIMIT 1", subject
-        )
-        return rows.value_of(EpochRecord, found[0]) if found else None
+        return self._writer.reader.current_epoch(subject)
 
     def ensure_epoch(
         self, fingerprint: Mapping[str, str], *, subject: str = APPLIANCE
@@ -292,30 +290,25 @@ class History:
         """One result with everything that belongs to it; all of it or nothing."""
         with self._writer.transaction():
             now = time.time()
-            result_id = self._writer.insert(
-                "result",
-                {
-                    "run_id": run_id,
-                    "ended_at": now,
-                    **rows.result_row(result, self._writer.columns("result")),
-                },
-            )
-            of = {"result_id": result_id}
+            row = rows.result_row(result, self._writer.columns("result"))
+            of = self._insert_result({"run_id": run_id, "ended_at": now, **row}, result.findings)
             self._writer.insert("histogram", {**of, "bins": file_format.pack_bins(result.bins)})
-            self._writer.insert(
-                "device_delta", *({**of, **rows.delta_row(io)} for io in result.device_io)
-            )
-            self._writer.insert(
-                "finding", *({**of, **one} for one in rows.finding_rows(result.findings))
-            )
+            deltas = ({**of, **rows.delta_row(io)} for io in result.device_io)
+            self._writer.insert("device_delta", *deltas)
             report = zlib.compress(raw_report.encode())
             # Both directions of a mixed job come out of one report.
             last = "SELECT job, fio_json FROM raw_report WHERE run_id = ? ORDER BY id DESC LIMIT 1"
-            if self._writer.all(last, run_id) != [{"job": result.job, "fio_json": report}]:
+            if [tuple(row) for row in self._writer.all(last, run_id)] != [(result.job, report)]:
                 self._writer.insert(
                     "raw_report",
                     {"run_id": run_id, "job": result.job, "at": now, "fio_json": report},
                 )
+
+    def _insert_result(self, row: rows.Row, findings: Iterable[Finding]) -> rows.Row:
+        """Insert a result with its findings; the columns of what else belongs to it."""
+        of = {"result_id": self._writer.insert("result", row)}
+        self._writer.insert("finding", *({**of, **one} for one in rows.finding_rows(findings)))
+        return of
 
     def finish_run(self, run_id: int, state: RunState, reason: str = "") -> None:
         """The run has ended; ``reason`` says why if it is not complete. Then what is too old
@@ -335,10 +328,6 @@ class History:
         is the same import: its verdicts are replaced by these if they differ, because the
         rules may have learnt since.
         """
-        columns = self._writer.columns("result")
-        fresh = [
-            (rows.imported_row(one, columns), rows.finding_rows(one.findings)) for one in judged
-        ]
         with self._writer.transaction():
             known = self._writer.all(
                 "SELECT id FROM imported WHERE sha256 = ? AND machine_type = ?",
@@ -347,7 +336,7 @@ class History:
             )
             if known:
                 import_id = int(known[0]["id"])
-                if self._is_kept(import_id, fresh):
+                if self._is_kept(import_id, judged):
                     return import_id
                 self._writer.execute(
                     "DELETE FROM finding WHERE result_id IN"
@@ -365,31 +354,23 @@ class History:
                         "machine_type": machine_type,
                     },
                 )
-            for row, findings in fresh:
-                result_id = self._writer.insert("result", {"imported_id": import_id, **row})
-                self._writer.insert(
-                    "finding", *({"result_id": result_id, **one} for one in findings)
+            for one in judged:
+                self._insert_result(
+                    {
+                        "imported_id": import_id,
+                        **rows.imported_row(one, self._writer.columns("result")),
+                    },
+                    one.findings,
                 )
         return import_id
 
-    def _is_kept(self, import_id: int, fresh: Sequence[tuple[rows.Row, list[rows.Row]]]) -> bool:
-        kept = self._writer.all("SELECT * FROM result WHERE imported_id = ? ORDER BY id", import_id)
-        if len(kept) != len(fresh):
-            return False
-        for known, (row, findings) in zip(kept, fresh, strict=True):
-            of_it = self._writer.all(
-                "SELECT * FROM finding WHERE result_id = ? ORDER BY id", known["id"]
-            )
-            if len(of_it) != len(findings) or not row.items() <= known.items():
-                return False
-            pairs = zip(of_it, findings, strict=True)
-            if not all(one.items() <= known_one.items() for known_one, one in pairs):
-                return False
-        return True
-
-    def add_confirmation(self, confirmation: Confirmation) -> None:
-        """Keep what repeated runs said of a suspect of drift."""
-        self.drift.add_confirmation(confirmation)
+    def _is_kept(self, import_id: int, judged: Sequence[ImportedResult]) -> bool:
+        kept: tuple[ImportedResult, ...] = ()
+        with contextlib.suppress(OperatorError):
+            kept = self._writer.reader.import_reports(import_id)
+        # The same content may come under another name.
+        given = tuple(dataclasses.replace(one, file="") for one in judged)
+        return tuple(dataclasses.replace(one, file="") for one in kept) == given
 
     def left_behind(self) -> tuple[str, ...]:
         """The targets of killed runs whose files may still be there."""

@@ -12,17 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from appliance.history import format as file_format
-from appliance.history import published
+from appliance.history import published, queries
 
 
 class Writer:
-    """A connection from :func:`appliance.history.opening.open_checked`, used by one thread."""
+    """A connection from :func:`appliance.history.opening.open_checked`, used by one thread.
+    ``reader`` asks over it, also within a transaction.
+    """
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
         self._columns: dict[str, frozenset[str]] = {}
         self._publisher = published.Publisher(connection, path) if published.is_own(path) else None
         self.path = path
+        self.reader = queries.Reader(connection, path)
 
     def close(self) -> None:
         self.publish()
@@ -97,10 +100,5 @@ class Writer:
         """One statement inside a :meth:`transaction`."""
         self._connection.execute(sql, values)
 
-    def all(self, sql: str, *values: object) -> list[dict[str, Any]]:
-        try:
-            cursor = self._connection.execute(sql, values)
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        except sqlite3.Error as error:
-            raise file_format.operator_error(self.path, error) from error
+    def all(self, sql: str, *values: object) -> list[Any]:
+        return self.reader.all(sql, *values)

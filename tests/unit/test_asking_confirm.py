@@ -39,7 +39,7 @@ class Unit:
         self.asked.append(("start", name))
         with History.open_writable(self.db) as history:
             if self.makes is not None:
-                history.add_confirmation(self.makes)
+                history.drift.add_confirmation(self.makes)
             if self.skips:
                 self.skip(history, self.skips)
 
@@ -144,7 +144,7 @@ def test_what_could_not_be_repeated_says_why(
 def test_an_answer_of_before_is_not_given_again(unit: Unit) -> None:
     with History.open_writable(unit.db) as history:
         run_id = unit.skip(history, "")
-        history.add_confirmation(answer(suspect(unit.db), run_id))
+        history.drift.add_confirmation(answer(suspect(unit.db), run_id))
     end = finding_actions.poll_confirm(finding_actions.confirm_now(unit.db))
     assert end is not None
     assert end.made == ()

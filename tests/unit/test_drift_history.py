@@ -185,7 +185,7 @@ def test_confirmations_are_read_as_they_were_written(db):
             repeats=(1.5, 2.5),
             control=(3.0,),
         )
-        history.add_confirmation(said)
+        history.drift.add_confirmation(said)
     with queries.open_readonly(db) as reader:
         assert reader.confirmations() == (said,)
 

@@ -185,7 +185,7 @@ def test_what_was_judged_of_runs_alone_is_kept_and_told(db, monkeypatch, verdict
         look(history, [FACT])
         run_id = begin(history)
         history.finish_run(run_id, RunState.COMPLETE)
-        history.add_confirmation(
+        history.drift.add_confirmation(
             Confirmation(
                 *(SLOWER.code, SLOWER.subject, SLOWER.identity, "/mnt/scratch", 38, run_id, NOW),
                 verdict=verdict,
