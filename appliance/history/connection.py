@@ -15,14 +15,15 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from appliance import paths
 from appliance.errors import OperatorError, UsageError
 from appliance.history import format as file_format
-from appliance.history import published
+from appliance.history import published, rows
 from appliance.model import advice
 
+_T = TypeVar("_T")
 _WAIT_SECONDS = 5.0
 _START = f"start a run: {advice.run_suite()}"
 
@@ -141,6 +142,12 @@ class Connection:
             if file_format.is_damage(error) and not self._is_provably_ours():
                 raise file_format.foreign(self._path) from error
             raise file_format.operator_error(self._path, error) from error
+
+    def values(self, kind: type[_T], sql: str, *values: object) -> tuple[_T, ...]:
+        """The rows of a query as values of a dataclass."""
+        found = self.all(sql, *values)
+        with self.understood():
+            return tuple(rows.value_of(kind, row) for row in found)
 
     def _is_provably_ours(self) -> bool:
         """As the writing side sees it: only then is a damaged file set aside."""

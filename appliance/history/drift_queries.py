@@ -56,19 +56,17 @@ class DriftQueries(connection.Connection):
 
     def drift_findings(self, *, include_closed: bool = False) -> tuple[FindingRecord, ...]:
         """Findings that are not closed, oldest first; with the closed ones if asked for."""
-        found = self.all(
+        return self._findings(
             "SELECT * FROM drift_finding WHERE ? OR state != ? ORDER BY id LIMIT ?",
             include_closed,
             DriftState.CLOSED.value,
             _MOST,
         )
-        with self.understood():
-            return tuple(to_finding(row) for row in found)
 
     def drift_lately(self, now: float | None = None) -> tuple[FindingRecord, ...]:
         """Findings that are not closed, and those closed so lately that they may come back."""
         now = time.time() if now is None else now
-        found = self.all(
+        return self._findings(
             "SELECT * FROM drift_finding WHERE state != ?"
             # On both sides of now, because clocks jump.
             " OR (closed_at > ? AND closed_at < ?) ORDER BY id LIMIT ?",
@@ -77,45 +75,41 @@ class DriftQueries(connection.Connection):
             now + _LATELY_SECONDS,
             _MOST,
         )
-        with self.understood():
-            return tuple(to_finding(row) for row in found)
 
     def drift_finding(self, finding_id: int) -> FindingRecord:
         """Finding ``finding_id``; :class:`NoSuchFindingError` if there is none."""
-        found = (
-            self.all("SELECT * FROM drift_finding WHERE id = ?", finding_id)
-            if 0 < finding_id <= rows.LARGEST_INTEGER
-            else []
-        )
+        found: tuple[FindingRecord, ...] = ()
+        if 0 < finding_id <= rows.LARGEST_INTEGER:
+            found = self._findings("SELECT * FROM drift_finding WHERE id = ?", finding_id)
         if not found:
             raise NoSuchFindingError(finding_id, self._path)
+        return found[0]
+
+    def _findings(self, sql: str, *values: object) -> tuple[FindingRecord, ...]:
+        found = self.all(sql, *values)
         with self.understood():
-            return to_finding(found[0])
+            return tuple(to_finding(row) for row in found)
 
     def drift_transitions(self, finding_id: int) -> tuple[TransitionRecord, ...]:
         """Every change of state of a finding, oldest first."""
-        found = self.all(
+        return self.values(
+            TransitionRecord,
             "SELECT * FROM drift_transition WHERE finding_id = ? ORDER BY id LIMIT ?",
             finding_id,
             _MOST,
         )
-        with self.understood():
-            return tuple(rows.value_of(TransitionRecord, row) for row in found)
 
     def approvals(self) -> tuple[Approval, ...]:
         """Every change that a person called the new normal, oldest first."""
-        found = self.all("SELECT * FROM drift_approval ORDER BY id LIMIT ?", _MOST)
-        with self.understood():
-            return tuple(rows.value_of(Approval, row) for row in found)
+        return self.values(Approval, "SELECT * FROM drift_approval ORDER BY id LIMIT ?", _MOST)
 
     def confirmations(self) -> tuple[Confirmation, ...]:
         """What repeated runs said of suspects, oldest first."""
-        found = self.all(
+        return self.values(
+            Confirmation,
             "SELECT * FROM (SELECT * FROM drift_confirmation ORDER BY id DESC LIMIT ?) ORDER BY id",
             _CONFIRMATIONS,
         )
-        with self.understood():
-            return tuple(rows.value_of(Confirmation, row) for row in found)
 
     def surroundings_before(self, boot_id: str) -> dict[str, Any] | None:
         """What the machine was like in the last boot other than ``boot_id``, if it is known."""

@@ -29,8 +29,6 @@ from appliance.system import liveness
 
 # The epochs that the boot unit opens; runs in other directories keep their own.
 APPLIANCE = "appliance"
-# SQLite's integers; a larger number is in no row.
-_MAX_ID = (1 << 63) - 1
 _SAMPLE = tuple(field.name for field in dataclasses.fields(Sample))
 
 
@@ -85,20 +83,18 @@ class Reader(drift_queries.DriftQueries):
 
     def current_epoch(self, subject: str = APPLIANCE) -> EpochRecord | None:
         """The latest epoch of ``subject``."""
-        found = self.all("SELECT * FROM epoch WHERE subject = ? ORDER BY id DESC LIMIT 1", subject)
-        with self.understood():
-            return rows.value_of(EpochRecord, found[0]) if found else None
+        sql = "SELECT * FROM epoch WHERE subject = ? ORDER BY id DESC LIMIT 1"
+        return next(iter(self.values(EpochRecord, sql, subject)), None)
 
     def epoch(self, epoch_id: int) -> EpochRecord:
         """Epoch ``epoch_id``; :class:`OperatorError` if there is none."""
-        found = self.all("SELECT * FROM epoch WHERE id = ?", _id(epoch_id))
+        found = self.values(EpochRecord, "SELECT * FROM epoch WHERE id = ?", _id(epoch_id))
         if not found:
             raise OperatorError(
                 f"there is no epoch {epoch_id} in {self._path}",
                 "each run tells its epoch: stripewright results --json, with the same --db",
             )
-        with self.understood():
-            return rows.value_of(EpochRecord, found[0])
+        return found[0]
 
     def host(self, epoch_id: int) -> str:
         """The name of the machine of an epoch; empty if there is none."""
@@ -130,12 +126,10 @@ class Reader(drift_queries.DriftQueries):
             where, values = "WHERE suite = ?", [suite, limit]
         elif not repeats:
             where, values = "WHERE suite != ?", [CONFIRM_SUITE, limit]
-        found = self.all(
+        return self._runs(
             f"SELECT * FROM run {where} ORDER BY id DESC LIMIT ?",  # noqa: S608 - no value is in it
             *values,
         )
-        with self.understood():
-            return tuple(self.as_it_is(row) for row in found)
 
     def runs_around(self, run: RunRecord, *, before: int, after: int) -> tuple[RunRecord, ...]:
         """Other runs of the suite of ``run`` on its target, oldest first: the last ``before``
@@ -183,14 +177,13 @@ class Reader(drift_queries.DriftQueries):
 
     def run(self, run_id: int) -> RunRecord:
         """Run ``run_id`` as :meth:`runs` has it; :class:`OperatorError` if there is none."""
-        found = self._find_run(_id(run_id))
+        found = self._runs("SELECT * FROM run WHERE id = ?", _id(run_id))
         if not found:
             raise OperatorError(
                 f"there is no run {run_id} in {self._path}",
                 "list them: stripewright results, with the same --db",
             )
-        with self.understood():
-            return self.as_it_is(found[0])
+        return found[0]
 
     def results(
         self, run_id: int, *, histograms: bool = True, counters: bool = True
@@ -210,9 +203,7 @@ class Reader(drift_queries.DriftQueries):
 
     def epochs(self) -> tuple[EpochRecord, ...]:
         """Every epoch, oldest first."""
-        found = self.all("SELECT * FROM epoch ORDER BY id")
-        with self.understood():
-            return tuple(rows.value_of(EpochRecord, row) for row in found)
+        return self.values(EpochRecord, "SELECT * FROM epoch ORDER BY id")
 
     def run_counts(self) -> tuple[RunCount, ...]:
         """How many runs of each suite are in each state, and the moment of the latest."""
@@ -318,13 +309,12 @@ class Reader(drift_queries.DriftQueries):
 
     def imports(self) -> tuple[ImportRecord, ...]:
         """Every imported file, latest first."""
-        found = self.all(
+        return self.values(
+            ImportRecord,
             "SELECT imported.*, count(valid) AS reports, coalesce(sum(valid), 0) AS valid"
             " FROM imported LEFT JOIN result ON imported_id = imported.id"
-            " GROUP BY imported.id ORDER BY imported.id DESC"
+            " GROUP BY imported.id ORDER BY imported.id DESC",
         )
-        with self.understood():
-            return tuple(rows.value_of(ImportRecord, row) for row in found)
 
     def import_reports(self, import_id: int) -> tuple[ImportedResult, ...]:
         """The reports of an import with their verdicts; :class:`OperatorError` if none."""
@@ -363,6 +353,11 @@ class Reader(drift_queries.DriftQueries):
             found.setdefault(row["result_id"], []).append(row)
         return found
 
+    def _runs(self, sql: str, *values: object) -> tuple[RunRecord, ...]:
+        found = self.all(sql, *values)
+        with self.understood():
+            return tuple(self.as_it_is(row) for row in found)
+
     def _find_run(self, run_id: int) -> list[Any]:
         return self.all("SELECT * FROM run WHERE id = ?", run_id)
 
@@ -390,7 +385,7 @@ class Reader(drift_queries.DriftQueries):
 
 def _id(number: int) -> int:
     """``number``, or one that is in no row instead of one that SQLite cannot hold."""
-    return number if abs(number) <= _MAX_ID else -1
+    return number if abs(number) <= rows.LARGEST_INTEGER else -1
 
 
 def _is_alive(row: Mapping[str, Any]) -> bool:
