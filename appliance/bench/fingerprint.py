@@ -6,51 +6,28 @@ belongs to it. Anywhere else the run's own surroundings make the fingerprint.
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import paths
 from appliance.bench.block_devices import Devices
 from appliance.errors import OperatorError, UsageError
+from appliance.state import boot_state
+from appliance.state.boot_state import BootVolume
 from appliance.storage.formats import serials
 
 
-@dataclass(frozen=True, slots=True)
-class MountedVolume:
-    """The volume ``name`` that the boot unit mounted. ``epoch_id`` is the epoch it opened or found,
-    ``members`` are the paths of its disks.
-    """
-
-    mount: Path
-    epoch_id: int | None
-    members: tuple[str, ...] = ()
-    name: str = ""
-
-
-def mounted_volumes(state_file: Path = paths.STATE_FILE) -> tuple[MountedVolume, ...]:
-    """The volumes in the boot unit's state, in declared order; none without such a file."""
-    try:
-        state = json.loads(state_file.read_text(encoding="utf-8"))
-        return tuple(
-            MountedVolume(
-                Path(volume["mount"]),
-                volume["epoch_id"] if isinstance(volume.get("epoch_id"), int) else None,
-                tuple(str(member["path"]) for member in volume.get("members") or ()),
-                str(volume.get("name") or ""),
-            )
-            for volume in state["volumes"]
-            if volume.get("outcome") == "mounted" and isinstance(volume.get("mount"), str)
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return ()
+def mounted_volumes(state_file: Path = paths.STATE_FILE) -> tuple[BootVolume, ...]:
+    """The volumes that the boot unit mounted, in declared order; none without its state."""
+    state = boot_state.find(state_file)
+    volumes = state.volumes if state else ()
+    return tuple(one for one in volumes if one.outcome == "mounted" and one.mount)
 
 
 def default_target(state_file: Path = paths.STATE_FILE) -> Path:
     """The private directory of the first mounted volume; :class:`OperatorError` if none is."""
     for volume in mounted_volumes(state_file):
-        return volume.mount / paths.BENCH_DIR_NAME
+        return Path(volume.mount, paths.BENCH_DIR_NAME)
     raise OperatorError(
         "no volume of this machine is mounted, so there is nothing to measure",
         "see why: stripewright status; or measure any directory: --target DIR",
@@ -62,7 +39,7 @@ def target_on(volume: str, state_file: Path = paths.STATE_FILE) -> Path:
     mounted = mounted_volumes(state_file)
     for one in mounted:
         if one.name == volume:
-            return one.mount / paths.BENCH_DIR_NAME
+            return Path(one.mount, paths.BENCH_DIR_NAME)
     names = ", ".join(one.name for one in mounted)
     raise UsageError(
         f"no volume called {volume!r} is mounted",
@@ -78,7 +55,7 @@ def declared_epoch(target: Path, state_file: Path = paths.STATE_FILE) -> int | N
     """
     real = Path(os.path.realpath(target))
     for volume in mounted_volumes(state_file):
-        if real.is_relative_to(volume.mount) and _same_filesystem(real, volume.mount):
+        if real.is_relative_to(volume.mount) and _same_filesystem(real, Path(volume.mount)):
             return volume.epoch_id
     return None
 
@@ -90,7 +67,7 @@ def declared_disks(target: Path, state_file: Path = paths.STATE_FILE) -> tuple[s
     real = Path(os.path.realpath(target))
     for volume in mounted_volumes(state_file):
         if real.is_relative_to(volume.mount):
-            return tuple(Path(path).resolve().name for path in volume.members)
+            return tuple(Path(one.path).resolve().name for one in volume.members)
     return ()
 
 

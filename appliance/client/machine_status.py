@@ -7,15 +7,12 @@ free space, history) is read again each time and wins over the file.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from appliance import paths
 from appliance.drift import check_summary as drift_summary
@@ -34,10 +31,10 @@ from appliance.model import (
     RunState,
     advice,
 )
-from appliance.state import live_state
+from appliance.state import boot_state, live_state
+from appliance.state.boot_state import BootState, BootVolume
 from appliance.storage.execute import tuning
 from appliance.storage.execute.tuning import Setting
-from appliance.storage.policy.documents import inventory_from_json
 from appliance.storage.probe import mounted
 from appliance.system import services
 from appliance.system.kernel import Kernel
@@ -144,21 +141,26 @@ def read_status(
 
     ``next_run`` answers instead of :func:`next_run_at`, which starts a program.
     """
-    state, inventory, state_problem = _read_state(state_file)
+    state, state_problem = None, ""
+    try:
+        state = boot_state.load(state_file)
+    except OperatorError as error:
+        state_problem = error.message
+    inventory = state.inventory if state else None
     mounts = live_state.mounts(mountinfo)
-    entries = (state or {}).get("volumes", [])
-    usages = mounted.usages([one for one in map(_mount_of, entries) if one in mounts])
+    entries = state.volumes if state else ()
+    usages = mounted.usages([one.mount for one in entries if one.mount in mounts])
     volumes = tuple(_volume(entry, mounts, usages, sys_block) for entry in entries)
     machine = None if inventory is None else inventory.machine
     health, summary, hint = _judge(
         state,
         state_problem,
         volumes,
-        at_work=_somebody_is_at_work(state),
+        at_work=state is not None and Kernel().has_process(state.pid),
         expected_disks=None if machine is None else machine.expected_disks,
     )
     # Where /run takes no writes there is no state.
-    is_appliance = state is not None or services.is_installed(services.ASSEMBLE_UNIT)
+    is_appliance = state_file.exists() or services.is_installed(services.ASSEMBLE_UNIT)
     epoch = running = last = None
     results: tuple[JobResult, ...] = ()
     history_problem = ""
@@ -179,7 +181,7 @@ def read_status(
         machine=machine,
         disks=() if inventory is None else inventory.disks,
         volumes=volumes,
-        decided_at=(state or {}).get("at"),
+        decided_at=state.at if state else None,
         epoch=epoch,
         running=running,
         last_run=last,
@@ -194,31 +196,6 @@ def read_status(
     )
 
 
-def _read_state(path: Path) -> tuple[dict[str, Any] | None, Inventory | None, str]:
-    try:
-        state, inventory = _decoded(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None, None, "the boot unit has not run on this machine"
-    except (OSError, ValueError) as error:
-        return None, None, f"{path} cannot be read: {error}"
-    if state is None:
-        return None, None, f"{path} is not a state document"
-    return state, inventory, ""
-
-
-# A screen asks every second, and the boot unit hardly ever writes another one. Not changed by us.
-@lru_cache(maxsize=1)
-def _decoded(raw: str) -> tuple[dict[str, Any] | None, Inventory | None]:
-    """The state document, and the inventory in it."""
-    state = json.loads(raw)
-    if not isinstance(state, dict):
-        return None, None
-    with contextlib.suppress(OperatorError):
-        if "inventory" in state:
-            return state, inventory_from_json(state["inventory"])
-    return state, None
-
-
 def schedule_problem(path: Path = paths.SCHEDULE_STATE) -> str:
     """Why the installed schedule is not in effect, as root's unit left it, or nothing."""
     try:
@@ -228,54 +205,47 @@ def schedule_problem(path: Path = paths.SCHEDULE_STATE) -> str:
         return ""
 
 
-def _mount_of(entry: dict[str, Any]) -> str:
-    return str(entry.get("mount") or "")
-
-
 def _volume(
-    entry: dict[str, Any],
+    entry: BootVolume,
     mounts: dict[str, str],
     usages: Mapping[str, mounted.Usage],
     sys_block: Path,
 ) -> VolumeStatus:
-    mount = _mount_of(entry)
-    device = str(entry.get("device") or "")
-    members = entry.get("members") or []
-    is_mounted = mount in mounts
-    usage = usages.get(mount)
+    is_mounted = entry.mount in mounts
+    usage = usages.get(entry.mount)
     problem = sync = ""
     degraded = 0
-    if entry.get("outcome") in {"mounted", "up"}:
-        problem = live_state.live_problem(mount, is_mounted, device, mounts, sys_block)
-        degraded, sync = live_state.live_array(sys_block / Path(device).resolve().name / "md")
+    if entry.is_up:
+        problem = live_state.live_problem(entry.mount, is_mounted, entry.device, mounts, sys_block)
+        degraded, sync = live_state.live_array(sys_block / Path(entry.device).resolve().name / "md")
     return VolumeStatus(
-        name=str(entry.get("name", "")),
-        decision=str(entry.get("decision", "")),
-        outcome=str(entry.get("outcome", "")),
-        reason=str(entry.get("reason", "")),
-        hint=str(entry.get("hint", "")),
-        device=device,
-        mount=mount,
+        name=entry.name,
+        decision=entry.decision,
+        outcome=entry.outcome,
+        reason=entry.reason,
+        hint=entry.hint,
+        device=entry.device,
+        mount=entry.mount,
         mounted=is_mounted,
-        level=str(entry.get("level") or ""),
-        members=tuple(str(member.get("path", "")) for member in members),
-        member_serials=tuple(str(member.get("serial", "")) for member in members),
-        chunk_bytes=entry.get("chunk_bytes"),
-        sunit_bytes=entry.get("sunit_bytes"),
-        swidth_bytes=entry.get("swidth_bytes"),
-        size_bytes=entry.get("size_bytes"),
+        level=entry.level,
+        members=tuple(member.path for member in entry.members),
+        member_serials=tuple(member.serial for member in entry.members),
+        chunk_bytes=entry.chunk_bytes,
+        sunit_bytes=entry.sunit_bytes,
+        swidth_bytes=entry.swidth_bytes,
+        size_bytes=entry.size_bytes,
         free_bytes=None if usage is None else usage.free_bytes,
         problem=problem,
-        filesystem=str(entry.get("filesystem") or ("xfs" if mount else "none")),
-        data_disks=entry.get("data_disks"),
+        filesystem=entry.filesystem or ("xfs" if entry.mount else "none"),
+        data_disks=entry.data_disks,
         degraded=degraded,
         sync=sync,
-        initialised=live_state.initialised(str(entry.get("name", ""))),
+        initialised=live_state.initialised(entry.name),
     )
 
 
 def _judge(
-    state: dict[str, Any] | None,
+    state: BootState | None,
     state_problem: str,
     volumes: tuple[VolumeStatus, ...],
     *,
@@ -287,15 +257,11 @@ def _judge(
         if not services.is_installed(services.ASSEMBLE_UNIT):
             hint = f"measure any directory: {advice.run_anywhere()}"
         return Health.UNKNOWN, state_problem, hint
-    outcome = str(state.get("outcome", ""))
-    if outcome in {"waiting", "applying"}:
+    if state.outcome in {"waiting", "applying"}:
         if at_work:
-            return Health.WORKING, str(state.get("message", outcome)), ""
-        # Killed, or timed out: nobody will ever finish this line.
-        said = (
-            "the boot unit or a plan ended before its work was done"
-            f" ({state.get('message', outcome)})"
-        )
+            return Health.WORKING, state.message, ""
+        # It was killed, or timed out.
+        said = f"the boot unit or a plan ended before its work was done ({state.message})"
         return Health.FAILED, said, _JOURNAL_HINT
     for volume in volumes:
         if volume.problem:
@@ -313,9 +279,8 @@ def _judge(
             if volume.outcome == wanted:
                 one = f"{volume.name}: " if len(volumes) > 1 else ""
                 return health, f"{one}{volume.reason}{also}", volume.hint
-        if outcome == wanted:
-            hint = str(state.get("hint") or _JOURNAL_HINT)
-            return health, str(state.get("message", outcome)), hint
+        if state.outcome == wanted:
+            return health, state.message, state.hint or _JOURNAL_HINT
     for volume in volumes:
         if volume.degraded:
             doing = f" ({volume.sync})" if volume.sync else ""
@@ -324,7 +289,7 @@ def _judge(
                 f"{volume.name} lacks {volume.degraded} of {len(volume.members)} members{doing}",
                 "" if volume.sync else "give it a blank disk of the same kind and reboot",
             )
-    return Health.OK, up or str(state.get("message", "")), ""
+    return Health.OK, up or state.message, ""
 
 
 def _mounted_words(volume: VolumeStatus, expected_disks: int | None) -> str:
@@ -342,11 +307,6 @@ def _runs(
     of_suites = reader.runs(limit=5, repeats=False)
     last = next((run for run in of_suites if run.state is not RunState.RUNNING), None)
     return running, last, () if last is None else reader.results(last.id)
-
-
-def _somebody_is_at_work(state: dict[str, Any] | None) -> bool:
-    """Whether whoever wrote ``waiting`` or ``applying`` is still there to finish it."""
-    return Kernel().has_process((state or {}).get("pid"))
 
 
 def next_run_at() -> float | None:

@@ -7,9 +7,10 @@ has no members, nor of one made anew with another chunk that it has another uuid
 from __future__ import annotations
 
 from appliance.drift.facts import fact
-from appliance.drift.observation import ArrayNow, DiskNow, Member, Observation, SlotNow, VolumeThen
+from appliance.drift.observation import ArrayNow, DiskNow, Observation, SlotNow
 from appliance.drift.stripes import PLAN, Stripe, gone, missing
 from appliance.model import Fact, Volume
+from appliance.state.boot_state import BootMember, BootVolume
 from appliance.storage.formats import md
 from appliance.text import size
 
@@ -21,7 +22,7 @@ _RESTS = frozenset({"", "clear", "inactive"})
 _READS_ONLY = "readonly"
 
 
-def judge(seen: Observation, volume: VolumeThen) -> Stripe:
+def judge(seen: Observation, volume: BootVolume) -> Stripe:
     """The array of one volume that was up."""
     declared = next((one for one in seen.layout.volumes if one.name == volume.name), None)
     array = _find(seen, volume)
@@ -46,7 +47,7 @@ def judge(seen: Observation, volume: VolumeThen) -> Stripe:
     return Stripe(tuple(facts), array.number, made_anew=anew, array=array)
 
 
-def _find(seen: Observation, volume: VolumeThen) -> ArrayNow | None:
+def _find(seen: Observation, volume: BootVolume) -> ArrayNow | None:
     """The volume's array; failing that, what has its name, or is made of its disks."""
     wanted = _digits(volume.uuid)
     name = md.array_name(volume.name)
@@ -58,7 +59,7 @@ def _find(seen: Observation, volume: VolumeThen) -> ArrayNow | None:
     return next(iter(fitting), None)
 
 
-def _shares_disks(seen: Observation, volume: VolumeThen, array: ArrayNow) -> bool:
+def _shares_disks(seen: Observation, volume: BootVolume, array: ArrayNow) -> bool:
     ours = {disk.id for one in volume.members if (disk := seen.disk(one))}
     return any(disk.id in ours for disk in array.holds)
 
@@ -67,7 +68,7 @@ def _digits(uuid: str) -> str:
     return uuid.replace(":", "").replace("-", "").lower()
 
 
-def _state(volume: VolumeThen, array: ArrayNow) -> list[Fact]:
+def _state(volume: BootVolume, array: ArrayNow) -> list[Fact]:
     """What md says of the array as a whole."""
     lacking = _lacking(volume, array)
     names = ", ".join(one.name for one in lacking)
@@ -118,7 +119,7 @@ def _state(volume: VolumeThen, array: ArrayNow) -> list[Fact]:
     ]
 
 
-def _read_only(volume: VolumeThen, array: ArrayNow) -> list[Fact]:
+def _read_only(volume: BootVolume, array: ArrayNow) -> list[Fact]:
     return [
         fact(
             "ARRAY-READONLY",
@@ -136,7 +137,7 @@ def _read_only(volume: VolumeThen, array: ArrayNow) -> list[Fact]:
     ]
 
 
-def _lacking(volume: VolumeThen, array: ArrayNow) -> list[Member]:
+def _lacking(volume: BootVolume, array: ArrayNow) -> list[BootMember]:
     """The members that the array does not have, or has given up."""
     held = {one.slot: one for one in array.slots}
     return [
@@ -146,7 +147,7 @@ def _lacking(volume: VolumeThen, array: ArrayNow) -> list[Member]:
     ]
 
 
-def _members(seen: Observation, volume: VolumeThen, array: ArrayNow) -> list[Fact]:
+def _members(seen: Observation, volume: BootVolume, array: ArrayNow) -> list[Fact]:
     """Each member that has left the machine, with nothing in its place. One that is here, and
     that the array has given up, makes it degraded.
     """
@@ -161,10 +162,10 @@ def _members(seen: Observation, volume: VolumeThen, array: ArrayNow) -> list[Fac
     ]
 
 
-def _shape(volume: VolumeThen, array: ArrayNow, declared: Volume | None) -> list[Fact]:
+def _shape(volume: BootVolume, array: ArrayNow, declared: Volume | None) -> list[Fact]:
     """Level, chunk and number of members, against what came up and what is declared."""
     facts = []
-    level, chunk = volume.level, volume.chunk_bytes
+    level, chunk = volume.level, volume.chunk_bytes or 0
     if declared is not None and declared.stripe.startswith("md-"):
         level = md.level_of(declared) if array.level == level else level
         chunk = declared.chunk_bytes if array.chunk_bytes == chunk else chunk
@@ -210,7 +211,7 @@ def _shape(volume: VolumeThen, array: ArrayNow, declared: Volume | None) -> list
     return facts
 
 
-def _order(seen: Observation, volume: VolumeThen, array: ArrayNow) -> list[Fact]:
+def _order(seen: Observation, volume: BootVolume, array: ArrayNow) -> list[Fact]:
     """Other disks in the members' places, or the same in another order."""
     if array.slot_count != volume.slot_count:
         return []

@@ -7,23 +7,16 @@ should be: whatever cannot be read is said and left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from appliance.drift.observation import (
-    FilesystemNow,
-    Health,
-    Member,
-    MountThen,
-    Seen,
-    VolumeThen,
-)
+from appliance.drift.observation import FilesystemNow, Health, Seen
 from appliance.errors import OperatorError
 from appliance.model import Inventory, Machine, VolumeGroup
+from appliance.state.boot_state import BootState, BootVolume, Surroundings
 from appliance.storage.policy.documents import inventory_from_json
 
 _BUSY = {"waiting": "the boot unit is still at work", "applying": "a plan is being carried out"}
-_UP = frozenset({"mounted", "up"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +24,7 @@ class Then:
     """What the boot unit left. Without ``judged``, nothing can be compared; ``notes`` say why."""
 
     judged: bool
-    volumes: tuple[VolumeThen, ...] = ()
+    volumes: tuple[BootVolume, ...] = ()
     groups: tuple[VolumeGroup, ...] = ()
     built: Mapping[str, str] | None = None
     values: Mapping[str, str] = field(default_factory=dict)
@@ -39,50 +32,41 @@ class Then:
     notes: tuple[str, ...] = ()
 
 
-def read_then(state: object, boot_id: str, *, at_work: bool) -> Then:
-    """The boot unit's state document, if it is of the boot ``boot_id`` and settled.
+def read_then(state: BootState | None, boot_id: str, *, at_work: bool) -> Then:
+    """The boot unit's state, if it is of the boot ``boot_id`` and settled.
 
-    ``at_work``: whoever wrote it is still there. If he was killed in the middle, nobody will
-    ever settle it, and the volumes that were up are judged by what he wrote.
+    ``at_work``: the process that wrote it is still there. If it was killed in the middle, the
+    state stays as it is, and the volumes that were up are judged by it.
     """
-    if not isinstance(state, dict):
-        return _nothing("the boot unit has left no state at this boot")
-    outcome = str(state.get("outcome", ""))
-    if not state.get("boot_id") and outcome in _BUSY:
+    if state is None:
+        return _nothing("the boot unit has left no readable state at this boot")
+    if not state.boot_id and state.outcome in _BUSY:
         ended = "the boot unit has ended before it had looked at the disks"
-        return _nothing(f"nothing was judged: {_BUSY[outcome] if at_work else ended}")
-    if not boot_id or state.get("boot_id") != boot_id:
+        return _nothing(f"nothing was judged: {_BUSY[state.outcome] if at_work else ended}")
+    if not boot_id or state.boot_id != boot_id:
         return _nothing("the boot unit's state is not of this boot")
-    if outcome == "applying" and at_work:
-        return _nothing(f"nothing was judged: {_BUSY[outcome]}")
-    if not isinstance(state.get("volumes"), list):
-        return _nothing("the boot unit's state has no volumes in it")
-    noted = _mapping(state.get("surroundings"))
-    inventory = _inventory(state.get("inventory"))
+    if state.outcome == "applying" and at_work:
+        return _nothing(f"nothing was judged: {_BUSY[state.outcome]}")
     volumes, blind, notes = [], [], []
-    if outcome in _BUSY and not at_work:
+    if state.outcome in _BUSY and not at_work:
         notes.append("work on the volumes ended before it was done")
-    for entry in _mappings(state["volumes"]):
-        name = str(entry.get("name", ""))
-        try:
-            if entry.get("outcome") in _UP:
-                volumes.append(_volume(entry, _mapping(noted.get("volumes")), inventory))
-                continue
-            what = f"volume '{name}' is {entry.get('outcome', 'not up')}"
-        except (TypeError, ValueError, KeyError) as error:
-            what = f"the state says nonsense of volume '{name}' ({type(error).__name__})"
-        blind.append(("*", name))
-        notes.append(f"{what}; it was not judged")
-    if outcome == "waiting" and at_work:
+    for volume in state.volumes:
+        if volume.is_up:
+            in_a_slot = tuple(one for one in volume.members if one.slot >= 0)
+            volumes.append(replace(volume, members=in_a_slot))
+        else:
+            blind.append(("*", volume.name))
+            notes.append(f"volume '{volume.name}' is {volume.outcome}; it was not judged")
+    if state.outcome == "waiting" and at_work:
         blind.append(("DISK-COUNT", ""))
         notes.append("the boot unit still waits for disks; they were not counted")
-    built = noted.get("built")
+    noted = state.surroundings or Surroundings()
     return Then(
         judged=True,
         volumes=tuple(volumes),
-        groups=inventory.groups,
-        built=_texts(built) if isinstance(built, dict) else None,
-        values=_texts(_mapping(noted.get("values"))),
+        groups=state.inventory.groups if state.inventory else (),
+        built=noted.built,
+        values=noted.values,
         blind=tuple(blind),
         notes=tuple(notes),
     )
@@ -97,56 +81,6 @@ def _inventory(document: object) -> Inventory:
         return inventory_from_json(document)
     except OperatorError:
         return Inventory(Machine(), ())
-
-
-def _volume(entry: Mapping[str, Any], noted: Mapping[str, Any], inventory: Inventory) -> VolumeThen:
-    more = _mapping(noted.get(entry["name"]))
-    slots = more.get("slots") or [one["id"] for one in entry["members"]]
-    by_id = {one["id"]: one for one in entry["members"]}
-    mounted = more.get("mount")
-    return VolumeThen(
-        name=str(entry["name"]),
-        stripe=str(entry.get("stripe") or ""),
-        level=str(entry.get("level") or ""),
-        chunk_bytes=int(entry.get("chunk_bytes") or 0),
-        members=tuple(
-            Member(at, str(one), str(by_id[one]["serial"]), str(by_id[one]["path"]))
-            for at, one in enumerate(slots)
-            if one in by_id
-        ),
-        slot_count=len(slots),
-        device=str(entry.get("device") or ""),
-        mount=str(entry.get("mount") or ""),
-        filesystem=str(entry.get("filesystem") or "none"),
-        sunit_bytes=entry.get("sunit_bytes"),
-        swidth_bytes=entry.get("swidth_bytes"),
-        uuid=str(entry.get("uuid") or ""),
-        degraded=int(entry.get("degraded") or 0),
-        mounted=_mount(mounted) if isinstance(mounted, dict) else None,
-        filesystem_uuid=_filesystem_uuid(entry, inventory),
-    )
-
-
-def _mount(mounted: Mapping[str, Any]) -> MountThen:
-    size = mounted.get("size_bytes")
-    return MountThen(
-        fstype=str(mounted.get("fstype") or ""),
-        options=str(mounted.get("options") or ""),
-        super_options=str(mounted.get("super_options") or ""),
-        size_bytes=size if isinstance(size, int) else None,
-    )
-
-
-def _filesystem_uuid(entry: Mapping[str, Any], inventory: Inventory) -> str:
-    """The uuid of what the boot unit read on the volume's device."""
-    mount = entry.get("mount")
-    logical = (one for group in inventory.groups for one in group.volumes)
-    found = [
-        *(one.filesystem for one in inventory.arrays if one.mountpoint == mount),
-        *(one.filesystem for one in logical if one.mountpoint == mount),
-        *(one.filesystem for one in inventory.disks if mount in one.mountpoints),
-    ]
-    return next((one.uuid for one in found if one), "") if mount else ""
 
 
 # -------------------------------------------------------------------------- root's own look
@@ -207,11 +141,3 @@ def _filesystem(row: Mapping[str, Any]) -> FilesystemNow:
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _mappings(rows: list[object]) -> list[Mapping[str, Any]]:
-    return [one for one in rows if isinstance(one, dict)]
-
-
-def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    return {key: value for key, value in values.items() if isinstance(value, str)}

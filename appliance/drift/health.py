@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.drift.facts import fact
-from appliance.drift.observation import Health, Member, Observation, VolumeThen
+from appliance.drift.observation import Health, Observation
 from appliance.model import DriftSeverity, Fact
 from appliance.model import surroundings as names
+from appliance.state.boot_state import BootMember, BootVolume
 
 _CRITICAL_WARNING = (
     "its spare blocks have fallen below the threshold",
@@ -38,7 +39,7 @@ def judge(seen: Observation, before: Mapping[str, str]) -> list[Fact]:
 
 
 def _of_disk(
-    volume: VolumeThen, member: Member, health: Health, before: Mapping[str, str]
+    volume: BootVolume, member: BootMember, health: Health, before: Mapping[str, str]
 ) -> list[Fact]:
     facts = []
     if health.warning:
@@ -99,15 +100,15 @@ def _of_disk(
     return facts
 
 
-def _errors_first(member: Member, health: Health, before: Mapping[str, str]) -> int:
+def _errors_first(member: BootMember, health: Health, before: Mapping[str, str]) -> int:
     """The errors that are old news: those at the first look of this boot or of the last one."""
     text = before.get(f"{names.MEDIA_ERRORS}{member.name}", "")
     return min(health.first_media_errors, int(text) if text.isdecimal() else 2**63)
 
 
 def _fact(
-    volume: VolumeThen,
-    member: Member,
+    volume: BootVolume,
+    member: BootMember,
     said: str,
     *,
     expected: str,

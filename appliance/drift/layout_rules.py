@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from appliance.drift import arrays, mount_rules, stripes
 from appliance.drift.facts import fact
-from appliance.drift.observation import Observation, VolumeThen
+from appliance.drift.observation import Observation
 from appliance.model import DiskKind, DriftSeverity, Fact
+from appliance.state.boot_state import BootVolume
 from appliance.storage.formats import lvm, md
 
 # Stripes that cannot do without any of their members.
@@ -43,7 +44,7 @@ def judge(seen: Observation) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _stripe(seen: Observation, volume: VolumeThen) -> stripes.Stripe:
+def _stripe(seen: Observation, volume: BootVolume) -> stripes.Stripe:
     if volume.level == "lvm-stripe":
         return stripes.logical(seen, volume)
     if volume.level.startswith("raid"):

@@ -6,8 +6,9 @@ import errno
 from collections.abc import Mapping, Sequence
 
 from appliance.drift.facts import fact
-from appliance.drift.observation import MountThen, Observation, VolumeThen
+from appliance.drift.observation import Observation
 from appliance.model import Fact, Volume
+from appliance.state.boot_state import BootMount, BootVolume
 from appliance.storage.formats import filesystem
 from appliance.storage.formats.mount_unit import unit_name
 from appliance.system.kernel import Mount
@@ -25,7 +26,7 @@ _MOUNT_AGAIN = "systemctl reload-or-restart stripewright-assemble.service"
 
 
 def judge(
-    seen: Observation, volume: VolumeThen, number: str, *, lost_a_disk: bool
+    seen: Observation, volume: BootVolume, number: str, *, lost_a_disk: bool
 ) -> tuple[Fact, ...]:
     """Mount, options, filesystem and link of a volume whose device is ``number``.
 
@@ -56,7 +57,7 @@ def judge(
 # ------------------------------------------------------------------------------- the mount
 
 
-def _absent(volume: VolumeThen, here: Sequence[Mount]) -> Fact:
+def _absent(volume: BootVolume, here: Sequence[Mount]) -> Fact:
     expected = f"{volume.device} mounted at {volume.mount}"
     if here:
         what = f"{here[-1].fstype} of {here[-1].source}"
@@ -81,7 +82,7 @@ def _absent(volume: VolumeThen, here: Sequence[Mount]) -> Fact:
     )
 
 
-def _target(volume: VolumeThen, declared: Volume | None) -> list[Fact]:
+def _target(volume: BootVolume, declared: Volume | None) -> list[Fact]:
     """Whether the layout has been changed to mount it elsewhere, and nobody has applied that."""
     if declared is None or declared.mount == volume.mount:
         return []
@@ -121,7 +122,7 @@ def _is_over(upper: str, lower: str) -> bool:
     return upper == lower or lower.startswith(upper.rstrip("/") + "/")
 
 
-def _covered(volume: VolumeThen, cover: Mount) -> Fact:
+def _covered(volume: BootVolume, cover: Mount) -> Fact:
     what = f"{cover.fstype} of {cover.source} at {cover.mountpoint}"
     return fact(
         "MOUNT-COVERED",
@@ -134,7 +135,7 @@ def _covered(volume: VolumeThen, cover: Mount) -> Fact:
     )
 
 
-def _options(volume: VolumeThen, mount: Mount, declared: Volume | None) -> list[Fact]:
+def _options(volume: BootVolume, mount: Mount, declared: Volume | None) -> list[Fact]:
     """Options as sets: the kernel's order is its own. A filesystem that made itself read-only
     has failed, which is another fact.
     """
@@ -169,7 +170,7 @@ def _words(options: str) -> set[str]:
     return {one for one in options.split(",") if one and not one.startswith(_GEOMETRY)}
 
 
-def _all(mounted: MountThen) -> set[str]:
+def _all(mounted: BootMount) -> set[str]:
     return _words(mounted.options) | _words(mounted.super_options)
 
 
@@ -181,7 +182,7 @@ def _made_itself_read_only(mount: Mount) -> bool:
     return "ro" in mount.super_options.split(",") and "rw" in mount.options.split(",")
 
 
-def _stopped(seen: Observation, volume: VolumeThen, mount: Mount, *, covered: bool) -> str:
+def _stopped(seen: Observation, volume: BootVolume, mount: Mount, *, covered: bool) -> str:
     """How it shows that the filesystem does not work any more, empty if it does."""
     words = _STOPPED & set(mount.super_options.split(","))
     was_read_only = volume.mounted is not None and "ro" in volume.mounted.super_options.split(",")
@@ -197,7 +198,7 @@ def _stopped(seen: Observation, volume: VolumeThen, mount: Mount, *, covered: bo
     return f"it answers {_FAILED[answer.errno]}" if answer.errno in _FAILED else ""
 
 
-def _failed(volume: VolumeThen, how: str) -> Fact:
+def _failed(volume: BootVolume, how: str) -> Fact:
     return fact(
         "FS-FAILED",
         volume.name,
@@ -210,7 +211,7 @@ def _failed(volume: VolumeThen, how: str) -> Fact:
     )
 
 
-def _geometry(seen: Observation, volume: VolumeThen, mount: Mount, *, answers: bool) -> list[Fact]:
+def _geometry(seen: Observation, volume: BootVolume, mount: Mount, *, answers: bool) -> list[Fact]:
     """Alignment, size and identity of the filesystem, from the kernel and from root's look."""
     expected, observed = [], []
     align = (volume.sunit_bytes or 0, volume.swidth_bytes or 0)
@@ -248,7 +249,7 @@ def _geometry(seen: Observation, volume: VolumeThen, mount: Mount, *, answers: b
     ]
 
 
-def _info(volume: VolumeThen) -> str:
+def _info(volume: BootVolume) -> str:
     if volume.filesystem == "xfs":
         return f"xfs_info {volume.mount}"
     return f"dumpe2fs -h {volume.device}"
@@ -269,7 +270,7 @@ def _aligned(align: tuple[int, int]) -> str:
 # -------------------------------------------------------------------------------- the link
 
 
-def _link(seen: Observation, volume: VolumeThen, number: str) -> list[Fact]:
+def _link(seen: Observation, volume: BootVolume, number: str) -> list[Fact]:
     """The link that mount units and suites use, where there was one when the volume came up."""
     found = seen.nodes.get(volume.name, "")
     if not volume.device.startswith("/dev/stripewright/") or found == number:

@@ -11,64 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from appliance.model import DiskKind, HardwareDrive, Layout, Machine, VirtualDrive, VolumeGroup
+from appliance.state.boot_state import BootMember, BootVolume
 from appliance.system.kernel import Mount
 
 # What can be said of a volume only with root's look.
 ROOT_CODES = ("LVM-SEGMENTS", "HWRAID-STATE", "DISK-HEALTH", "FS-GEOMETRY")
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A disk of a volume as it was: ``slot`` counts from 0 in stripe order."""
-
-    slot: int
-    id: str
-    serial: str
-    path: str
-
-    @property
-    def kernel_name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-    @property
-    def name(self) -> str:
-        """What to call it: its serial, or its id if it has none."""
-        return self.serial or self.id
-
-
-@dataclass(frozen=True, slots=True)
-class MountThen:
-    """The volume's mount as the kernel showed it; ``size_bytes`` is what the filesystem covers."""
-
-    fstype: str
-    options: str
-    super_options: str
-    size_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class VolumeThen:
-    """A volume that was up. ``level`` and ``chunk_bytes`` are those of its array, group or
-    virtual drive, and empty or 0 for a single disk; ``filesystem`` is ``none`` without one, and
-    ``sunit_bytes`` ``None`` if nobody read it.
-    """
-
-    name: str
-    stripe: str
-    level: str
-    chunk_bytes: int
-    members: tuple[Member, ...]
-    device: str
-    mount: str
-    filesystem: str
-    sunit_bytes: int | None
-    swidth_bytes: int | None
-    uuid: str
-    degraded: int
-    mounted: MountThen | None = None
-    # How many slots the array has; those without a member were empty then.
-    slot_count: int = 0
-    filesystem_uuid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +142,7 @@ class Observation:
     at: float
     layout: Layout
     machine: Machine
-    volumes: tuple[VolumeThen, ...] = ()
+    volumes: tuple[BootVolume, ...] = ()
     disks: tuple[DiskNow, ...] = ()
     arrays: tuple[ArrayNow, ...] = ()
     mapped: tuple[MappedNow, ...] = ()
@@ -212,11 +159,11 @@ class Observation:
     blind: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
-    def disk(self, member: Member) -> DiskNow | None:
+    def disk(self, member: BootMember) -> DiskNow | None:
         """The disk that ``member`` was, if it is here and alive."""
         return next((one for one in self.disks if one.alive and is_same(member, one)), None)
 
 
-def is_same(member: Member, disk: DiskNow) -> bool:
+def is_same(member: BootMember, disk: DiskNow) -> bool:
     """By id; by serial where udev has forgotten the links that the id is made of."""
     return member.id == disk.id or bool(member.serial and member.serial == disk.serial)

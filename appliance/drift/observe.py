@@ -26,11 +26,12 @@ from appliance.drift.observation import (
     Observation,
     Seen,
     SlotNow,
-    VolumeThen,
 )
 from appliance.errors import OperatorError
 from appliance.model import Layout, Machine
 from appliance.model import surroundings as names
+from appliance.state import boot_state
+from appliance.state.boot_state import BootState, BootVolume
 from appliance.storage.formats import lvm
 from appliance.storage.policy import identity
 from appliance.storage.policy.layout import load_layout
@@ -66,24 +67,24 @@ def look(sources: Sources | None = None) -> Observation:
     problem = ""
     # A device may go while it is looked at, or a plan be begun: once more, by what is so then.
     for _ in range(2):
-        state = _json(sources.state)
+        state = boot_state.find(sources.state)
         try:
             seen = _look(sources, state)
         except OSError as error:
             problem = str(error)
             continue
         # The arrays and mounts of now, beside the state of before a plan, are no drift.
-        if _json(sources.state) == state:
+        if boot_state.find(sources.state) == state:
             return seen
         problem = "the boot unit, or a plan, was at work meanwhile"
     note = f"nothing was judged: {problem}"
     return Observation("", time.time(), Layout(()), Machine(), blind=(("*", ""),), notes=(note,))
 
 
-def _look(sources: Sources, state: object) -> Observation:
+def _look(sources: Sources, state: BootState | None) -> Observation:
     kernel = sources.kernel
     boot_id = read_text(kernel.proc_root / "sys/kernel/random/boot_id").strip()
-    at_work = isinstance(state, dict) and kernel.has_process(state.get("pid"))
+    at_work = state is not None and kernel.has_process(state.pid)
     then = read_then(state, boot_id, at_work=at_work)
     notes = list(then.notes)
     try:
@@ -258,7 +259,7 @@ def _node(kernel: Kernel, link: Path) -> str:
 
 
 def _answers(
-    volumes: tuple[VolumeThen, ...], kernel: Kernel, notes: list[str]
+    volumes: tuple[BootVolume, ...], kernel: Kernel, notes: list[str]
 ) -> tuple[dict[str, Answer], tuple[tuple[str, str], ...]]:
     """How the volumes' filesystems answer, and what cannot be judged if they were not asked."""
     on_top = {mount.mountpoint for mount in kernel.mounts()}

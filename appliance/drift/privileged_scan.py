@@ -21,6 +21,7 @@ from appliance.drift.boot_then import read_then
 from appliance.drift.observe import Sources
 from appliance.errors import OperatorError
 from appliance.model import Disk, Layout
+from appliance.state import boot_state
 from appliance.storage.formats import hwraid, lvm
 from appliance.storage.policy import identity
 from appliance.storage.policy.layout import load_layout
@@ -40,8 +41,8 @@ def look(sources: Sources | None = None) -> None:
     """
     sources = sources or Sources()
     boot_id = read_text(sources.kernel.proc_root / "sys/kernel/random/boot_id").strip()
-    state = _document(sources.state)
-    at_work = sources.kernel.has_process(state.get("pid"))
+    state = boot_state.find(sources.state)
+    at_work = state is not None and sources.kernel.has_process(state.pid)
     then = read_then(state, boot_id, at_work=at_work)
     before = _document(sources.seen)
     nodes = {one.id: one.path for volume in then.volumes for one in volume.members}

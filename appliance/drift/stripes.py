@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.drift.facts import fact
-from appliance.drift.observation import ArrayNow, Member, Observation, VolumeThen
+from appliance.drift.observation import ArrayNow, Observation
 from appliance.model import Fact, LogicalVolume, VolumeGroup
+from appliance.state.boot_state import BootMember, BootVolume
 from appliance.storage.formats import hwraid, lvm
 from appliance.storage.policy import exclusions
 from appliance.text import size
@@ -32,7 +33,7 @@ class Stripe:
     array: ArrayNow | None = None
 
 
-def missing(volume: VolumeThen, expected: str, observed: str) -> Fact:
+def missing(volume: BootVolume, expected: str, observed: str) -> Fact:
     """The volume's array, group or drive is not there any more."""
     return fact(
         "ARRAY-MISSING",
@@ -45,7 +46,7 @@ def missing(volume: VolumeThen, expected: str, observed: str) -> Fact:
     )
 
 
-def gone(volume: VolumeThen, member: Member, *, unnoticed: bool = False) -> Fact:
+def gone(volume: BootVolume, member: BootMember, *, unnoticed: bool = False) -> Fact:
     """A disk of the volume has left the machine; ``unnoticed``: its array goes on as if not."""
     where = f"slot {member.slot}" if volume.level else "the only one"
     late = "; the array has not noticed yet, the next I/O to it fails" if unnoticed else ""
@@ -65,7 +66,7 @@ def gone(volume: VolumeThen, member: Member, *, unnoticed: bool = False) -> Fact
 # -------------------------------------------------------- logical volumes, drives, plain disks
 
 
-def logical(seen: Observation, volume: VolumeThen) -> Stripe:
+def logical(seen: Observation, volume: BootVolume) -> Stripe:
     """A logical volume and its disks."""
     note = exclusions.lvm_note(lvm.group_name(volume.name), volume.name)
     device = next((one for one in seen.mapped if one.what == note), None)
@@ -76,7 +77,7 @@ def logical(seen: Observation, volume: VolumeThen) -> Stripe:
     return Stripe((*lost, *_segments(seen, volume, absent=bool(lost))), device.number)
 
 
-def _segments(seen: Observation, volume: VolumeThen, *, absent: bool) -> list[Fact]:
+def _segments(seen: Observation, volume: BootVolume, *, absent: bool) -> list[Fact]:
     """How the stripes lie, as LVM itself says it to root. With a disk gone, that is all there
     is to say.
     """
@@ -100,13 +101,13 @@ def _segments(seen: Observation, volume: VolumeThen, *, absent: bool) -> list[Fa
     ]
 
 
-def _of_groups(groups: Sequence[VolumeGroup], volume: VolumeThen) -> LogicalVolume | None:
+def _of_groups(groups: Sequence[VolumeGroup], volume: BootVolume) -> LogicalVolume | None:
     name = lvm.group_name(volume.name)
     made = (one for group in groups if group.name == name for one in group.volumes)
     return next((one for one in made if one.name == volume.name), None)
 
 
-def _words(logical: LogicalVolume, volume: VolumeThen) -> str:
+def _words(logical: LogicalVolume, volume: BootVolume) -> str:
     names = {one.id: one.name for one in volume.members}
     segments = "; ".join(
         " ".join(names.get(one, one) for one in segment) for segment in logical.segments
@@ -114,7 +115,7 @@ def _words(logical: LogicalVolume, volume: VolumeThen) -> str:
     return f"{size(logical.size_bytes)} in stripes of {size(logical.stripe_bytes)} over {segments}"
 
 
-def drive(seen: Observation, volume: VolumeThen) -> Stripe:
+def drive(seen: Observation, volume: BootVolume) -> Stripe:
     """A single disk, or a RAID controller's virtual drive, which is one for the kernel."""
     facts = list(_hardware(seen, volume)) if volume.level == "hw-raid0" else []
     if not volume.members:
@@ -126,7 +127,7 @@ def drive(seen: Observation, volume: VolumeThen) -> Stripe:
     return Stripe(tuple(facts), disk.number)
 
 
-def _hardware(seen: Observation, volume: VolumeThen) -> list[Fact]:
+def _hardware(seen: Observation, volume: BootVolume) -> list[Fact]:
     facts: list[Fact] = []
     if seen.seen is None:
         return facts

@@ -1,12 +1,17 @@
-"""Files that others read: replaced in one step, whole or not at all."""
+"""Files that others read, replaced in one step, and files that others wrote, read with bounds."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+# O_NONBLOCK: opening a FIFO waits for its writer otherwise.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def replace_json(path: Path, document: Mapping[str, Any]) -> None:
@@ -60,3 +65,25 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def read_bounded(path: Path | str, max_bytes: int, *, folder: int | None = None) -> bytes:
+    """What is in a regular file of at most ``max_bytes``; below the open directory ``folder`` if
+    there is one. Raises :class:`OSError` for anything else.
+
+    No link is followed, and a FIFO in its place holds nobody up.
+    """
+    descriptor = os.open(path, _READ, dir_fd=folder)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        if status.st_size > max_bytes:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        # It may grow meanwhile, and files below /proc and /sys say that they are empty.
+        found = b""
+        while len(found) <= max_bytes and (part := file.read(max_bytes + 1 - len(found))):
+            found += part
+    if len(found) > max_bytes:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return found

@@ -24,8 +24,8 @@ from appliance.model import (
     Plan,
     VolumePlan,
 )
-from appliance.storage.execute import boot_surroundings, state_document
-from appliance.storage.policy import documents as document
+from appliance.state import boot_state
+from appliance.storage.execute import state_document
 from appliance.storage.policy import layout as layouts
 from appliance.storage.probe import devices
 from appliance.storage.probe import settings as probed
@@ -160,12 +160,12 @@ class Machine:
         plan = Plan(
             decision, "", tuple(VolumePlan(v.name, decision, "") for v in wanted.volumes), ()
         )
-        facts = state_document.volume_facts(inventory, wanted, plan)
-        facts = [{**one, "device": f"/dev/stripewright/{one['name']}"} for one in facts]
+        up = state_document.volumes_up(inventory, wanted, plan)
         at_device = [
-            {**one, "device": str(self.root / "dev/stripewright" / one["name"])} for one in facts
+            replace(one, device=str(self.root / "dev/stripewright" / one.name)) for one in up
         ]
-        noted = boot_surroundings.note(
+        before = boot_state.find(self.root / "state.json")
+        noted = state_document.surroundings(
             self.fake.kernel,
             inventory,
             at_device,
@@ -173,13 +173,13 @@ class Machine:
             fio_version=probed.fio_version(ask=False),
             cpu_latency=self.root / "cpu-latency",
             changed=changed,
-            before=self.state().get("surroundings", {}),
+            before=before.surroundings if before else None,
         )
-        state = state_document.state_document(
-            inventory, plan, wanted, outcome=outcome, message="", hint="", facts=facts, failed={}
+        up = [replace(one, device=f"/dev/stripewright/{one.name}") for one in up]
+        state = state_document.state_of(
+            inventory, plan, wanted, outcome=outcome, message="", hint="", up=up, failed={}
         )
-        state |= {"inventory": document.inventory_to_json(inventory), "surroundings": noted}
-        self.write(state)
+        self.write(replace(state, surroundings=noted).document())
         self.mounts(*own.read_text().splitlines())
 
     def state(self) -> dict[str, Any]:

@@ -223,11 +223,12 @@ def test_the_disks_that_a_directory_should_be_on_are_those_of_the_volume_declare
     file = state(
         tmp_path,
         {
+            "name": "scratch",
             "mount": str(tmp_path / "scratch"),
             "outcome": "mounted",
             "members": [{"path": "/dev/nvme1n1"}, {"path": "/dev/nvme2n1"}],
         },
-        {"mount": str(tmp_path / "logs"), "outcome": "mounted"},
+        {"name": "logs", "mount": str(tmp_path / "logs"), "outcome": "mounted"},
     )
     disks = fingerprint.declared_disks(tmp_path / "scratch" / "bench", file)
     assert disks == ("nvme1n1", "nvme2n1")

@@ -14,11 +14,8 @@ from appliance.drift.observation import (
     DiskNow,
     FilesystemNow,
     MappedNow,
-    Member,
-    MountThen,
     Observation,
     Seen,
-    VolumeThen,
 )
 from appliance.model import (
     DiskKind,
@@ -30,6 +27,7 @@ from appliance.model import (
     VolumeGroup,
 )
 from appliance.model import Machine as MachineSeen
+from appliance.state.boot_state import BootMember, BootMount, BootVolume, VolumeNote
 from appliance.system.kernel import Mount
 from tests.unit.drift_machine import STORE, UUID, Machine, booted, only
 
@@ -43,7 +41,7 @@ def disk(number: int, *, kind: DiskKind = DiskKind.NETWORK) -> DiskNow:
     return DiskNow(f"sd{number}", f"id{number}", f"S{number}", STORE, kind, f"8:{number}")
 
 
-def seen_on(volume: VolumeThen, disks: Sequence[DiskNow], **more: object) -> Observation:
+def seen_on(volume: BootVolume, disks: Sequence[DiskNow], **more: object) -> Observation:
     mount = Mount("253:0", volume.mount, "ext4", "/dev/dm-0", "rw,nosuid,nodev,noatime", "rw", 40)
     declared = Volume(volume.name, volume.mount, stripe=volume.stripe, filesystem="ext4")
     observation = Observation(
@@ -54,12 +52,21 @@ def seen_on(volume: VolumeThen, disks: Sequence[DiskNow], **more: object) -> Obs
     return replace(observation, **more)  # type: ignore[arg-type]
 
 
-LVM = VolumeThen(
-    "data", "lvm-stripe", "lvm-stripe", 262144,
-    tuple(Member(at, f"id{at}", f"S{at}", f"/dev/sd{at}") for at in (1, 2)),
-    "/dev/stripewright-data/data", "/mnt/data", "ext4", 262144, 524288, "gu", 0,
-    MountThen("ext4", "rw,nosuid,nodev,noatime", "rw", None), slot_count=2, filesystem_uuid="u",
-)  # fmt: skip
+LVM = BootVolume(
+    "data",
+    stripe="lvm-stripe",
+    level="lvm-stripe",
+    chunk_bytes=262144,
+    members=tuple(BootMember(f"/dev/sd{at}", f"id{at}", f"S{at}", at) for at in (1, 2)),
+    device="/dev/stripewright-data/data",
+    mount="/mnt/data",
+    filesystem="ext4",
+    sunit_bytes=262144,
+    swidth_bytes=524288,
+    uuid="gu",
+    noted=VolumeNote(mount=BootMount("ext4", "rw,nosuid,nodev,noatime", "rw")),
+    filesystem_uuid="u",
+)
 
 
 def group(*segments: tuple[str, ...], stripe: int = 262144, name: str = "data") -> VolumeGroup:
@@ -118,7 +125,7 @@ def test_a_group_that_root_sees_and_nobody_declared() -> None:
 
 HARD = replace(
     LVM, name="hard", stripe="hw-raid0", level="hw-raid0",
-    members=(Member(0, "id1", "S1", "/dev/sd1"),), slot_count=1, mount="", filesystem="none",
+    members=(BootMember("/dev/sd1", "id1", "S1", 0),), mount="", filesystem="none",
 )  # fmt: skip
 
 

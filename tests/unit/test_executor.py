@@ -246,10 +246,11 @@ def test_before_the_first_look_the_state_says_so(machine: FakeMachine) -> None:
 def test_a_new_look_leaves_the_state_until_it_knows_better(
     machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from appliance.state.boot_state import BootState
     from appliance.storage.execute import state_document
 
     machine.boot()
-    monkeypatch.setattr(state_document, "is_of_this_boot", lambda *_: True)
+    monkeypatch.setattr(state_document, "of_this_boot", lambda *_: BootState(()))
     machine.states, machine.journal = [], []
     assert machine.boot()[0] == 0
     assert machine.states[0] == ("mounted", {"data": "mounted", "logs": "mounted"})
@@ -357,7 +358,7 @@ def test_a_boot_says_on_the_disk_that_it_is_bringing_volumes_up(
 ) -> None:
     before, now = (str(uuid.UUID(int=number)) for number in range(2))
     machine.places.assembling.write_text(f"{before}\n{now}\n")
-    monkeypatch.setattr(liveness, "boot_id", lambda: now)
+    monkeypatch.setattr(liveness, "boot_id", lambda *_: now)
     seen: list[str] = []
 
     def look(*_: object) -> dict[str, str]:

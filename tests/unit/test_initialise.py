@@ -119,7 +119,8 @@ def test_the_members_come_from_the_executors_state(tmp_path: Path) -> None:
         "name": "data", "outcome": "mounted", "uuid": "u",
         "members": [{"path": "/dev/x", "id": "i", "serial": "S"}],
     }  # fmt: skip
-    state = {"volumes": [entry], "inventory": {"disks": [{"id": "i", "size_bytes": BLOCK_BYTES}]}}
+    disk = {"path": "/dev/x", "id": "i", "model": "m", "serial": "S", "size_bytes": BLOCK_BYTES}
+    state = {"volumes": [entry], "inventory": {"machine": {}, "disks": [disk]}}
     file.write_text(json.dumps(state))
     assert members_of("data", file) == ("u", [Member("/dev/x", "i", "S", BLOCK_BYTES)])
     with pytest.raises(OperatorError, match="not known"):

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 import pytest
 
 from appliance.client.machine_status import read_status
-from appliance.storage.execute import boot_surroundings
+from appliance.state.boot_state import BootVolume
+from appliance.storage.execute import state_document
 from appliance.storage.probe import mounted
 from appliance.system import child
 from appliance.system.kernel import Mount
@@ -91,11 +93,15 @@ def test_status_does_not_wait_for_a_dead_filesystem(tmp_path: Path) -> None:
 def test_the_boot_unit_does_not_wait_for_a_dead_filesystem() -> None:
     mount = Mount("9:127", "/mnt/dead", "xfs", "/dev/md127", "rw", "rw")
     kernel: Any = SimpleNamespace(mount_at=lambda _: mount, attribute=lambda *_: "")
-    fact = {"uuid": "u", "mount": "/mnt/dead", "device": "/dev/md127", "members": []}
+    dead = BootVolume("dead", uuid="u", mount="/mnt/dead", device="/dev/md127")
     began = time.monotonic()
-    assert boot_surroundings._volume(kernel, fact)["mount"]["size_bytes"] is None
+    noted = state_document._note(kernel, dead).mount
+    assert noted is not None
+    assert noted.size_bytes is None
     assert time.monotonic() - began < 10
-    assert boot_surroundings._volume(kernel, {**fact, "mount": "/mnt/data"})["mount"]["size_bytes"]
+    noted = state_document._note(kernel, replace(dead, mount="/mnt/data")).mount
+    assert noted is not None
+    assert noted.size_bytes
 
 
 def test_without_a_process_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,20 +85,20 @@ PLAN = Plan(
 
 
 def test_every_kind_of_volume_has_its_facts() -> None:
-    facts = {one["name"]: one for one in state_document.volume_facts(FOUND, LAYOUT, PLAN)}
+    facts = {one.name: one for one in state_document.volumes_up(FOUND, LAYOUT, PLAN)}
     assert list(facts) == ["data", "logs", "vault", "raw", "hard"]
     data, logs = facts["data"], facts["logs"]
-    assert (data["level"], data["chunk_bytes"], data["uuid"]) == ("lvm-stripe", CHUNK, "gu")
-    assert [one["serial"] for one in data["members"]] == ["S2", "S1"], "in stripe order"
-    assert (logs["level"], logs["data_disks"], logs["degraded"]) == ("raid10", 2, 1)
-    assert (facts["vault"]["level"], facts["vault"]["filesystem"]) == ("", "ext4")
-    assert (facts["raw"]["device"], facts["raw"]["mount"]) == ("/dev/sd8", "")
-    assert facts["hard"]["level"] == "hw-raid0"
+    assert (data.level, data.chunk_bytes, data.uuid) == ("lvm-stripe", CHUNK, "gu")
+    assert [one.serial for one in data.members] == ["S2", "S1"], "in stripe order"
+    assert (logs.level, logs.data_disks, logs.degraded) == ("raid10", 2, 1)
+    assert (facts["vault"].level, facts["vault"].filesystem) == ("", "ext4")
+    assert (facts["raw"].device, facts["raw"].mount) == ("/dev/sd8", "")
+    assert facts["hard"].level == "hw-raid0"
 
 
 def test_the_fingerprint_names_every_volume() -> None:
     found = state_document.fingerprint(
-        FOUND, state_document.volume_facts(FOUND, LAYOUT, PLAN), fio_version="fio-3.39"
+        FOUND, state_document.volumes_up(FOUND, LAYOUT, PLAN), fio_version="fio-3.39"
     )
     assert found["serials"] == "S2,S1; S3,S4,S5,S6; S7; S8; S9"
     assert found["stripe"].startswith(
@@ -109,19 +109,19 @@ def test_the_fingerprint_names_every_volume() -> None:
 
 def test_what_is_mounted_elsewhere_is_not_up() -> None:
     moved = Layout((Volume("vault", "/mnt/other", stripe="single", filesystem="ext4"),))
-    assert state_document.volume_facts(FOUND, moved, PLAN) == []
+    assert state_document.volumes_up(FOUND, moved, PLAN) == []
 
 
 def test_the_state_has_each_volumes_own_outcome() -> None:
-    facts = [one for one in state_document.volume_facts(FOUND, LAYOUT, PLAN) if one["name"] in
+    facts = [one for one in state_document.volumes_up(FOUND, LAYOUT, PLAN) if one.name in
              {"data", "raw"}]  # fmt: skip
     failed = {"logs": Refused("holds ext4", "look"), "vault": OperatorError("mkfs failed", "x")}
-    state = state_document.state_document(
+    state = state_document.state_of(
         FOUND, PLAN, LAYOUT,
-        outcome="refused", message="m", hint="h", facts=facts, failed=failed,
+        outcome="refused", message="m", hint="h", up=facts, failed=failed,
     )  # fmt: skip
-    assert {one["name"]: one["outcome"] for one in state["volumes"]} == {
+    assert {one.name: one.outcome for one in state.volumes} == {
         "data": "mounted", "logs": "refused", "vault": "failed", "raw": "up", "hard": "down",
     }  # fmt: skip
-    logs = state["volumes"][1]
-    assert (logs["reason"], logs["hint"], logs["decision"]) == ("holds ext4", "look", "refuse")
+    logs = state.volumes[1]
+    assert (logs.reason, logs.hint, logs.decision) == ("holds ext4", "look", "refuse")

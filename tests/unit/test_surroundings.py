@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from appliance.storage.execute import finalizer, record
-from appliance.storage.execute.places import Places
+from appliance.storage.execute import state_document
 from appliance.storage.probe import settings as probed
 from appliance.system import process
 from tests.unit.drift_machine import LAYOUT, OTHER_UUID, ROOT_MOUNT, Machine
@@ -77,12 +76,11 @@ def test_settings_that_are_declared_are_noted_as_they_were_set(machine: Machine)
     assert noted(machine)["values"]["disk.firmware:AWS1"] == "9", "the first of this declaration"
 
 
-def test_another_boot_begins_anew(machine: Machine) -> None:
-    places = Places(state=machine.root / "state.json")
-    books = finalizer.Books(places, record.Record(machine.root / "history.db"), machine.fake.kernel)
-    assert books._noted() == noted(machine)
+def test_another_boot_starts_over(machine: Machine) -> None:
+    file = machine.root / "state.json"
+    assert state_document.of_this_boot(file, machine.fake.kernel) is not None
     (machine.root / "proc/sys/kernel/random/boot_id").write_text("another\n")
-    assert books._noted() == {}
+    assert state_document.of_this_boot(file, machine.fake.kernel) is None
 
 
 def test_the_boot_unit_notes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

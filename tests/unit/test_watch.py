@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from appliance.model import Disk, Inventory, Machine
+from appliance.state.boot_state import BootState
 from appliance.storage.execute import watch
 from appliance.system import journal
 
@@ -82,7 +84,8 @@ def test_disks_that_arrive_together_are_looked_at_once(monkeypatch: pytest.Monke
 
 
 def test_a_disk_that_came_before_anybody_listened_is_not_missed() -> None:
-    state = {"inventory": {"disks": [{"path": "/dev/nvme1n1"}]}}
+    seen = Disk("/dev/nvme1n1", "id", "model", "serial", 10**9)
+    state = BootState((), inventory=Inventory(Machine(), (seen,)))
     assert watch.unknown_disks(state, {"nvme1n1", "nvme2n1"}) == {"nvme2n1"}
     assert watch.unknown_disks(state, {"nvme1n1"}) == set()
     assert watch.unknown_disks(None, {"nvme1n1"}) == set(), "no look yet: one will come"

@@ -211,7 +211,7 @@ def _early_failures_in_state(places: Places) -> Iterator[None]:
         yield
     except OperatorError as error:
         finalizer.journal_failure(error)
-        write_state(places.state, state_document.failed_early(str(places.layout), error))
+        write_state(places.state, state_document.failed_early(str(places.layout), error).document())
         raise
 
 

@@ -7,17 +7,15 @@ and the state says what is missing.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED, OperatorError, Refused
 from appliance.model import Decision, EpochRecord, Inventory, Layout, Plan, VolumePlan
+from appliance.state.boot_state import BootVolume
 from appliance.storage.execute import (
     bench_dir,
-    boot_surroundings,
     mount_units,
     state_document,
     tuning,
@@ -26,7 +24,7 @@ from appliance.storage.execute.apply import StepFailed
 from appliance.storage.execute.places import Places
 from appliance.storage.execute.record import Record, write_state
 from appliance.storage.formats import filesystem, mount_unit
-from appliance.storage.policy import documents, planner
+from appliance.storage.policy import planner
 from appliance.storage.probe import devices
 from appliance.storage.probe import settings as probed
 from appliance.system import journal, services
@@ -44,9 +42,9 @@ class Books:
         """Before the first look of this boot; a later one leaves the state as it is until it
         knows better.
         """
-        self._is_first = not state_document.is_of_this_boot(self._places.state, self._kernel)
+        self._is_first = state_document.of_this_boot(self._places.state, self._kernel) is None
         if self._is_first:
-            write_state(self._places.state, state_document.looking(layout))
+            write_state(self._places.state, state_document.looking(layout).document())
 
     def waiting(
         self,
@@ -94,15 +92,15 @@ class Books:
             inventory = devices.probe(layout=layout, kernel=self._kernel)
             after = planner.plan(inventory, layout, waited=True)
             _not_as_declared(after, layout, failed)
-        facts = state_document.volume_facts(inventory, layout, after)
+        up = state_document.volumes_up(inventory, layout, after)
         story = _story(plan.volumes) + self._other_disks(plan, inventory)
-        story += "".join(self._bench_dir(fact) for fact in facts if fact["mount"])
-        epoch = self._epoch(inventory, facts)
-        story += self._mount_units(layout, facts)
-        story += self._tuning(layout, facts)
+        story += "".join(self._bench_dir(volume) for volume in up if volume.mount)
+        epoch = self._epoch(inventory, up)
+        story += self._mount_units(layout, up)
+        story += self._tuning(layout, up)
         if self._record.problem:
             story += f"; {self._record.problem}"
-        self._tell(plan, facts, failed, story)
+        self._tell(plan, up, failed, story)
         outcome = _outcome(plan, failed)
         if failed:
             story = "; ".join(error.message for error in failed.values())
@@ -113,7 +111,7 @@ class Books:
             outcome,
             story,
             failed=failed,
-            facts=[{**fact, "epoch_id": epoch.id if epoch else None} for fact in facts],
+            up=[replace(volume, epoch_id=epoch.id if epoch else None) for volume in up],
             hint=next((error.hint for error in failed.values()), ""),
         )
         return {"refused": EXIT_REFUSED, "failed": EXIT_FAILED}.get(outcome, EXIT_OK)
@@ -134,47 +132,45 @@ class Books:
             return ""
         return f"; the disks are not those of before (stop/start?): serials {then} -> {now}"
 
-    def _bench_dir(self, fact: Mapping[str, Any]) -> str:
+    def _bench_dir(self, volume: BootVolume) -> str:
         """Make the volume's benchmark directory; without it the volume is still good."""
-        number = self._kernel.device_number(fact["device"])
+        number = self._kernel.device_number(volume.device)
         try:
-            bench_dir.have(fact["name"], fact["mount"], number)
+            bench_dir.have(volume.name, volume.mount, number)
         except OperatorError as error:
             journal.event(
                 journal.Event.STEP_FAILED,
                 f"{error.message}. {error.hint}",
                 priority=journal.Priority.WARNING,
-                volume=fact["name"],
+                volume=volume.name,
                 hint=error.hint,
             )
             return f"; no benchmarks: {error.message}"
         return ""
 
-    def _epoch(
-        self, inventory: Inventory, facts: Sequence[Mapping[str, Any]]
-    ) -> EpochRecord | None:
-        if not facts:
+    def _epoch(self, inventory: Inventory, up: Sequence[BootVolume]) -> EpochRecord | None:
+        if not up:
             return None
         before = self._record.current_epoch()
         epoch = self._record.ensure_epoch(
-            state_document.fingerprint(inventory, facts, fio_version=_fio_version())
+            state_document.fingerprint(inventory, up, fio_version=_fio_version())
         )
         if epoch and (before is None or before.id != epoch.id):
             _journal_epoch(epoch)
         return epoch
 
-    def _mount_units(self, layout: Layout, facts: Sequence[Mapping[str, Any]]) -> str:
-        volumes = {volume.name: volume for volume in layout.volumes}
+    def _mount_units(self, layout: Layout, up: Sequence[BootVolume]) -> str:
+        declared = {volume.name: volume for volume in layout.volumes}
         units = [
             mount_unit.MountUnit(
-                volume=fact["name"],
-                device=fact["device"],
-                mount=fact["mount"],
-                filesystem=fact["filesystem"],
-                options=filesystem.mount_options(volumes[fact["name"]]),
+                volume=volume.name,
+                device=volume.device,
+                mount=volume.mount,
+                filesystem=volume.filesystem,
+                options=filesystem.mount_options(declared[volume.name]),
             )
-            for fact in facts
-            if fact["mount"]
+            for volume in up
+            if volume.mount
         ]
         if not self._places.units.is_dir():
             return ""
@@ -187,8 +183,8 @@ class Books:
             return f"; the mount units are not written: {error}"
         return ""
 
-    def _tuning(self, layout: Layout, facts: Sequence[Mapping[str, Any]]) -> str:
-        members = sorted({m["path"].rpartition("/")[2] for fact in facts for m in fact["members"]})
+    def _tuning(self, layout: Layout, up: Sequence[BootVolume]) -> str:
+        members = sorted({one.kernel_name for volume in up for one in volume.members})
         wanted = tuning.declared(
             layout.tuning,
             members,
@@ -205,23 +201,23 @@ class Books:
     def _tell(
         self,
         plan: Plan,
-        facts: Sequence[Mapping[str, Any]],
+        up: Sequence[BootVolume],
         failed: Mapping[str, OperatorError],
         story: str,
     ) -> None:
         done = {one.name for one in plan.volumes if one.decision is not Decision.NOTHING}
-        for fact in facts:
-            if fact["name"] in failed or not (self._is_first or fact["name"] in done):
+        for volume in up:
+            if volume.name in failed or not (self._is_first or volume.name in done):
                 continue
             journal.event(
                 journal.Event.VOLUME_MOUNTED,
-                f"volume {fact['name']} is up at {fact['mount'] or fact['device']}: {story}",
+                f"volume {volume.name} is up at {volume.mount or volume.device}: {story}",
                 priority=journal.Priority.NOTICE,
-                volume=fact["name"],
-                mount=fact["mount"],
-                device=fact["device"],
-                sunit_bytes=fact["sunit_bytes"] or 0,
-                swidth_bytes=fact["swidth_bytes"] or 0,
+                volume=volume.name,
+                mount=volume.mount,
+                device=volume.device,
+                sunit_bytes=volume.sunit_bytes or 0,
+                swidth_bytes=volume.swidth_bytes or 0,
             )
         for name, error in failed.items():
             if isinstance(error, Refused):
@@ -245,44 +241,38 @@ class Books:
         message: str,
         *,
         failed: Mapping[str, OperatorError] | None = None,
-        facts: Sequence[Mapping[str, Any]] | None = None,
+        up: Sequence[BootVolume] | None = None,
         hint: str = "",
     ) -> None:
-        if facts is None:
-            facts = state_document.volume_facts(inventory, layout, plan)
-        state = state_document.state_document(
-            inventory,
-            plan,
-            layout,
-            outcome=outcome,
-            message=message,
-            hint=hint,
-            facts=facts,
-            failed=failed or {},
+        if up is None:
+            up = state_document.volumes_up(inventory, layout, plan)
+        before = state_document.of_this_boot(self._places.state, self._kernel)
+        state = replace(
+            state_document.state_of(
+                inventory,
+                plan,
+                layout,
+                outcome=outcome,
+                message=message,
+                hint=hint,
+                up=up,
+                failed=failed or {},
+            ),
+            surroundings=state_document.surroundings(
+                self._kernel,
+                inventory,
+                up,
+                layout,
+                fio_version=_fio_version(),
+                cpu_latency=self._places.cpu_latency,
+                changed={one.name for one in plan.volumes if one.decision is not Decision.NOTHING},
+                before=before.surroundings if before else None,
+            ),
+            mounted_at_monotonic_s=time.clock_gettime(time.CLOCK_MONOTONIC)
+            if outcome in {"mounted", "nothing"}
+            else None,
         )
-        state["surroundings"] = boot_surroundings.note(
-            self._kernel,
-            inventory,
-            facts,
-            layout,
-            fio_version=_fio_version(),
-            cpu_latency=self._places.cpu_latency,
-            changed={one.name for one in plan.volumes if one.decision is not Decision.NOTHING},
-            before=self._noted(),
-        )
-        state["inventory"] = documents.inventory_to_json(inventory)
-        state["plan"] = documents.plan_to_json(plan)
-        state["mounted_at_monotonic_s"] = (
-            time.clock_gettime(time.CLOCK_MONOTONIC) if outcome in {"mounted", "nothing"} else None
-        )
-        write_state(self._places.state, state)
-
-    def _noted(self) -> Mapping[str, Any]:
-        """The surroundings as they were first noted at this boot, empty if they were not."""
-        if not state_document.is_of_this_boot(self._places.state, self._kernel):
-            return {}
-        noted = json.loads(self._places.state.read_text(encoding="utf-8")).get("surroundings")
-        return noted if isinstance(noted, dict) else {}
+        write_state(self._places.state, state.document())
 
 
 def _not_as_declared(after: Plan, layout: Layout, failed: dict[str, OperatorError]) -> None:

@@ -8,7 +8,6 @@ uuid, so it goes on after a reboot and starts over for another volume of the sam
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 import signal
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from appliance import paths
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError
+from appliance.state import boot_state
 from appliance.state.live_state import ReadProgress, read_progress
 from appliance.system import files, journal
 
@@ -32,6 +32,7 @@ BLOCK_BYTES = 1024 * 1024
 _READERS = 8
 _SAVE_SECONDS = 2.0
 _KEPT_ERRORS = 100
+_HINT = "see 'stripewright status'"
 # O_DIRECT: what is in the page cache was read before and would not be read again.
 _FLAGS = os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC
 
@@ -48,21 +49,17 @@ class Member:
 
 def members_of(volume: str, state_file: Path = paths.STATE_FILE) -> tuple[str, list[Member]]:
     """The uuid and the disks of a volume that is up, from the executor's state."""
-    try:
-        state = json.loads(state_file.read_text(encoding="utf-8"))
-        entry = next(one for one in state["volumes"] if one["name"] == volume)
-        sizes = {disk["id"]: int(disk["size_bytes"]) for disk in state["inventory"]["disks"]}
-        members = [
-            Member(one["path"], one["id"], one["serial"], sizes[one["id"]])
-            for one in entry["members"]
-        ]
-    except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
-        raise OperatorError(
-            f"volume '{volume}' is not known to be up", "see 'stripewright status'"
-        ) from error
-    if entry.get("outcome") not in {"mounted", "up"} or not members:
-        raise OperatorError(f"volume '{volume}' is not up", "see 'stripewright status'")
-    return str(entry.get("uuid", "")), members
+    state = boot_state.find(state_file)
+    found = state.volume(volume) if state else None
+    if state is None or found is None:
+        raise OperatorError(f"volume '{volume}' is not known to be up", _HINT)
+    disks = state.inventory.disks if state.inventory else ()
+    sizes = {disk.id: disk.size_bytes for disk in disks}
+    if not found.is_up or not found.members or any(one.id not in sizes for one in found.members):
+        raise OperatorError(f"volume '{volume}' is not up", _HINT)
+    return found.uuid, [
+        Member(one.path, one.id, one.serial, sizes[one.id]) for one in found.members
+    ]
 
 
 @dataclass(slots=True)

@@ -1,37 +1,47 @@
-"""What an executor says about itself: volume facts, epoch fingerprint and the state document."""
+"""What an executor says about itself: the state, the epoch's fingerprint, and what it notes of the
+surroundings for later looks to be compared with.
+
+A later look of the boot unit at the same boot (a disk has come) finds what was changed by hand in
+between. That is not made the new normal: what was noted first stays, but for volumes that a plan
+has changed, and for settings that the layout now declares otherwise.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from appliance import paths
 from appliance.errors import OperatorError, Refused
-from appliance.model import Decision, Disk, Filesystem, Inventory, Layout, Plan, Volume, VolumePlan
+from appliance.model import (
+    Decision,
+    Disk,
+    Filesystem,
+    Inventory,
+    Layout,
+    Plan,
+    Tuning,
+    Volume,
+    VolumePlan,
+)
+from appliance.model import surroundings as names
+from appliance.state import boot_state
+from appliance.state.boot_state import (
+    BootMember,
+    BootMount,
+    BootState,
+    BootVolume,
+    Surroundings,
+    VolumeNote,
+)
 from appliance.storage.formats import filesystem, lvm, md
 from appliance.storage.policy import ownership, steps
+from appliance.storage.probe import mounted, settings
+from appliance.system import liveness
 from appliance.system.kernel import Kernel
-
-# What a volume's entry has, with nothing known.
-_NO_FACTS: Mapping[str, Any] = {
-    "device": None,
-    "level": None,
-    "chunk_bytes": None,
-    "sunit_bytes": None,
-    "swidth_bytes": None,
-    "size_bytes": None,
-    "epoch_id": None,
-    "filesystem": None,
-    "data_disks": None,
-    "uuid": "",
-    "degraded": 0,
-    "sync_action": "",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +61,7 @@ class _Up:
     options: str = ""
 
 
-def volume_facts(inventory: Inventory, layout: Layout, plan: Plan) -> list[dict[str, Any]]:
+def volumes_up(inventory: Inventory, layout: Layout, plan: Plan) -> list[BootVolume]:
     """What each volume that is up is made of; sizes in bytes, members in slot order.
 
     Up means mounted where it is declared, or, without a filesystem, that its device is there. A
@@ -75,25 +85,29 @@ def volume_facts(inventory: Inventory, layout: Layout, plan: Plan) -> list[dict[
     return found
 
 
-def _facts(volume: Volume, up: _Up) -> dict[str, Any]:
+def _facts(volume: Volume, up: _Up) -> BootVolume:
     geometry = up.filesystem
-    return {
-        "name": volume.name,
-        "device": _device(volume, up),
-        "mount": volume.mount,
-        "mount_options": up.options,
-        "members": [{"path": d.path, "id": d.id, "serial": d.serial} for d in up.disks],
-        "level": up.level,
-        "chunk_bytes": up.chunk_bytes,
-        "sunit_bytes": geometry.sunit_bytes if geometry else None,
-        "swidth_bytes": geometry.swidth_bytes if geometry else None,
-        "size_bytes": up.size_bytes,
-        "filesystem": volume.filesystem,
-        "data_disks": filesystem.data_members(volume, len(up.disks)),
-        "uuid": up.uuid,
-        "degraded": up.degraded,
-        "sync_action": up.sync_action,
-    }
+    return BootVolume(
+        name=volume.name,
+        device=_device(volume, up),
+        mount=volume.mount,
+        mount_options=up.options,
+        members=_members(up.disks),
+        level=up.level,
+        chunk_bytes=up.chunk_bytes,
+        sunit_bytes=geometry.sunit_bytes if geometry else None,
+        swidth_bytes=geometry.swidth_bytes if geometry else None,
+        size_bytes=up.size_bytes,
+        filesystem=volume.filesystem,
+        data_disks=filesystem.data_members(volume, len(up.disks)),
+        uuid=up.uuid,
+        degraded=up.degraded,
+        sync_action=up.sync_action,
+    )
+
+
+def _members(disks: Sequence[Disk]) -> tuple[BootMember, ...]:
+    return tuple(BootMember(one.path, one.id, one.serial) for one in disks)
 
 
 def _up(volume: Volume, inventory: Inventory) -> _Up | None:
@@ -189,36 +203,39 @@ def each(text: Sequence[str]) -> str:
 
 
 def fingerprint(
-    inventory: Inventory, facts: Sequence[Mapping[str, Any]], *, fio_version: str
+    inventory: Inventory, volumes: Sequence[BootVolume], *, fio_version: str
 ) -> dict[str, str]:
     """What makes results comparable: the same values, the same epoch."""
     return {
-        "serials": each([",".join(m["serial"] for m in one["members"]) for one in facts]),
-        "stripe": each([_stripe(one) for one in facts]),
+        "serials": each([",".join(m.serial for m in one.members) for one in volumes]),
+        "stripe": each([_stripe(one) for one in volumes]),
         "filesystem": each(
             [
-                f"{one['filesystem']} sunit={one['sunit_bytes']} swidth={one['swidth_bytes']}"
-                if one["mount"]
+                f"{one.filesystem} sunit={one.sunit_bytes} swidth={one.swidth_bytes}"
+                if one.mount
                 else "none"
-                for one in facts
+                for one in volumes
             ]
         ),
-        "mount_options": each([one["mount_options"] for one in facts]),
+        "mount_options": each([one.mount_options for one in volumes]),
         "kernel": inventory.machine.kernel,
         "fio": fio_version,
         "machine_type": inventory.machine.machine_type,
     }
 
 
-def _stripe(fact: Mapping[str, Any]) -> str:
-    level = fact["level"]
+def _stripe(volume: BootVolume) -> str:
+    level = volume.level
     if not level:
         return "single"
     kind = f"md-{level}" if level.startswith("raid") else level
-    return f"{kind} chunk={fact['chunk_bytes']} members={len(fact['members'])}"
+    return f"{kind} chunk={volume.chunk_bytes} members={len(volume.members)}"
 
 
-def state_document(
+# ----------------------------------------------------------------------------- the state
+
+
+def state_of(
     inventory: Inventory,
     plan: Plan,
     layout: Layout,
@@ -226,58 +243,54 @@ def state_document(
     outcome: str,
     message: str,
     hint: str,
-    facts: Sequence[Mapping[str, Any]],
+    up: Sequence[BootVolume],
     failed: Mapping[str, OperatorError],
-) -> dict[str, Any]:
-    """The head of state.json: the declared volumes, and those that a plan removes or could not.
-
-    An entry's ``outcome`` is ``mounted``, ``up`` (no filesystem), ``refused``, ``failed``,
-    ``waiting``, ``applying`` or ``down``.
+) -> BootState:
+    """The state without its surroundings: of each declared volume what is ``up`` of it, what was
+    planned for it, and its own outcome.
     """
-    by_name = {fact["name"]: fact for fact in facts}
+    by_name = {one.name: one for one in up}
     planned = {one.name: one for one in plan.volumes}
     disks = {disk.path: disk for disk in inventory.disks}
     entries = []
     for volume in layout.volumes:
         one = planned.get(volume.name) or VolumePlan(volume.name, Decision.NOTHING, "")
-        members = [disks[path] for path in one.disks if path in disks]
         error = failed.get(volume.name)
-        entries.append(
-            {
-                **_NO_FACTS,
-                "mount": volume.mount,
-                "stripe": volume.stripe,
-                "members": [{"path": d.path, "id": d.id, "serial": d.serial} for d in members],
-                **by_name.get(volume.name, {}),
-                "name": volume.name,
-                "decision": "refuse" if isinstance(error, Refused) else one.decision.value,
-                "reason": error.message if error else one.reason,
-                "hint": error.hint if error else one.hint,
-                "outcome": _outcome(volume, one, outcome, error, by_name),
-            }
+        found = by_name.get(volume.name) or BootVolume(
+            volume.name,
+            mount=volume.mount,
+            members=_members([disks[path] for path in one.disks if path in disks]),
         )
-    return {
-        "at": time.time(),
-        "boot_id": inventory.machine.boot_id,
-        "pid": os.getpid(),
-        "layout_source": layout.source,
-        "outcome": outcome,
-        "message": message,
-        "hint": hint,
-        "volumes": entries,
-    }
+        entries.append(
+            replace(
+                found,
+                stripe=volume.stripe,
+                decision="refuse" if isinstance(error, Refused) else one.decision.value,
+                reason=error.message if error else one.reason,
+                hint=error.hint if error else one.hint,
+                outcome=_outcome(volume, one, outcome, error, is_up=volume.name in by_name),
+            )
+        )
+    return BootState(
+        volumes=tuple(entries),
+        at=time.time(),
+        boot_id=inventory.machine.boot_id,
+        pid=os.getpid(),
+        layout_source=layout.source,
+        outcome=outcome,
+        message=message,
+        hint=hint,
+        inventory=inventory,
+        plan=plan,
+    )
 
 
 def _outcome(
-    volume: Volume,
-    one: VolumePlan,
-    outcome: str,
-    error: OperatorError | None,
-    up: Mapping[str, Mapping[str, Any]],
+    volume: Volume, one: VolumePlan, outcome: str, error: OperatorError | None, *, is_up: bool
 ) -> str:
     if error is not None:
         return "refused" if isinstance(error, Refused) else "failed"
-    if volume.name in up:
+    if is_up:
         return "mounted" if volume.mount else "up"
     if one.decision is Decision.REFUSE:
         return "refused"
@@ -286,35 +299,112 @@ def _outcome(
     return "down"
 
 
-def is_of_this_boot(path: Path, kernel: Kernel) -> bool:
-    """Whether a state document of this very boot is at ``path``, with its volumes."""
-    try:
-        state = json.loads(path.read_text(encoding="utf-8"))
-        boot_id = (kernel.proc_root / "sys/kernel/random/boot_id").read_text().strip()
-        return bool(boot_id) and state["boot_id"] == boot_id
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+def of_this_boot(path: Path, kernel: Kernel) -> BootState | None:
+    """The state at ``path``, if it was written at this very boot after a look at the disks."""
+    state = boot_state.find(path)
+    boot_id = liveness.boot_id(kernel.proc_root)
+    return state if state is not None and boot_id and state.boot_id == boot_id else None
 
 
-def looking(layout: Layout) -> dict[str, Any]:
+def looking(layout: Layout) -> BootState:
     """The state before the first look at a disk: it takes seconds, and longer on a sick one."""
     return _bare(layout.source, "waiting", "looking at the disks")
 
 
-def failed_early(layout_source: str, error: OperatorError) -> dict[str, Any]:
+def failed_early(layout_source: str, error: OperatorError) -> BootState:
     """The state when not even the layout could be used."""
     return _bare(layout_source, "failed", f"{error.message} ({error.hint})")
 
 
-def _bare(layout_source: str, outcome: str, message: str) -> dict[str, Any]:
-    return {
-        "at": time.time(),
-        "boot_id": "",
-        "pid": os.getpid(),
-        "layout_source": layout_source,
-        "outcome": outcome,
-        "message": message,
-        "hint": "",
-        "volumes": [],
-        "mounted_at_monotonic_s": None,
+def _bare(layout_source: str, outcome: str, message: str) -> BootState:
+    return BootState(
+        volumes=(),
+        at=time.time(),
+        pid=os.getpid(),
+        layout_source=layout_source,
+        outcome=outcome,
+        message=message,
+    )
+
+
+# ---------------------------------------------------------------------- the surroundings
+
+
+def surroundings(
+    kernel: Kernel,
+    inventory: Inventory,
+    up: Sequence[BootVolume],
+    layout: Layout,
+    *,
+    fio_version: str,
+    cpu_latency: Path,
+    changed: Collection[str],
+    before: Surroundings | None,
+) -> Surroundings:
+    """What later looks are compared with.
+
+    ``before`` is the same of the last writing at this boot, ``None`` if there was none;
+    ``changed`` are the volumes that a plan has changed since.
+    """
+    before = before or Surroundings()
+    members = {one.kernel_name: one.name for volume in up for one in volume.members}
+    values = {
+        names.KERNEL: inventory.machine.kernel,
+        names.FIO: fio_version,
+        names.MACHINE_TYPE: inventory.machine.machine_type,
+        **settings.of_disks(kernel, members),
+        **settings.of_processors(kernel, cpu_latency),
     }
+    if before.tuning == layout.tuning:
+        # What is declared has just been set again, whatever it was in between; and another fio
+        # has opened its epoch.
+        again = (names.CPU_LATENCY, names.FIO, *_declared(layout.tuning))
+        values |= {key: value for key, value in before.values.items() if not key.startswith(again)}
+    arrays = {name: settings.udev_database(kernel, name) for name in kernel.arrays()}
+    known = {
+        one.name: note
+        for one in up
+        if (note := before.volumes.get(one.name)) and note.uuid == one.uuid
+    }
+    return Surroundings(
+        tuning=layout.tuning,
+        values=values,
+        built=before.built or settings.built(kernel, arrays),
+        volumes={
+            one.name: known[one.name]
+            if one.name in known and one.name not in changed
+            else _note(kernel, one)
+            for one in up
+        },
+    )
+
+
+def _declared(tuning: Tuning) -> tuple[str, ...]:
+    """How the names of those values begin that the layout has set."""
+    wanted = {
+        names.SCHEDULER: tuning.scheduler,
+        names.IO_TIMEOUT: tuning.io_timeout_seconds,
+    }
+    return tuple(key for key, value in wanted.items() if value is not None)
+
+
+def _note(kernel: Kernel, volume: BootVolume) -> VolumeNote:
+    found = kernel.mount_at(volume.mount) if volume.mount else None
+    mount = None
+    if found is not None:
+        usage = mounted.usages([volume.mount]).get(volume.mount)
+        size_bytes = None if usage is None else usage.size_bytes
+        mount = BootMount(found.fstype, found.options, found.super_options, size_bytes)
+    return VolumeNote(volume.uuid, _slots(kernel, volume), mount)
+
+
+def _slots(kernel: Kernel, volume: BootVolume) -> tuple[str | None, ...]:
+    """The ids of an array's disks by slot; empty for what is no array."""
+    name = Path(volume.device).resolve().name
+    count = kernel.attribute(name, "md/raid_disks").partition(" ")[0]
+    slots: list[str | None] = [None] * (int(count) if count.isdecimal() else 0)
+    for one in volume.members:
+        slot = kernel.attribute(name, f"md/dev-{one.kernel_name}/slot")
+        if slot.isdecimal() and int(slot) < len(slots):
+            slots[int(slot)] = one.id
+    return tuple(slots)

@@ -8,13 +8,13 @@ unit looks again, which never touches a volume that is up, and that drift is loo
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from appliance import paths
+from appliance.state import boot_state
+from appliance.state.boot_state import BootState
 from appliance.storage.probe import events
 from appliance.storage.probe.events import QUIET_SECONDS, Device, Monitor
 from appliance.system import journal
@@ -35,13 +35,11 @@ def matters(device: Device) -> bool:
     return device.action == "add" or events.is_resized(device)
 
 
-def unknown_disks(state: Mapping[str, Any] | None, present: set[str]) -> set[str]:
+def unknown_disks(state: BootState | None, present: set[str]) -> set[str]:
     """Disks that are here and were not there at the last look: they came in between."""
-    try:
-        seen = {Path(disk["path"]).name for disk in (state or {})["inventory"]["disks"]}
-    except (KeyError, TypeError):
+    if state is None or state.inventory is None:
         return set()
-    return present - seen
+    return present - {Path(disk.path).name for disk in state.inventory.disks}
 
 
 def follow(monitor: Monitor, look: Callable[[], None]) -> None:
@@ -79,11 +77,7 @@ def _look(found: Mapping[str, str], look: Callable[[], None]) -> None:
 def run(look: Callable[[], None], state_file: Path = paths.STATE_FILE) -> None:
     """What the watch unit runs."""
     monitor = events.block_devices()
-    # Between the boot unit's last look and this line nobody listened.
-    try:
-        state = json.loads(state_file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        state = None
-    if missed := unknown_disks(state, set(Kernel().disks())):
+    # What came between the boot unit's last look and this line was not heard.
+    if missed := unknown_disks(boot_state.find(state_file), set(Kernel().disks())):
         _look(dict.fromkeys(sorted(missed), "add"), look)
     follow(monitor, look)
