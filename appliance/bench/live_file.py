@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -94,16 +93,9 @@ def read_live(folder: Path = paths.LIVE_DIR) -> tuple[LiveJob, ...]:
 
 def _read(path: Path) -> str:
     try:
-        # Through no link, and non-blocking: a pipe in the file's place cannot hold us up.
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(path, flags)
-        with os.fdopen(descriptor, "rb") as file:
-            content = b""
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                content = file.read(_MAX_BYTES + 1)
+        return files.read_bounded(path, _MAX_BYTES).decode(errors="replace")
     except OSError:
         return ""
-    return content.decode(errors="replace") if len(content) <= _MAX_BYTES else ""
 
 
 def decode(text: str) -> tuple[LiveJob, ...]:

@@ -8,7 +8,6 @@ root's look reads them. Whatever is in them is hostile: a driver prints what a d
 from __future__ import annotations
 
 import math
-import os
 import re
 import stat
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.drift.host import Ended
+from appliance.system import files
 from appliance.text import printable
 
 _BOOT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
@@ -125,12 +125,8 @@ def _listed(path: Path) -> list[Path]:
 
 
 def _text(path: Path, most: int) -> str:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(path, flags), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return ""
-            return file.read(most).decode("utf-8", "replace")
+        return files.read_bounded(path, most, cut=True).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -37,7 +37,7 @@ from appliance.storage.policy import identity
 from appliance.storage.policy.layout import load_layout
 from appliance.storage.probe import settings
 from appliance.storage.probe.devices import Probe
-from appliance.system import child
+from appliance.system import child, files
 from appliance.system.kernel import Kernel, read_text
 
 # A filesystem that answers does it at once; one on a dead disk, never.
@@ -131,9 +131,7 @@ def _look(sources: Sources, state: BootState | None) -> Observation:
 def _json(path: Path) -> object:
     """What the file holds, or ``None``."""
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            raw = file.read(_MAX_FILE_BYTES + 1)
-        return None if len(raw) > _MAX_FILE_BYTES else json.loads(raw)
+        return json.loads(files.read_bounded(path, _MAX_FILE_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
 

@@ -14,7 +14,6 @@ import json
 import os
 import pwd
 import secrets
-import stat
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -23,17 +22,13 @@ from appliance.drift.lifecycle import MAX_NOTE_CHARS
 from appliance.errors import OperatorError
 from appliance.state import codec
 from appliance.state.codec import bounded
+from appliance.system import spool as spools
 from appliance.text import printable
 
 _MAX_BYTES = 8192
 # Of one check: a full spool must not keep it from looking.
 _MAX_FILES = 64
 _MAX_SWEEP = 10_000
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Begins with a dot: it is not read again.
-_ASIDE = ".aside-"
-# Without O_NONBLOCK a FIFO in the spool would hold the check for ever.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Action(StrEnum):
@@ -73,12 +68,11 @@ class Rejected:
 def leave(spool: Path, word: Word) -> None:
     """Put ``word`` into the spool, as an operator; its ``who`` is not written."""
     document = asdict(_Document(word.action, word.finding_id, word.note))
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     name = f"{secrets.token_hex(16)}.json"
     # Nobody but its reader can list the directory: of the name others know nothing.
     part = spool / f".{name}"
     try:
-        descriptor = os.open(part, flags, 0o644)
+        descriptor = os.open(part, spools.CREATE, 0o644)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             os.fchmod(descriptor, 0o644)  # the reader is another user, whatever the umask is
             json.dump(document, file)
@@ -95,35 +89,16 @@ def leave(spool: Path, word: Word) -> None:
 def read(spool: Path) -> tuple[Word | Rejected, ...]:
     """What lies in the spool, in the order in which it came; nothing if there is no spool."""
     try:
-        folder = os.open(spool, _FOLDER)
+        with spools.opened(spool) as folder:
+            return tuple(_one(folder, name) for name in _names(folder))
     except OSError:
         return ()
-    try:
-        names = _names(folder)
-        return tuple(_one(folder, name) for name in names)
-    finally:
-        os.close(folder)
 
 
 def remove(spool: Path, name: str) -> None:
-    """Take ``name`` out of the spool, whatever it is; what it leads to stays.
-
-    A directory that is not empty is only put aside, under a name that nobody reads:
-    systemd-tmpfiles removes it with all that it holds.
-    """
-    with contextlib.suppress(OSError):
-        folder = os.open(spool, _FOLDER)
-        try:
-            try:
-                os.unlink(name, dir_fd=folder)
-            except (IsADirectoryError, PermissionError):
-                try:
-                    os.rmdir(name, dir_fd=folder)
-                except OSError:
-                    aside = f"{_ASIDE}{secrets.token_hex(16)}"
-                    os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
-        finally:
-            os.close(folder)
+    """Take ``name`` out of the spool, whatever it is."""
+    with contextlib.suppress(OSError), spools.opened(spool) as folder:
+        spools.remove(folder, name)
 
 
 def _names(folder: int) -> list[str]:
@@ -143,26 +118,16 @@ def _names(folder: int) -> list[str]:
 def _one(folder: int, name: str) -> Word | Rejected:
     shown = printable(name)[:80]
     try:
-        descriptor = os.open(name, _FILE, dir_fd=folder)
-    except OSError as error:
-        return Rejected(name, "", f"{shown} cannot be opened ({error.strerror})")
-    try:
-        status = os.fstat(descriptor)
-        who = _who(status.st_uid)
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-            return Rejected(name, who, f"{shown} is no regular file, or has several names")
-        raw = os.read(descriptor, _MAX_BYTES + 1)
-    except OSError as error:
-        return Rejected(name, "", f"{shown} cannot be read ({error.strerror})")
-    finally:
-        os.close(descriptor)
+        raw, owner = spools.read(folder, name, _MAX_BYTES)
+    except spools.Unusable as error:
+        who = "" if error.owner is None else _who(error.owner)
+        return Rejected(name, who, f"{shown} {error.why}")
+    who = _who(owner)
     word = _parse(raw, who, name)
     return word or Rejected(name, who, f"{shown} does not say what to do with which finding")
 
 
 def _parse(raw: bytes, who: str, name: str) -> Word | None:
-    if len(raw) > _MAX_BYTES:
-        return None
     try:
         found = codec.parse(_Document, raw)
     except codec.DecodeError:

@@ -11,6 +11,10 @@ from enum import StrEnum
 
 from appliance import text
 
+# md's array_state (Documentation/admin-guide/md.rst). RAID0 that has lost a member is "broken".
+ARRAY_WRITABLE = frozenset({"clean", "active", "active-idle", "write-pending", "read-auto"})
+ARRAY_RUNS = ARRAY_WRITABLE | {"readonly"}
+
 
 class DiskKind(StrEnum):
     """What a disk is, by its exact model; never by its name or by elimination."""

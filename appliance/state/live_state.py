@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from appliance import paths
+from appliance.model.disks import ARRAY_RUNS
 from appliance.state import codec
+from appliance.system import kernel
 
 _PROGRESS_BOUNDS = codec.Bounds(least=0)
 # A reader that has written nothing for so long has ended.
 _QUIET_SECONDS = 60.0
-_ARRAY_OK = {"clean", "active", "active-idle", "write-pending", "read-auto", "readonly"}
 
 
 def mounts(mountinfo: Path) -> dict[str, str]:
-    """Mount point -> ``major:minor`` of what is mounted on top there (proc_pid_mountinfo(5))."""
+    """Mount point -> ``major:minor`` of what is mounted on top there."""
     # Undecodable bytes become surrogates, as in every other path that Python makes.
-    lines = mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    fields = [line.split(" ") for line in lines]
-    return {_unescape(one[4]): one[2] for one in fields if len(one) > 4}
+    text = mountinfo.read_text(encoding="utf-8", errors="surrogateescape")
+    return {one.mountpoint: one.device for one in kernel.parse_mountinfo(text)}
 
 
 def live_problem(
@@ -38,20 +37,17 @@ def live_problem(
         return f"{device} has gone"
     if mount and mounted_now[mount] != expected:
         return f"something else is mounted at {mount}"
-    array_state = sys_block / kernel_name / "md" / "array_state"
-    if array_state.exists() and (value := array_state.read_text().strip()) not in _ARRAY_OK:
-        # RAID0 has no degraded state: the kernel says 'broken' here and nowhere else.
-        return f"{device} is {value}"
-    return ""
+    state = kernel.read_md(sys_block / kernel_name / "md").state
+    # RAID0 has no degraded state: the kernel says 'broken' here and nowhere else.
+    return f"{device} is {state}" if state and state not in ARRAY_RUNS else ""
 
 
 def live_array(md: Path) -> tuple[int, str]:
     """How many members an array lacks, and what it does about it (``recover 12 %``)."""
-    degraded, action = _read(md / "degraded"), _read(md / "sync_action")
-    done, _, total = _read(md / "sync_completed").partition(" / ")
-    share = f" {int(done) * 100 // int(total)} %" if done.isdecimal() and total.isdecimal() else ""
-    sync = f"{action}{share}" if action not in {"", "idle"} else ""
-    return int(degraded) if degraded.isdecimal() else 0, sync
+    array = kernel.read_md(md)
+    share = "" if array.sync_percent is None else f" {array.sync_percent} %"
+    idle = array.sync_action in {"", "idle"}
+    return array.degraded, "" if idle else f"{array.sync_action}{share}"
 
 
 @dataclass(slots=True)
@@ -98,15 +94,3 @@ def initialised(volume: str) -> str:
         state = "stopped"
     words = f"{state}, {found.percent} %"
     return f"{words}, {found.error_count} read errors" if found.error_count else words
-
-
-def _unescape(text: str) -> str:
-    r"""The kernel writes blank, tab, line break and backslash as ``\ooo``, and nothing else."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 # O_NONBLOCK: opening a FIFO waits for its writer otherwise.
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def replace_json(path: Path, document: Mapping[str, Any]) -> None:
@@ -67,23 +67,19 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def read_bounded(path: Path | str, max_bytes: int, *, folder: int | None = None) -> bytes:
-    """What is in a regular file of at most ``max_bytes``; below the open directory ``folder`` if
-    there is one. Raises :class:`OSError` for anything else.
+def read_bounded(
+    path: Path | str, max_bytes: int, *, follow: bool = False, cut: bool = False
+) -> bytes:
+    """What is in a regular file of at most ``max_bytes``; ``cut``: so much of a longer one.
 
-    No link is followed, and a FIFO in its place holds nobody up.
+    Raises :class:`OSError` for anything else, also for a link unless it is to be ``follow``-ed. A
+    FIFO in its place holds nothing up.
     """
-    descriptor = os.open(path, _READ, dir_fd=folder)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
+    descriptor = os.open(path, _READ if follow else _READ | os.O_NOFOLLOW)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
-        if status.st_size > max_bytes:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-        # It may grow meanwhile, and files below /proc and /sys say that they are empty.
-        found = b""
-        while len(found) <= max_bytes and (part := file.read(max_bytes + 1 - len(found))):
-            found += part
-    if len(found) > max_bytes:
+        found = file.read(max_bytes + 1)
+    if len(found) > max_bytes and not cut:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-    return found
+    return found[:max_bytes]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # Not disks, whatever their model says; md and dm are reached through their members.
@@ -60,14 +60,14 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
         mounts.append(
             Mount(
                 device=fields[2],
-                mountpoint=_unescape(fields[4]),
+                mountpoint=unescape(fields[4]),
                 fstype=rest[0],
-                source=_unescape(rest[1]),
+                source=unescape(rest[1]),
                 options=fields[5],
                 super_options=rest[2] if len(rest) > 2 else "",
                 mount_id=int(fields[0]) if fields[0].isdecimal() else 0,
                 parent_id=int(fields[1]) if fields[1].isdecimal() else 0,
-                root=_unescape(fields[3]),
+                root=unescape(fields[3]),
             )
         )
     return tuple(mounts)
@@ -75,10 +75,11 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
 
 def parse_swaps(text: str) -> tuple[str, ...]:
     """/proc/swaps: the files and devices that are swap."""
-    return tuple(_unescape(line.split()[0]) for line in text.splitlines()[1:] if line.split())
+    return tuple(unescape(line.split()[0]) for line in text.splitlines()[1:] if line.split())
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
+    r"""Blank, tab, line break and backslash are ``\ooo`` in the kernel's tables and in fstab(5)."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), text)
 
 
@@ -98,6 +99,56 @@ def read_text(path: Path | str) -> str:
     finally:
         os.close(descriptor)
     return read.decode(errors="replace").rstrip("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class MdArray:
+    """What sysfs says of an md array (Documentation/admin-guide/md.rst).
+
+    ``slots`` has the kernel name of each member with its slot, or a word where it has none.
+    ``sync_percent`` is how far ``sync_action`` is, ``None`` if nothing is done. ``component_bytes``
+    is what the array uses of each member, 0 for RAID0. All is empty for what is no array.
+    """
+
+    state: str = ""
+    level: str = ""
+    chunk_bytes: int = 0
+    raid_disks: int = 0
+    layout: int = 0
+    degraded: int = 0
+    sync_action: str = ""
+    sync_percent: int | None = None
+    component_bytes: int = 0
+    slots: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_md(folder: Path) -> MdArray:
+    """The array with the directory ``folder`` (``…/md``)."""
+    if not folder.is_dir():
+        return MdArray()
+    done, _, total = read_text(folder / "sync_completed").partition(" / ")
+    share = int(done) * 100 // int(total) if done.isdecimal() and whole_number(total) else None
+    return MdArray(
+        state=read_text(folder / "array_state"),
+        level=read_text(folder / "level"),
+        chunk_bytes=whole_number(read_text(folder / "chunk_size")),
+        raid_disks=whole_number(read_text(folder / "raid_disks")),
+        layout=whole_number(read_text(folder / "layout")),
+        degraded=whole_number(read_text(folder / "degraded")),
+        sync_action=read_text(folder / "sync_action"),
+        sync_percent=share,
+        # In KiB there.
+        component_bytes=whole_number(read_text(folder / "component_size")) * 1024,
+        slots={
+            one.name.removeprefix("dev-"): read_text(one / "slot") for one in folder.glob("dev-*")
+        },
+    )
+
+
+def whole_number(text: str) -> int:
+    """``262144``, but also 0 for ``none`` and, while an array is reshaped, 4 for ``4 (3)``."""
+    word = text.partition(" ")[0]
+    return int(word) if word.isascii() and word.isdecimal() else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +180,9 @@ class Kernel:
         for folder in sorted((self.sys_root / "block").iterdir()):
             if (folder / "md").is_dir() and any((folder / "md").glob("dev-*")):
                 yield folder.name
+
+    def md(self, name: str) -> MdArray:
+        return read_md(self._folder(name) / "md")
 
     def _folder(self, name: str) -> Path:
         return self.sys_root / "block" / name

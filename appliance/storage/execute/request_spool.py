@@ -15,8 +15,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
-import stat
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -27,6 +25,7 @@ from appliance.errors import OperatorError, StalePlan, UsageError
 from appliance.state import codec
 from appliance.state.codec import bounded
 from appliance.system import files
+from appliance.system import spool as spools
 
 # A layout of 64 KiB is at most three times as long in JSON (two bytes of UTF-8 as \u00e9).
 MAX_REQUEST_BYTES = 256 * 1024
@@ -41,15 +40,9 @@ _MAX_NAMES = 64
 # So many names of the spool are looked at in one go: a full one must not hold a plan up.
 _MAX_SWEEP = 20_000
 
-# No request is called so: its name begins with a hexadecimal digit.
-_ASIDE = ".aside-"
-
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 # JSON can write half a surrogate, no file can hold it.
 _CHARACTER = r"[^\0\ud800-\udfff]"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without O_NONBLOCK a FIFO in the spool would hold root for ever.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _AGAIN = "ask again: stripewright plan"
 _PLAN_AGAIN = "plan again and confirm the digest that is shown: stripewright plan"
 
@@ -138,9 +131,8 @@ def leave_bytes(spool: Path, raw: bytes) -> str:
     path = spool / f"{name}.json"
     with contextlib.suppress(OSError):
         path.unlink()  # our own, from a request that was interrupted
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, flags, 0o640)
+        descriptor = os.open(path, spools.CREATE, 0o640)
     except FileExistsError:
         return name  # another operator asks for the very same
     except OSError as error:
@@ -169,57 +161,19 @@ def take_bytes(spool: Path, name: str) -> bytes:
     if not is_hash(name):
         raise _not_a_request("its name is no hash")
     try:
-        folder = os.open(spool, _FOLDER)
+        with spools.opened(spool) as folder:
+            try:
+                raw, _ = spools.read(folder, f"{name}.json", MAX_REQUEST_BYTES)
+            finally:
+                spools.remove(folder, f"{name}.json")
+                sweep(folder)
+    except spools.Unusable as error:
+        raise _not_a_request(f"it {error.why}") from error
     except OSError as error:
         raise OperatorError(f"{spool}: {error.strerror}", "systemd-tmpfiles makes it") from error
-    try:
-        try:
-            raw = _read(folder, f"{name}.json")
-        finally:
-            _remove(folder, f"{name}.json")
-            sweep(folder)
-    finally:
-        os.close(folder)
     if hashlib.sha256(raw).hexdigest() != name:
         raise _not_a_request("its content has another hash than its name")
     return raw
-
-
-def _read(folder: int, name: str) -> bytes:
-    try:
-        descriptor = os.open(name, _FILE, dir_fd=folder)
-    except OSError as error:
-        raise _not_a_request(f"it cannot be opened ({error.strerror})") from error
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-            raise _not_a_request("it is no regular file, or has several names")
-        if status.st_size > MAX_REQUEST_BYTES:
-            raise _not_a_request("it is too long")
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            return file.read(MAX_REQUEST_BYTES + 1)
-    except OSError as error:
-        raise _not_a_request(f"it cannot be read ({error.strerror})") from error
-    finally:
-        os.close(descriptor)
-
-
-def _remove(folder: int, name: str) -> None:
-    """Take ``name`` out of the spool, whatever it is; what it leads to stays.
-
-    A directory that is not empty is only put aside, which takes no longer if it is deep:
-    systemd-tmpfiles removes it with all that it holds. Nobody can ask by its new name.
-    """
-    with contextlib.suppress(OSError):
-        try:
-            os.unlink(name, dir_fd=folder)
-        except (IsADirectoryError, PermissionError):
-            try:
-                os.rmdir(name, dir_fd=folder)
-            except OSError:
-                if not name.startswith(_ASIDE):
-                    aside = f"{_ASIDE}{secrets.token_hex(16)}"
-                    os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def sweep(folder: int, *, now: float | None = None) -> None:
@@ -231,7 +185,7 @@ def sweep(folder: int, *, now: float | None = None) -> None:
                 break
             with contextlib.suppress(OSError):
                 if entry.stat(follow_symlinks=False).st_ctime < limit:
-                    _remove(folder, entry.name)
+                    spools.remove(folder, entry.name)
 
 
 # --------------------------------------------------------------------- root's own files

@@ -400,11 +400,10 @@ def _note(kernel: Kernel, volume: BootVolume) -> VolumeNote:
 
 def _slots(kernel: Kernel, volume: BootVolume) -> tuple[str | None, ...]:
     """The ids of an array's disks by slot; empty for what is no array."""
-    name = Path(volume.device).resolve().name
-    count = kernel.attribute(name, "md/raid_disks").partition(" ")[0]
-    slots: list[str | None] = [None] * (int(count) if count.isdecimal() else 0)
+    array = kernel.md(Path(volume.device).resolve().name)
+    slots: list[str | None] = [None] * array.raid_disks
     for one in volume.members:
-        slot = kernel.attribute(name, f"md/dev-{one.kernel_name}/slot")
+        slot = array.slots.get(one.kernel_name, "")
         if slot.isdecimal() and int(slot) < len(slots):
             slots[int(slot)] = one.id
     return tuple(slots)

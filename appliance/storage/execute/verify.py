@@ -16,12 +16,13 @@ from pathlib import Path
 
 from appliance.errors import OperatorError
 from appliance.model import Disk, MarkState, Step, Volume
+from appliance.model.disks import ARRAY_RUNS
 from appliance.storage.execute import builtin_steps
 from appliance.storage.formats import ext4, filesystem, lvm, md
 from appliance.storage.policy import steps
 from appliance.storage.probe import blockdev, hotplug
 from appliance.system import process
-from appliance.system.kernel import Kernel
+from appliance.system.kernel import Kernel, MdArray
 
 _TOOL_TIMEOUT_SECONDS = 60
 # e2fsck reads every bitmap: gigabytes, of the largest.
@@ -31,7 +32,6 @@ _MADE_AGAIN = (
     " disks: 'stripewright inventory', journalctl -k"
 )
 _HINT = "nothing was mounted over it; see 'journalctl -b -t stripewright' and look at it by hand"
-_ARRAY_RUNS = {"clean", "active", "active-idle", "write-pending", "readonly", "read-auto"}
 # A grown filesystem may leave out a last group or allocation group that would be too small.
 _ROUNDED_OFF_BYTES = 130 * 1024 * 1024
 _GROWERS = {"xfs_growfs", "resize2fs"}
@@ -108,10 +108,11 @@ def check_array(step: Step, scene: Scene) -> None:
     created = step.argv[1] == "--create"
     known = [disk.md_member for disk in scene.disks if disk.md_member]
     count = len(scene.disks) if created or not known else known[0].member_count
+    array = kernel.md(name)
     found = {
-        "level": kernel.attribute(name, "md/level"),
-        "chunk": kernel.attribute(name, "md/chunk_size"),
-        "members": kernel.attribute(name, "md/raid_disks").partition(" ")[0],
+        "level": array.level,
+        "chunk": str(array.chunk_bytes or ""),
+        "members": str(array.raid_disks or ""),
     }
     wanted = {
         "level": md.level_of(volume),
@@ -119,30 +120,27 @@ def check_array(step: Step, scene: Scene) -> None:
         "members": str(count),
     }
     if layout := md.layout_of(volume):
-        word = kernel.attribute(name, "md/layout").partition(" ")[0]
-        found["layout"] = md.layout_name(int(word)) if word.isdecimal() else ""
+        found["layout"] = md.layout_name(array.layout) if array.layout else ""
         wanted["layout"] = layout
     wrong = [
         f"{key} is {found[key] or 'unknown'}, not {wanted[key]}"
         for key in wanted
         if found[key] != wanted[key]
     ]
-    state = kernel.attribute(name, "md/array_state")
-    if state not in _ARRAY_RUNS:
-        wrong.append(f"state is {state or 'unknown'}")
-    wrong += _slots(step, scene, name)
-    degraded = kernel.attribute(name, "md/degraded")
-    if degraded not in {"", "0"} and not ({"--run", "--add"} & set(step.argv) and not created):
-        wrong.append(f"{degraded} members are missing")
+    if array.state not in ARRAY_RUNS:
+        wrong.append(f"state is {array.state or 'unknown'}")
+    wrong += _slots(step, scene, array)
+    if array.degraded and not ({"--run", "--add"} & set(step.argv) and not created):
+        wrong.append(f"{array.degraded} members are missing")
     uuid = next((one[7:] for one in step.argv if one.startswith("--uuid=")), "")
     for disk in scene.disks:
-        if kernel.attribute(name, f"md/dev-{Path(disk.path).resolve().name}/slot"):
+        if array.slots.get(Path(disk.path).resolve().name):
             wrong += _superblock(disk, volume, count, uuid)
     if wrong:
         raise OperatorError(f"{path} is not the array that was planned: {'; '.join(wrong)}", _HINT)
 
 
-def _slots(step: Step, scene: Scene, array: str) -> list[str]:
+def _slots(step: Step, scene: Scene, array: MdArray) -> list[str]:
     """Members that are not where they should be.
 
     Of an assembly only the disks that it names: one that is stale or new is added by a later
@@ -157,7 +155,7 @@ def _slots(step: Step, scene: Scene, array: str) -> list[str]:
         member = disk.md_member
         slot = at if created else (member.slot if member else None)
         name = Path(disk.path).resolve().name
-        seen = scene.kernel.attribute(array, f"md/dev-{name}/slot")
+        seen = array.slots.get(name, "")
         if slot is None or (added and named):
             if not seen:
                 wrong.append(f"{disk.path} is no member")

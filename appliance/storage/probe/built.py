@@ -74,46 +74,34 @@ def read_array(
 ) -> Array:
     """The md array ``name`` from sysfs; as root, and if it is ours, with what it holds."""
     node = str(kernel.dev_root / name)
-    slots = {
-        found.name.removeprefix("dev-"): kernel.attribute(name, f"md/{found.name}/slot")
-        for found in (kernel.sys_root / "block" / name / "md").glob("dev-*")
-    }
+    raid = kernel.md(name)
+    slots = raid.slots
     members = sorted(slots, key=lambda one: (not slots[one].isdecimal(), slots[one].zfill(6), one))
     known = [disks[one].md_member for one in members if one in disks and disks[one].md_member]
     first = known[0] if known else None
-    level = kernel.attribute(name, "md/level")
     mounts = mounted.get(kernel.attribute(name, "dev"), [])
     array = Array(
         path=node,
         name=first.array_name if first else facts.get("MD_NAME", ""),
         uuid=first.array_uuid if first else facts.get("MD_UUID", ""),
-        level=level,
-        chunk_bytes=_number(kernel.attribute(name, "md/chunk_size")),
-        member_count=_number(kernel.attribute(name, "md/raid_disks")),
+        level=raid.level,
+        chunk_bytes=raid.chunk_bytes,
+        member_count=raid.raid_disks,
         members=tuple(disks[one].id if one in disks else one for one in members),
-        state=kernel.attribute(name, "md/array_state"),
+        state=raid.state,
         size_bytes=kernel.size_bytes(name),
         filesystem=_udev_filesystem(facts),
         mountpoint=mounts[0].mountpoint if mounts else "",
         mount_options=mounts[0].options if mounts else "",
-        layout=md.layout_name(_number(kernel.attribute(name, "md/layout")))
-        if level == "raid10"
-        else "",
-        degraded=_number(kernel.attribute(name, "md/degraded")),
-        sync_action=kernel.attribute(name, "md/sync_action"),
-        # KiB (Documentation/admin-guide/md.rst); 0 for RAID0.
-        member_bytes=_number(kernel.attribute(name, "md/component_size")) * 1024,
+        layout=md.layout_name(raid.layout) if raid.level == "raid10" else "",
+        degraded=raid.degraded,
+        sync_action=raid.sync_action,
+        member_bytes=raid.component_bytes,
     )
     if not privileged or array.size_bytes == 0 or not md.volume_of(array.name):
         return array
     found, blank = _contents(node, array.size_bytes, mounts)
     return array if blank is None else replace(array, filesystem=found, blank=blank)
-
-
-def _number(text: str) -> int:
-    # "262144", but also "none" and, while an array is reshaped, "4 (3)".
-    word = text.partition(" ")[0]
-    return int(word) if word.isascii() and word.isdecimal() else 0
 
 
 def _udev_filesystem(facts: Mapping[str, str]) -> Filesystem | None:

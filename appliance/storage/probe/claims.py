@@ -14,7 +14,6 @@ too much, never one too little.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -22,9 +21,10 @@ from pathlib import Path
 
 from appliance.clouds.provider import Agent, providers
 from appliance.model import Disk, Layout
+from appliance.system import files
+from appliance.system.kernel import unescape
 
 _MAX_FILE_BYTES = 1024 * 1024
-_OCTAL = re.compile(r"\\([0-7]{3})")
 _COMMENT = re.compile(r"(^|\s)#.*")
 _KEY = re.compile(r"""["']?[A-Za-z_][\w.-]*["']?\s*:""")
 _SECTION = re.compile(r"""["']?(?:disk_setup|fs_setup|mounts|swap)["']?\s*:""")
@@ -52,10 +52,10 @@ def read_claims(root: Path = Path("/")) -> tuple[Claim, ...]:
     found += parse_crypttab(_text(root / "etc/crypttab"))
     cloud = root / "etc/cloud"
     if not (cloud / "cloud-init.disabled").exists():
-        files = [cloud / "cloud.cfg", *sorted((cloud / "cloud.cfg.d").glob("*.cfg"))]
+        configs = [cloud / "cloud.cfg", *sorted((cloud / "cloud.cfg.d").glob("*.cfg"))]
         # What this instance's user-data and vendor-data were merged to.
-        files.append(root / "var/lib/cloud/instance/cloud-config.txt")
-        for file in files:
+        configs.append(root / "var/lib/cloud/instance/cloud-config.txt")
+        for file in configs:
             found += parse_cloud_config(_text(file), f"cloud-init, /{file.relative_to(root)}")
     for agent in (one.agent for one in providers() if one.agent):
         found += parse_agent(_text(root / agent.file), agent)
@@ -67,7 +67,7 @@ def parse_fstab(text: str) -> Iterator[Claim]:
     for number, line in enumerate(text.splitlines(), start=1):
         fields = line.split()
         if len(fields) >= 2 and not fields[0].startswith("#"):
-            device, mount = (_unescape(field) for field in fields[:2])
+            device, mount = (unescape(field) for field in fields[:2])
             yield Claim(device.replace('"', ""), f"/etc/fstab line {number}", mount)
 
 
@@ -76,7 +76,7 @@ def parse_crypttab(text: str) -> Iterator[Claim]:
     for number, line in enumerate(text.splitlines(), start=1):
         fields = line.split()
         if len(fields) >= 2 and not fields[0].startswith("#"):
-            yield Claim(_unescape(fields[1]).replace('"', ""), f"/etc/crypttab line {number}")
+            yield Claim(unescape(fields[1]).replace('"', ""), f"/etc/crypttab line {number}")
 
 
 def parse_cloud_config(text: str, source: str) -> Iterator[Claim]:
@@ -154,14 +154,10 @@ def _names(
     return any(one == name or re.fullmatch(partition, one) for one in (reached, target.name))
 
 
-def _unescape(text: str) -> str:
-    return _OCTAL.sub(lambda found: chr(int(found.group(1), 8)), text)
-
-
 def _text(path: Path) -> str:
     try:
-        # Non-blocking, so that a pipe in the file's place cannot hold up the boot.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            return file.read(_MAX_FILE_BYTES).decode(errors="replace")
+        return files.read_bounded(path, _MAX_FILE_BYTES, follow=True, cut=True).decode(
+            errors="replace"
+        )
     except OSError:
         return ""

@@ -19,6 +19,7 @@ from appliance.clouds.machine import read_machine
 from appliance.clouds.provider import Attached, provider
 from appliance.data import DiskRule, disk_rule
 from appliance.model import Array, Disk, Inventory, Layout, Machine, MdMember
+from appliance.model.disks import ARRAY_RUNS
 from appliance.storage.formats import md, serials
 from appliance.storage.policy import exclusions, identity
 from appliance.storage.policy.layout import DEFAULT_LAYOUT
@@ -44,8 +45,6 @@ _BY_ID = "/dev/disk/by-id/"
 # Which of several links names a disk best: model and serial, then the cloud's, then the rest.
 _LINK_RANK = ("nvme-", "google-", "azure-", "scsi-", "ata-", "virtio-", "wwn-")
 _MD = "linux_raid_member"
-# States of an array (Documentation/admin-guide/md.rst) in which md has its members in use.
-_RUNNING = frozenset({"clean", "active", "active-idle", "write-pending", "readonly", "read-auto"})
 
 
 def probe(
@@ -305,7 +304,7 @@ class Probe:
         arrays = [
             holder
             for holder in disk.holders
-            if self.kernel.attribute(holder, "md/array_state") in _RUNNING
+            if self.kernel.attribute(holder, "md/array_state") in ARRAY_RUNS
             and self.kernel.attribute(holder, f"md/dev-{name}/slot").isdecimal()
         ]
         if len(arrays) != 1 or len(disk.holders) != 1 or disk.partitions:
