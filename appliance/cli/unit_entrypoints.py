@@ -239,9 +239,9 @@ def tune_undo() -> int:
 
 def hold_cpu_latency() -> int:
     """Hold the declared CPU latency until stopped."""
-    from appliance.storage.execute import cpu_latency
+    from appliance.storage.execute import tuning
 
-    return cpu_latency.hold(paths.CPU_LATENCY_FILE)
+    return tuning.hold(paths.CPU_LATENCY_FILE)
 
 
 def read_through(volume: str) -> int:

@@ -20,7 +20,7 @@ from appliance.errors import OperatorError
 from appliance.history import pages, queries
 from appliance.history.store import History
 from appliance.model import RunState, Sample
-from appliance.storage.execute import audit_spool, record
+from appliance.storage.execute import record
 from tests.fio import kills
 from tests.fio.test_readers import as_nobody
 from tests.unit.histories import RESULT, begin, report
@@ -268,7 +268,7 @@ with Record(Path(sys.argv[1]), [Path(sys.argv[2])]) as rec:
 _DIES_BEFORE_THE_SPOOL_IS_EMPTIED = """
 import os, signal, sys
 from pathlib import Path
-from appliance.storage.execute import audit_spool
+from appliance.storage.execute import record
 from appliance.storage.execute.record import Record
 took = Record._take
 def take_and_die(self, steps):
@@ -324,7 +324,7 @@ def test_killed_between_the_history_and_the_spool_each_row_is_there_once(tmp_pat
     with History.open_writable(db):
         pass
     for number in range(25):
-        audit_spool.keep([spool], {**_ROW, "at": 1.0 + number, "boot_id": "b", "plan_digest": "d",
+        record.keep([spool], {**_ROW, "at": 1.0 + number, "boot_id": "b", "plan_digest": "d",
                                   "step_index": number, "state": "started"}, "")  # fmt: skip
     for _ in range(2):
         killed = subprocess.run(

@@ -38,7 +38,7 @@ from appliance.storage.execute import (
 )
 from appliance.storage.execute.executor import Places, boot
 from appliance.storage.policy import planner, steps
-from appliance.storage.probe import devices, hotplug
+from appliance.storage.probe import devices, events
 from appliance.system import journal, process
 
 MACHINE = Machine(machine_type="m5d.24xlarge", expected_disks=4, boot_id="b")
@@ -137,7 +137,7 @@ class FakeMachine:
         monkeypatch.setattr(devices, "probe", self._probe)
         monkeypatch.setattr(planner, "plan", self._plan)
         monkeypatch.setattr(process, "run", self._run)
-        monkeypatch.setattr(hotplug, "BlockEvents", lambda: self)
+        monkeypatch.setattr(events, "BlockEvents", lambda: self)
         monkeypatch.setattr(verify, "check", lambda *_: None)
         monkeypatch.setattr(apply, "refusals", lambda *_: {})
         monkeypatch.setattr(apply, "_unmarked", lambda *_: "")
@@ -145,9 +145,9 @@ class FakeMachine:
         monkeypatch.setattr(apply, "_make_mountpoint", lambda _: None)
         monkeypatch.setattr(builtin_steps, "run", self._chore)
         monkeypatch.setattr(recheck, "look_again", self._look_again)
-        monkeypatch.setattr(hotplug, "settle", lambda *_: None)
+        monkeypatch.setattr(events, "settle", lambda *_: None)
         monkeypatch.setattr(finalizer, "_fio_version", lambda: "fio-3.39")
-        monkeypatch.setattr(devices, "udev_properties", dict)
+        monkeypatch.setattr(devices, "udev_properties", lambda _: {}.get)
         monkeypatch.setattr(verify, "wait_for_udev", lambda _: None)
         monkeypatch.setattr(bench_dir, "have", lambda *_: None)
         monkeypatch.setattr(journal, "event", self._event)

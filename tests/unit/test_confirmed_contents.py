@@ -206,7 +206,7 @@ class Tools:
         self._sysfs = sysfs
         monkeypatch.setattr(process, "run", self._run)
         monkeypatch.setattr(builtin_steps, "run", self._run)
-        monkeypatch.setattr(devices, "udev_properties", lambda: lambda _: {})
+        monkeypatch.setattr(devices, "udev_properties", lambda _: lambda _: {})
         monkeypatch.setattr(verify, "check", lambda *_: None)
         monkeypatch.setattr(verify, "wait_for_udev", lambda _: None)
 

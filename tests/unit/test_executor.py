@@ -14,7 +14,7 @@ from appliance.errors import OperatorError, Refused, UsageError
 from appliance.model import (
     Decision,
 )
-from appliance.storage.execute import apply, attempts, bench_dir, executor, verify
+from appliance.storage.execute import apply, bench_dir, executor, verify
 from appliance.storage.execute.executor import apply_confirmed, boot
 from appliance.storage.execute.request_spool import Request
 from appliance.system import liveness, process
@@ -341,7 +341,7 @@ def test_a_layout_that_is_wrong_is_in_the_state_too(machine: FakeMachine) -> Non
 def test_after_three_boots_that_ended_in_the_middle_no_disk_is_touched(
     machine: FakeMachine,
 ) -> None:
-    began = [str(uuid.UUID(int=number)) for number in range(attempts.MOST)]
+    began = [str(uuid.UUID(int=number)) for number in range(executor.MOST_CUT_OFF)]
     machine.places.assembling.write_text("\n".join([*began, ""]))
     with pytest.raises(Refused, match="cut off in each of the last 3 boots"):
         boot(machine.places.layout, places=machine.places)

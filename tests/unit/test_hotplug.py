@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.storage.probe import hotplug
+from appliance.storage.probe import events
 from appliance.system import process, stopping
 from tests.unit.fakesysfs import three_disks
 
@@ -25,14 +25,14 @@ def test_waiting_for_disks_ends_when_the_process_is_to_end(
             if len(polls) == 3:
                 signal.raise_signal(signal.SIGTERM)
 
-    events = hotplug.BlockEvents.__new__(hotplug.BlockEvents)
-    monkeypatch.setattr(events, "_monitor", Quiet(), raising=False)
+    arrivals = events.BlockEvents.__new__(events.BlockEvents)
+    monkeypatch.setattr(arrivals, "_monitor", Quiet(), raising=False)
     with stopping.heeded():
-        assert not events.wait(600)
+        assert not arrivals.wait(600)
     assert len(polls) == 3
     assert max(polls) <= 1.0
     polls[:] = [0.0] * 3
-    assert not events.wait(0.0)
+    assert not arrivals.wait(0.0)
 
 
 def test_udev_is_waited_for_until_it_has_told_of_every_disk(
@@ -49,7 +49,7 @@ def test_udev_is_waited_for_until_it_has_told_of_every_disk(
 
     def settled() -> bool:
         ran.clear()
-        hotplug.settle(sysfs.kernel, lambda name: sysfs.udev.get(name, {}))
+        events.settle(sysfs.kernel, lambda name: sysfs.udev.get(name, {}))
         assert ran in ([], ["udevadm settle"])
         return not ran
 
@@ -83,12 +83,12 @@ def test_what_the_kernel_tells_of_is_looked_at_when_udev_is_done_with_it(
         return process.Completed(tuple(argv), 0, "", "")
 
     monkeypatch.setattr(process, "run", run)
-    events = hotplug.BlockEvents.__new__(hotplug.BlockEvents)
-    monkeypatch.setattr(events, "_monitor", Once(), raising=False)
-    assert events.wait(600)
+    arrivals = events.BlockEvents.__new__(events.BlockEvents)
+    monkeypatch.setattr(arrivals, "_monitor", Once(), raising=False)
+    assert arrivals.wait(600)
     assert order == ["poll", "poll", "udevadm settle"]
     order.clear()
-    hotplug.refresh("/dev/md/data")
+    events.refresh("/dev/md/data")
     # An answer of udev's, not an event: none is waited for.
     assert order == ["udevadm trigger", "udevadm settle"]
 
@@ -102,4 +102,4 @@ def test_a_disk_that_udev_is_not_done_with_fails_no_step_on_another(
         return process.Completed(tuple(argv), 1, "", "")
 
     monkeypatch.setattr(process, "run", run)
-    hotplug.refresh("/dev/md/data")
+    events.refresh("/dev/md/data")

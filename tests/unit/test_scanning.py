@@ -1,4 +1,4 @@
-"""Files in place of disks: what is found, how far it is read, and what is remembered."""
+"""Files in place of disks: what is found, how far it is read, and what is sightings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from appliance.model import Disk, Scan
 from appliance.storage.formats import scan
 from appliance.storage.formats.scan import GIB, MIB
-from appliance.storage.probe import remembered, scanning
+from appliance.storage.probe import scanning, sightings
 from appliance.storage.probe.scanning import Scanned
 
 SIZE = 64 * MIB
@@ -167,33 +167,33 @@ def test_what_was_read_is_remembered_until_something_is_written(node: str, tmp_p
     folder = tmp_path / "scans"
     disk = a_disk(node)
     found = Scanned(Scan(SIZE, 0, 0))
-    assert remembered.recall(folder, disk, "9 0 0") is None
-    remembered.remember(folder, disk, "9 0 0", found)
-    assert remembered.recall(folder, disk, "9 0 0") == found
-    assert remembered.recall(folder, disk, "9 8 0") is None
-    assert remembered.recall(folder, disk, "10 0 0") is None
+    assert sightings.recall(folder, disk, "9 0 0") is None
+    sightings.remember(folder, disk, "9 0 0", found)
+    assert sightings.recall(folder, disk, "9 0 0") == found
+    assert sightings.recall(folder, disk, "9 8 0") is None
+    assert sightings.recall(folder, disk, "10 0 0") is None
     for other in ({"serial": "AWS2"}, {"id": "y"}, {"size_bytes": SIZE + 4096}):
-        assert remembered.recall(folder, replace(disk, **other), "9 0 0") is None
+        assert sightings.recall(folder, replace(disk, **other), "9 0 0") is None
 
 
 def test_what_was_found_has_to_be_there_still(node: str, tmp_path: Path) -> None:
     disk = a_disk(node)
     found = Scanned(Scan(MIB, 0, SIZE), 41000003)
-    remembered.remember(tmp_path, disk, "9 0 0", found)
-    assert remembered.recall(tmp_path, disk, "9 0 0") is None
+    sightings.remember(tmp_path, disk, "9 0 0", found)
+    assert sightings.recall(tmp_path, disk, "9 0 0") is None
     put(node, 41000003)
-    assert remembered.recall(tmp_path, disk, "9 0 0") == found
+    assert sightings.recall(tmp_path, disk, "9 0 0") == found
 
 
 def test_without_a_number_of_its_own_nothing_is_known_of_a_disk(node: str, tmp_path: Path) -> None:
-    remembered.remember(tmp_path, a_disk(node), " 0 0", Scanned(Scan(SIZE, 0, 0)))
-    assert remembered.recall(tmp_path, a_disk(node), " 0 0") is None
+    sightings.remember(tmp_path, a_disk(node), " 0 0", Scanned(Scan(SIZE, 0, 0)))
+    assert sightings.recall(tmp_path, a_disk(node), " 0 0") is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"of": 1}', '{"of": ["nvme-x_AWS1"'])
 def test_a_file_that_says_nothing_is_no_memory(node: str, tmp_path: Path, text: str) -> None:
     disk = a_disk(node)
-    remembered.remember(tmp_path, disk, "9 0 0", Scanned(Scan(SIZE, 0, 0)))
+    sightings.remember(tmp_path, disk, "9 0 0", Scanned(Scan(SIZE, 0, 0)))
     (file,) = tmp_path.glob("*.json")
     file.write_text(text)
-    assert remembered.recall(tmp_path, disk, "9 0 0") is None
+    assert sightings.recall(tmp_path, disk, "9 0 0") is None

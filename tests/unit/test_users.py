@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.storage.probe import users
+from appliance.storage.probe import claims
 from appliance.system.kernel import Kernel
 from tests.unit.fakesysfs import FakeSysfs
 
@@ -41,7 +41,7 @@ def process(machine: FakeSysfs, pid: int, name: str, path: str, flags: int) -> N
 def test_loop_devices_by_what_is_behind_them(machine: FakeSysfs) -> None:
     machine.put("block/loop0/loop/backing_file", "/dev/sdb1")
     machine.put("block/loop1/loop/backing_file", "/var/images/root.raw")
-    assert users.users(machine.kernel) == {"sdb": (("loop0", "loop device"),)}
+    assert claims.users(machine.kernel) == {"sdb": (("loop0", "loop device"),)}
 
 
 def test_what_the_kernel_exports(machine: FakeSysfs) -> None:
@@ -51,7 +51,7 @@ def test_what_the_kernel_exports(machine: FakeSysfs) -> None:
         machine.put(f"{space}/{number}/enable", enabled)
     info = "Status: ACTIVATED  Max Queue Depth: 0\n        TCM FILEIO ID: 0        File: /dev/sdc"
     machine.put("kernel/config/target/core/fileio_0/lun/info", f"{info}  Size: 1  Mode: Buffered")
-    assert users.users(machine.kernel) == {
+    assert claims.users(machine.kernel) == {
         "sdb": (("nqn.x/1", "exported by nvmet"),),
         "sdc": (("lun", "exported by LIO"),),
     }
@@ -64,7 +64,7 @@ def test_programs_that_can_write(machine: FakeSysfs, flags: int, *, found: bool)
     process(machine, 77, "qemu\x1b[2J", "/dev/sdb", flags | os.O_DIRECT | os.O_CLOEXEC)
     process(machine, os.getpid(), "python3", "/dev/sdc", os.O_RDWR)
     process(machine, 78, "tail", "/var/log/syslog", os.O_RDWR)
-    seen = users.users(machine.kernel)
+    seen = claims.users(machine.kernel)
     assert set(seen) == ({"sdb"} if found else set())
     if found:
         ((who, what),) = seen["sdb"]
@@ -75,7 +75,7 @@ def test_programs_that_can_write(machine: FakeSysfs, flags: int, *, found: bool)
 def test_a_process_that_has_ended_is_no_error(machine: FakeSysfs) -> None:
     (machine.root / "proc/79").mkdir()
     process(machine, 80, "qemu", "/dev/sdc", os.O_RDWR)
-    assert set(users.users(machine.kernel)) == {"sdc"}
+    assert set(claims.users(machine.kernel)) == {"sdc"}
 
 
 def test_a_user_is_shown_as_a_holder_of_a_free_disk(machine: FakeSysfs) -> None:

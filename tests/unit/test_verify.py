@@ -14,7 +14,7 @@ from appliance.storage.execute.builtin_steps import Bench, by_path
 from appliance.storage.execute.verify import Scene
 from appliance.storage.formats import filesystem, md
 from appliance.storage.policy import steps
-from appliance.storage.probe import blockdev, hotplug
+from appliance.storage.probe import blockdev, events
 from appliance.system import process
 from appliance.system.kernel import Kernel
 
@@ -219,7 +219,7 @@ def test_udev_is_waited_for_only_where_it_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[str] = []
-    monkeypatch.setattr(hotplug, "refresh", waited.append)
+    monkeypatch.setattr(events, "refresh", waited.append)
     link = tmp_path / "scratch"
     verify.wait_for_udev(_step("mdadm", "--create", str(link)))
     assert waited == [str(link)]

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from appliance.errors import EXIT_OK, OperatorError, Refused
 from appliance.model import Decision, Inventory, Layout, Plan, VolumePlan
 from appliance.storage.execute import apply, finalizer
-from appliance.storage.execute.places import Places
+from appliance.storage.execute.finalizer import Places
 from appliance.storage.execute.record import Record
 from appliance.storage.policy import planner
-from appliance.storage.probe import devices, hotplug
+from appliance.storage.probe import devices, events
 from appliance.system import journal, stopping
 from appliance.system.kernel import Kernel
 
@@ -81,8 +81,8 @@ class BootLoop:
 
     def run(self) -> int:
         self._books.looking(self._layout)
-        events = hotplug.BlockEvents()
-        hotplug.settle(self._kernel, devices.udev_properties())
+        arrivals = events.BlockEvents()
+        events.settle(self._kernel, devices.udev_properties(self._kernel))
         started = self._quiet_since = time.monotonic()
         volumes = _Volumes(set(self._layout.volume_names))
         while True:
@@ -99,7 +99,7 @@ class BootLoop:
             ]
             if not waiting:
                 break
-            self._wait(look, volumes, waiting, events, started)
+            self._wait(look, volumes, waiting, arrivals, started)
         plan = self._books.told(look.late, self._first)
         code = self._books.settle(
             self._layout, plan, failed=volumes.ended, inventory=look.inventory, after=look.late
@@ -230,7 +230,7 @@ class BootLoop:
         look: _Look,
         volumes: _Volumes,
         waiting: list[str],
-        events: hotplug.BlockEvents,
+        arrivals: events.BlockEvents,
         started: float,
     ) -> None:
         """Sleep until something happens or the first volume's time is over; not at all where a
@@ -252,7 +252,7 @@ class BootLoop:
                 quiet.add(volume.name)
             left[volume.name] = seconds
         first = 0.0 if reading else min(left.values())
-        if (first > 0 or reading) and (events.wait(first) or stopping.asked()):
+        if (first > 0 or reading) and (arrivals.wait(first) or stopping.asked()):
             self._quiet_since = time.monotonic()
             return
         over = {name for name, seconds in left.items() if seconds <= first}

@@ -22,20 +22,19 @@ from appliance.errors import OperatorError, Refused, StalePlan
 from appliance.model import Decision, Inventory, Layout, Orders, Plan, Step
 from appliance.storage.execute import (
     apply,
-    attempts,
     builtin_steps,
     finalizer,
     mounting,
     state_document,
 )
 from appliance.storage.execute import boot as bootloop
-from appliance.storage.execute.places import Places
+from appliance.storage.execute.finalizer import Places
 from appliance.storage.execute.record import Record, write_state
 from appliance.storage.execute.request_spool import Request
 from appliance.storage.policy import planner
 from appliance.storage.policy.layout import load_layout, parse_layout
 from appliance.storage.probe import devices
-from appliance.system import journal, liveness, stopping
+from appliance.system import files, journal, liveness, stopping
 from appliance.system.kernel import Kernel
 
 __all__ = ["Places", "Planned", "apply_confirmed", "boot", "plan_request"]
@@ -64,7 +63,7 @@ def boot(
         stopping.heeded(),
         lock(places.lock, patience_seconds),
         _early_failures_in_state(places),
-        attempts.counted(places.assembling, liveness.boot_id()),
+        _counted(places.assembling, liveness.boot_id()),
     ):
         layout = load_layout(places.layout)
         with Record(places.db, places.audit_spools) as record:
@@ -237,3 +236,43 @@ def lock(path: Path, patience_seconds: float = 0.0) -> Iterator[None]:
             time.sleep(_LOCK_STEP_SECONDS)
         mounting.forbid()
         yield
+
+
+# ---------------------------------------------------------------------- boots that were cut off
+
+
+MOST_CUT_OFF = 3
+_MAX_CHARACTERS = 1024
+
+
+@contextlib.contextmanager
+def _counted(path: Path, boot_id: str) -> Iterator[None]:
+    """Keep ``boot_id`` in ``path``, durably, while volumes are brought up.
+
+    Raises :class:`Refused` if ``path`` holds :data:`MOST_CUT_OFF` other boots: each was cut off. If
+    ``path`` cannot be written, nothing is counted and nothing is refused.
+    """
+    before = [one for one in _boots_in(path) if one != boot_id]
+    if len(before) >= MOST_CUT_OFF:
+        raise Refused(
+            f"bringing volumes up was cut off in each of the last {len(before)} boots;"
+            " this time no disk is touched",
+            "find out why (stripewright drift list, journalctl -b -1), then as root:"
+            f" rm {path} && systemctl restart stripewright-assemble.service",
+        )
+    with contextlib.suppress(OSError):
+        files.replace_text(path, "\n".join([*before, boot_id, ""]), durable=True)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+            files.sync_folder(path.parent)
+
+
+def _boots_in(path: Path) -> list[str]:
+    try:
+        with path.open(encoding="ascii", errors="replace") as file:
+            return file.read(_MAX_CHARACTERS).split()
+    except OSError:
+        return []

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from appliance import paths
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED, OperatorError, Refused
 from appliance.model import Decision, EpochRecord, Inventory, Layout, Plan, VolumePlan
 from appliance.state.boot_state import BootVolume
 from appliance.storage.execute import (
     bench_dir,
-    mount_units,
+    mounting,
     state_document,
     tuning,
 )
 from appliance.storage.execute.apply import StepFailed
-from appliance.storage.execute.places import Places
 from appliance.storage.execute.record import Record, write_state
 from appliance.storage.formats import filesystem, mount_unit
 from appliance.storage.policy import planner
@@ -176,7 +177,7 @@ class Books:
             return ""
         keep = {one.mount: one.patience_seconds for one in layout.volumes if one.mount}
         try:
-            changed = mount_units.sync(self._places.units, units, keep=keep)
+            changed = mounting.sync_units(self._places.units, units, keep=keep)
             if changed and services.systemd_is_running():
                 services.reload_manager()
         except (OSError, OperatorError) as error:
@@ -326,3 +327,24 @@ def _journal_epoch(epoch: EpochRecord) -> None:
 
 def _fio_version() -> str:
     return probed.fio_version(ask=True)
+
+
+# --------------------------------------------------------------------------------------- places
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The files of one machine. ``units`` is where mount units go."""
+
+    layout: Path = paths.LAYOUT_FILE
+    db: Path = paths.HISTORY_DB
+    state: Path = paths.STATE_FILE
+    lock: Path = paths.LOCK_FILE
+    plans: Path = paths.PLANS_DIR
+    digests: Path = paths.DIGESTS_DIR
+    progress: Path = paths.APPLY_FILE
+    tuning: Path = paths.TUNING_FILE
+    cpu_latency: Path = paths.CPU_LATENCY_FILE
+    units: Path = paths.UNIT_DIR
+    assembling: Path = paths.ASSEMBLING_FILE
+    audit_spools: tuple[Path, ...] = paths.AUDIT_SPOOLS

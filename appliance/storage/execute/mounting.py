@@ -9,17 +9,25 @@ which is what waits for it here.
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from appliance import paths
 from appliance.errors import OperatorError, Refused
 from appliance.model import Volume
-from appliance.storage.execute import mount_units
-from appliance.storage.formats import ext4, filesystem, mount_unit
+from appliance.storage.formats import ext4, filesystem
+from appliance.storage.formats.mount_unit import (
+    OURS,
+    MountUnit,
+    device_text,
+    escaped,
+    unit_name,
+    unit_text,
+)
 from appliance.storage.probe import blockdev
-from appliance.system import process, services
+from appliance.system import files, process, services
 from appliance.system.kernel import Kernel
 
 
@@ -37,16 +45,16 @@ def mount(
     if not services.systemd_is_running():
         process.run(argv, timeout_seconds=timeout_seconds)
         return
-    unit = mount_unit.MountUnit(
+    unit = MountUnit(
         volume=volume.name,
         device=stable_device(volume.name, argv[-2], kernel),
         mount=volume.mount,
         filesystem=volume.filesystem,
         options=filesystem.mount_options(volume),
     )
-    name = mount_unit.unit_name(volume.mount)
+    name = unit_name(volume.mount)
     try:
-        if mount_units.put(units, unit):
+        if put_unit(units, unit):
             services.reload_manager()
         _must_be_ours(name, argv[-2], volume, kernel)
         with _allowed(name):
@@ -73,7 +81,7 @@ def _replay(device: str, timeout_seconds: float) -> None:
 def unmount(argv: Sequence[str], *, timeout_seconds: float) -> None:
     """Carry out the step ``umount MOUNTPOINT``; busy is an error, and what uses it stays."""
     if services.systemd_is_running():
-        services.stop_mount(mount_unit.unit_name(argv[-1]), timeout_seconds=timeout_seconds)
+        services.stop_mount(unit_name(argv[-1]), timeout_seconds=timeout_seconds)
     else:
         process.run(argv, timeout_seconds=timeout_seconds)
 
@@ -107,3 +115,81 @@ def _allowed(name: str) -> Iterator[None]:
         yield
     finally:
         file.unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------------------------- mount units
+
+
+_WHAT = re.compile(r"^What=(.*)$", re.MULTILINE)
+# Before the fstab generator's 50-device-timeout.conf, so that a time that is given there holds.
+_DROP_IN = "40-stripewright.conf"
+_LONGEST_NAME = 255
+
+
+def put_unit(folder: Path, unit: MountUnit) -> bool:
+    """Write ``unit`` where it is not there as it is; whether it was. Raises :class:`OSError`."""
+    wanted = {unit_name(unit.mount): unit_text(unit)}
+    return bool(_write(folder, wanted, _present(folder, "*.mount")))
+
+
+def sync_units(folder: Path, units: Sequence[MountUnit], *, keep: Mapping[str, float]) -> list[str]:
+    """Write ``units``, and remove ours of volumes that are no longer declared.
+
+    ``keep`` are the mount points of all declared volumes, each with how long its disks are waited
+    for: the unit of one that is not up stays as it is. Returns the names of the files that
+    changed. Raises :class:`OSError`.
+    """
+    wanted = {unit_name(unit.mount): unit_text(unit) for unit in units}
+    kept = {unit_name(mount) for mount in keep} | set(wanted)
+    present = _present(folder, "*.mount")
+    changed = _write(folder, wanted, present)
+    for name in sorted(set(present) - kept):
+        (folder / name).unlink(missing_ok=True)
+        changed.append(name)
+    return changed + _sync_devices(folder, keep)
+
+
+def _sync_devices(folder: Path, keep: Mapping[str, float]) -> list[str]:
+    """A drop-in for the disk of each of our units, also of those that stayed as they were."""
+    units = _present(folder, "*.mount")
+    wanted = {}
+    for mount, wait_seconds in keep.items():
+        found = _WHAT.search(units.get(unit_name(mount), ""))
+        device = found.group(1).replace("%%", "%") if found else ""
+        name = f"{escaped(device)}.device.d"
+        # Only by a name that another disk cannot get; what is built of disks has its own drop-in.
+        if device.startswith("/dev/disk/") and len(name) <= _LONGEST_NAME:
+            wanted[f"{name}/{_DROP_IN}"] = device_text(wait_seconds)
+    present = _present(folder, f"dev-disk-*.device.d/{_DROP_IN}")
+    changed = _write(folder, wanted, present)
+    for name in sorted(set(present) - set(wanted)):
+        (folder / name).unlink(missing_ok=True)
+        # Somebody else's drop-ins may be there, too.
+        with contextlib.suppress(OSError):
+            (folder / name).parent.rmdir()
+        changed.append(name)
+    return changed
+
+
+def _write(folder: Path, wanted: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
+    """Write what is ``wanted`` and not there; what is there and not ours stays."""
+    changed = []
+    for name, text in wanted.items():
+        path = folder / name
+        if present.get(name) == text or (name not in present and path.exists()):
+            continue
+        files.replace_text(path, text, durable=True)
+        changed.append(name)
+    return changed
+
+
+def _present(folder: Path, pattern: str) -> Mapping[str, str]:
+    """Name -> text of the files in ``folder`` that are ours."""
+    found = {}
+    for path in folder.glob(pattern):
+        if path.is_symlink() or not path.is_file():
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if text.startswith(OURS):
+            found[str(path.relative_to(folder))] = text
+    return found

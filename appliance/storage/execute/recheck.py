@@ -36,7 +36,7 @@ def look_again(
     whatever was seen before it was given up with it. One with a ``contents_digest`` has to hold
     exactly that.
     """
-    seen = devices.Probe.of(kernel, properties or devices.udev_properties(), True, layout)
+    seen = devices.Probe.of(kernel, properties or devices.udev_properties(kernel), True, layout)
     before = [_writes(disk, kernel) for disk in disks]
     now = devices.try_read([seen.disk(Path(disk.path).name) for disk in disks], seen.scan_anew)
     groups = built.read_groups(kernel, now, seen.mounted)
@@ -66,7 +66,9 @@ def look_at_making(
     that ``volume`` is being made of the disk. That it still does, on the same disk, which
     nobody uses, is all that there is to know.
     """
-    seen = devices.Probe.of(kernel, properties or devices.udev_properties(), True, DEFAULT_LAYOUT)
+    seen = devices.Probe.of(
+        kernel, properties or devices.udev_properties(kernel), True, DEFAULT_LAYOUT
+    )
     for then in disks:
         now = seen.disk(Path(then.path).name)
         try:

@@ -20,7 +20,7 @@ from appliance.model.disks import ARRAY_RUNS
 from appliance.storage.execute import builtin_steps
 from appliance.storage.formats import ext4, filesystem, lvm, md
 from appliance.storage.policy import steps
-from appliance.storage.probe import blockdev, hotplug
+from appliance.storage.probe import blockdev, events
 from appliance.system import process
 from appliance.system.kernel import Kernel, MdArray
 
@@ -90,9 +90,9 @@ def wait_for_udev(step: Step) -> None:
     argv = step.argv
     if argv[0] == "mdadm" and argv[1] in {"--create", "--assemble"}:
         if not Path(argv[2]).exists():
-            hotplug.refresh(argv[2])
+            events.refresh(argv[2])
     elif step.check == steps.CHECK_RELEASED:
-        hotplug.refresh(argv[-1])
+        events.refresh(argv[-1])
 
 
 # ----------------------------------------------------------------------- arrays and groups

@@ -30,11 +30,11 @@ from appliance.storage.probe import (
     halfmade,
     nvme,
     probers,
-    remembered,
     scanning,
+    settings,
     sightings,
-    users,
 )
+from appliance.storage.probe.claims import User
 from appliance.storage.probe.mounted import brought_up_to_date
 from appliance.system.kernel import Kernel, Mount
 
@@ -63,9 +63,10 @@ def probe(
     for a plan that is confirmed later, so that contents have to be told apart. ``note``: remember
     the disks, so that a later boot knows them.
     """
+    kernel = kernel or Kernel()
     seen = Probe.of(
-        kernel or Kernel(),
-        properties or udev_properties(),
+        kernel,
+        properties or udev_properties(kernel),
         os.geteuid() == 0 if privileged is None else privileged,
         layout or DEFAULT_LAYOUT,
     )
@@ -117,21 +118,9 @@ def _sightings_file(kernel: Kernel) -> Path:
     return kernel.root / paths.SIGHTINGS_FILE.relative_to("/")
 
 
-@cache
-def udev_properties() -> Properties:
+def udev_properties(kernel: Kernel) -> Properties:
     """The udev database of this machine, by kernel name."""
-    import pyudev
-
-    # pyudev looks for libudev and loads it for each context.
-    context = pyudev.Context()
-
-    def lookup(name: str) -> Mapping[str, str]:
-        try:
-            return dict(pyudev.Devices.from_name(context, "block", name).properties)
-        except pyudev.DeviceNotFoundError:
-            return {}
-
-    return lookup
+    return partial(settings.udev_database, kernel)
 
 
 def best_link(links: Collection[str]) -> str:
@@ -176,7 +165,7 @@ class Probe:
     swap_disks: frozenset[str]
     claims: tuple[claims.Claim, ...]
     sightings: sightings.Sightings
-    users: Callable[[], Mapping[str, tuple[users.User, ...]]]
+    users: Callable[[], Mapping[str, tuple[User, ...]]]
 
     @classmethod
     def of(cls, kernel: Kernel, properties: Properties, privileged: bool, layout: Layout) -> Probe:
@@ -196,7 +185,7 @@ class Probe:
             claims=claims.read_claims(kernel.root),
             sightings=sightings.read(_sightings_file(kernel), machine),
             # Asked only if a disk seems free: there may be thousands of processes.
-            users=cache(lambda: users.users(kernel) if privileged else {}),
+            users=cache(lambda: claims.users(kernel) if privileged else {}),
         )
 
     def disk(self, name: str) -> Disk:
@@ -337,7 +326,7 @@ class Probe:
     def _scan(self, disk: Disk, skip: Collection[int], *, anew: bool = False) -> scanning.Scanned:
         folder = self.kernel.root / paths.SCANS_DIR.relative_to("/")
         writes = self.kernel.writes(Path(disk.path).name)
-        known = remembered.recall(folder, disk, writes)
+        known = sightings.recall(folder, disk, writes)
         in_full = identity.persists(disk, self.layout, self.machine)
         if known is not None and known.nonzero is None and known.scan.unseen_bytes:
             # Samples are no beginning of reading in full, nor is a beginning a set of samples.
@@ -357,7 +346,7 @@ class Probe:
         )
         if in_full and ended and known is not None and found.nonzero is None:
             return known
-        remembered.remember(folder, disk, writes, found)
+        sightings.remember(folder, disk, writes, found)
         return found
 
     def array(self, name: str, disks: Mapping[str, Disk]) -> Array:

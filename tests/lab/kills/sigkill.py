@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from appliance.storage.execute.places import Places
+from appliance.storage.execute.finalizer import Places
 from tests.lab import rack
 from tests.lab.guest import DISKS, RESULTS, load_all, must_be_guest, taken
 from tests.lab.kills.names import BYSTANDER

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from appliance.storage.execute import executor
-from appliance.storage.execute.places import Places
+from appliance.storage.execute.finalizer import Places
 from appliance.storage.execute.request_spool import Request
 from tests.lab.kills.names import BYSTANDER, NAMES
 from tests.lab.play import MACHINE_ID, machine, release

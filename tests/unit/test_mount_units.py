@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from appliance import paths
-from appliance.storage.execute import mount_units
-from appliance.storage.execute.mount_units import MountUnit, sync, unit_name, unit_text
+from appliance.storage.execute import mounting
+from appliance.storage.execute.mounting import MountUnit, sync_units, unit_name, unit_text
 
 DATA = MountUnit("data", "/dev/stripewright/data", "/mnt/data", "xfs", ("nodev", "discard"))
 LOGS = MountUnit("logs", "/dev/stripewright/logs", "/mnt/db/logs", "ext4", ("nodev",))
@@ -46,20 +46,20 @@ def test_the_text_has_what_systemd_needs_to_know() -> None:
 
 
 def test_units_follow_the_layout_and_nothing_is_written_twice(tmp_path: Path) -> None:
-    assert sync(tmp_path, [DATA, LOGS], keep=BOTH) == [
+    assert sync_units(tmp_path, [DATA, LOGS], keep=BOTH) == [
         "mnt-data.mount", "mnt-db-logs.mount",
     ]  # fmt: skip
-    assert sync(tmp_path, [DATA, LOGS], keep=BOTH) == []
+    assert sync_units(tmp_path, [DATA, LOGS], keep=BOTH) == []
     # Declared and not up: its unit stays. No longer declared: it goes.
-    assert sync(tmp_path, [DATA], keep=BOTH) == []
-    assert sync(tmp_path, [DATA], keep={"/mnt/data": 60.0}) == ["mnt-db-logs.mount"]
+    assert sync_units(tmp_path, [DATA], keep=BOTH) == []
+    assert sync_units(tmp_path, [DATA], keep={"/mnt/data": 60.0}) == ["mnt-db-logs.mount"]
     assert [path.name for path in tmp_path.iterdir()] == ["mnt-data.mount"]
 
 
 def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
     mount = "/mnt/" + "a" * (255 - len("mnt-") - len(".mount"))
     unit = MountUnit("long", "/dev/stripewright/long", mount, "xfs", ())
-    (name,) = sync(tmp_path, [unit], keep={mount: 60.0})
+    (name,) = sync_units(tmp_path, [unit], keep={mount: 60.0})
     assert len(name) == 255
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -69,10 +69,10 @@ def test_somebody_elses_unit_is_neither_replaced_nor_removed(tmp_path: Path) -> 
     theirs.write_text("[Mount]\nWhat=/dev/sda1\nWhere=/mnt/data\n")
     link = tmp_path / "mnt-old.mount"
     link.symlink_to("/dev/null")
-    assert sync(tmp_path, [DATA], keep={"/mnt/data": 60.0}) == []
+    assert sync_units(tmp_path, [DATA], keep={"/mnt/data": 60.0}) == []
     assert theirs.read_text().startswith("[Mount]")
     assert link.is_symlink()
-    assert mount_units.sync(tmp_path, [], keep={}) == []
+    assert mounting.sync_units(tmp_path, [], keep={}) == []
 
 
 _VOL = "/dev/disk/by-id/nvme-Amazon_vol0%af"
@@ -81,7 +81,7 @@ _VOL_DROP_IN = "dev-disk-by\\x2did-nvme\\x2dAmazon_vol0\\x25af.device.d/40-strip
 
 def test_a_disk_is_waited_for_as_long_as_the_layout_says(tmp_path: Path) -> None:
     plain = MountUnit("logs", _VOL, "/mnt/db/logs", "ext4", ())
-    assert sync(tmp_path, [DATA, plain], keep={**BOTH, "/mnt/db/logs": 599.5}) == [
+    assert sync_units(tmp_path, [DATA, plain], keep={**BOTH, "/mnt/db/logs": 599.5}) == [
         "mnt-data.mount", "mnt-db-logs.mount", _VOL_DROP_IN,
     ]  # fmt: skip
     lines = (tmp_path / _VOL_DROP_IN).read_text().splitlines()
@@ -90,11 +90,11 @@ def test_a_disk_is_waited_for_as_long_as_the_layout_says(tmp_path: Path) -> None
     # An order would make a cycle of a line in fstab.
     assert not any(line.startswith(("After=", "Before=", "Requires=")) for line in lines)
     # Declared and not up: unit and drop-in stay, and follow the layout.
-    assert sync(tmp_path, [DATA], keep={**BOTH, "/mnt/db/logs": 599.5}) == []
-    assert sync(tmp_path, [DATA], keep=BOTH) == [_VOL_DROP_IN]
+    assert sync_units(tmp_path, [DATA], keep={**BOTH, "/mnt/db/logs": 599.5}) == []
+    assert sync_units(tmp_path, [DATA], keep=BOTH) == [_VOL_DROP_IN]
     assert "JobRunningTimeoutSec=150s" in (tmp_path / _VOL_DROP_IN).read_text()
     # No longer declared, or on another device.
-    assert sync(tmp_path, [DATA, LOGS], keep=BOTH) == ["mnt-db-logs.mount", _VOL_DROP_IN]
+    assert sync_units(tmp_path, [DATA, LOGS], keep=BOTH) == ["mnt-db-logs.mount", _VOL_DROP_IN]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "mnt-data.mount", "mnt-db-logs.mount",
     ]  # fmt: skip
@@ -105,13 +105,13 @@ def test_a_drop_in_of_somebody_elses_stays(tmp_path: Path) -> None:
     theirs = tmp_path / _VOL_DROP_IN
     theirs.parent.mkdir()
     theirs.write_text("[Unit]\n")
-    assert sync(tmp_path, [plain], keep=BOTH) == ["mnt-db-logs.mount"]
-    assert sync(tmp_path, [], keep={}) == ["mnt-db-logs.mount"]
+    assert sync_units(tmp_path, [plain], keep=BOTH) == ["mnt-db-logs.mount"]
+    assert sync_units(tmp_path, [], keep={}) == ["mnt-db-logs.mount"]
     assert theirs.read_text() == "[Unit]\n"
     # Beside ours, too.
     theirs.rename(theirs.with_name("50-theirs.conf"))
-    sync(tmp_path, [plain], keep=BOTH)
-    assert sync(tmp_path, [], keep={}) == ["mnt-db-logs.mount", _VOL_DROP_IN]
+    sync_units(tmp_path, [plain], keep=BOTH)
+    assert sync_units(tmp_path, [], keep={}) == ["mnt-db-logs.mount", _VOL_DROP_IN]
     assert [path.name for path in theirs.parent.iterdir()] == ["50-theirs.conf"]
 
 
@@ -119,4 +119,4 @@ def test_a_drop_in_of_somebody_elses_stays(tmp_path: Path) -> None:
 def test_a_disk_without_a_name_of_its_own_has_no_drop_in(tmp_path: Path, device: str) -> None:
     """The kernel's name may be another disk's at the next boot."""
     unit = MountUnit("logs", device, "/mnt/db/logs", "ext4", ())
-    assert sync(tmp_path, [unit], keep=BOTH) == ["mnt-db-logs.mount"]
+    assert sync_units(tmp_path, [unit], keep=BOTH) == ["mnt-db-logs.mount"]
