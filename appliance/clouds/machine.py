@@ -19,7 +19,6 @@ from uuid import UUID
 
 from appliance.clouds.provider import Dmi, Metadata, Provider, disk_count, providers
 from appliance.model import Machine
-from appliance.system import files
 
 # Written by cloud-init at each boot, in a directory that only root may write.
 _INSTANCE_DATA = "run/cloud-init/instance-data.json"
@@ -119,7 +118,12 @@ def read_machine(
 def _metadata(path: Path) -> Metadata:
     """``ds.meta_data`` of cloud-init's instance data, empty if there is none to be read."""
     try:
-        document = json.loads(files.read_bounded(path, _MAX_INSTANCE_DATA_BYTES, follow=True))
+        # Non-blocking, so that a pipe in the file's place cannot hold up the boot.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            raw = file.read(_MAX_INSTANCE_DATA_BYTES + 1)
+        if len(raw) > _MAX_INSTANCE_DATA_BYTES:
+            return {}
+        document = json.loads(raw)
     except (OSError, ValueError, RecursionError):
         return {}
     return _inside(_inside(document, "ds"), "meta_data")
