@@ -21,7 +21,7 @@ STATE_FILE = RUN_DIR / "state.json"
 # Written by root's own look, every few minutes: what of drift only root can see.
 SEEN_FILE = RUN_DIR / "seen.json"
 LOCK_FILE = RUN_DIR / "lock"
-# How far each disk was scanned, see appliance/storage/probe/remembered.py.
+# How far each disk was scanned, see appliance/storage/probe/sightings.py.
 SCANS_DIR = RUN_DIR / "scans"
 # What came of the schedule when it was last brought into effect, and the lock for doing that.
 SCHEDULE_STATE = RUN_DIR / "schedule.json"

@@ -172,7 +172,7 @@ def chore(words: Sequence[str]) -> int:
 
     with executor.lock(paths.LOCK_FILE):
         found = devices.probe(layout=load_layout(paths.LAYOUT_FILE))
-        bench = builtin_steps.Bench(
+        bench = builtin_steps.StepContext(
             disks=builtin_steps.by_path(found.disks),
             host_tag=found.machine.host_tag,
             layout_text=_declared_text(words),

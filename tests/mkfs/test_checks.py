@@ -12,7 +12,7 @@ import pytest
 from appliance.errors import OperatorError
 from appliance.model import Disk, Step, Volume
 from appliance.storage.execute import verify
-from appliance.storage.execute.builtin_steps import Bench, by_path
+from appliance.storage.execute.builtin_steps import StepContext, by_path
 from appliance.storage.formats import ext4, filesystem
 from appliance.system.kernel import Kernel
 
@@ -30,7 +30,7 @@ def test_a_new_filesystem_with_a_fault_is_not_mounted(volume: Volume, tmp_path: 
         volume, str(node), members=1, size_bytes=filesystem.plain_size(512 * MIB), uuid="12" * 16
     )
     subprocess.run(argv, check=True, capture_output=True)
-    scene = verify.Scene(volume, (disk,), Kernel(), Bench(by_path([disk]), ""))
+    scene = verify.VerifyContext(volume, (disk,), Kernel(), StepContext(by_path([disk]), ""))
     step = Step(argv, "")
     verify.check_geometry(step, scene)
     # The superblock has reached the disk, the rest of the first MiB has not.

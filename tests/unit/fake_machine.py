@@ -151,7 +151,7 @@ class FakeMachine:
         monkeypatch.setattr(verify, "wait_for_udev", lambda _: None)
         monkeypatch.setattr(bench_dir, "have", lambda *_: None)
         monkeypatch.setattr(journal, "event", self._event)
-        monkeypatch.setattr(record, "Clerk", lambda _: self)
+        monkeypatch.setattr(record, "HistoryProxy", lambda _: self)
 
     # ---- the clerk, without a process of its own
 
@@ -161,7 +161,7 @@ class FakeMachine:
                 return self.history.open()
             return history_proxy.answer_with(self.history, {"call": call, **values})  # type: ignore[arg-type]
         except RuntimeError as error:
-            raise history_proxy.ClerkError(str(error)) from error
+            raise history_proxy.ProxyError(str(error)) from error
 
     def dismiss(self, *, kill: bool = False) -> None:
         self.dismissed.append(kill)
@@ -270,7 +270,7 @@ class FakeMachine:
         self.after_step()
         return process.Completed(tuple(argv), 0, "", "")
 
-    def _chore(self, argv: Sequence[str], bench: builtin_steps.Bench) -> None:
+    def _chore(self, argv: Sequence[str], bench: builtin_steps.StepContext) -> None:
         self.ran.append(f"chore {argv[2]}")
         if argv[2] == "declare":
             assert bench.layout_text is not None

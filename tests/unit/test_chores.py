@@ -12,7 +12,7 @@ import pytest
 from appliance.errors import OperatorError, UsageError
 from appliance.model import Disk, LvmMember, MarkState, MdMember, Signature, Step
 from appliance.storage.execute import builtin_steps, verify
-from appliance.storage.execute.builtin_steps import Bench
+from appliance.storage.execute.builtin_steps import StepContext
 from appliance.storage.formats import marks, md
 from appliance.storage.probe import blockdev, probers
 from appliance.system import journal, process
@@ -48,8 +48,8 @@ class Desk:
         made = Disk(str(path), f"id-{serial}", "m", serial, SIZE, stable_path=f"/by-id/{serial}")
         return replace(made, **facts)
 
-    def bench(self, *disks: Disk, **more: Any) -> Bench:
-        return Bench(builtin_steps.by_path(disks), "0123456789abcdef", **more)
+    def bench(self, *disks: Disk, **more: Any) -> StepContext:
+        return StepContext(builtin_steps.by_path(disks), "0123456789abcdef", **more)
 
     def marks(self, disk: Disk) -> list[tuple[str, str, int]]:
         found = blockdev.read_marks(disk.path, SIZE, disk.serial)
@@ -73,7 +73,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return Desk(tmp_path, monkeypatch)
 
 
-def run(bench: Bench, *words: str) -> None:
+def run(bench: StepContext, *words: str) -> None:
     builtin_steps.run((*_CHORE, *words), bench)
 
 
@@ -107,7 +107,7 @@ def test_the_proof_of_a_mark_is_the_whole_mark(desk: Desk) -> None:
     one = desk.disk("A1")
     bench = desk.bench(one)
     words = (*_CHORE, "mark", "data", "front", f"uuid={UUID}", one.path)
-    scene = verify.Scene(None, (one,), Kernel(), bench)
+    scene = verify.VerifyContext(None, (one,), Kernel(), bench)
     builtin_steps.run(words, bench)
     verify.check_marks(Step(words, ""), scene)
     for other in (f"uuid={UUID[::-1]}", ""):

@@ -125,13 +125,13 @@ def test_a_clerk_that_hangs_is_killed_and_boot_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, events: list[str]
 ) -> None:
     monkeypatch.setattr(history_proxy, "_serve", lambda *_: time.sleep(600))
-    made: list[history_proxy.Clerk] = []
+    made: list[history_proxy.HistoryProxy] = []
 
-    def impatient(db: Path) -> history_proxy.Clerk:
-        made.append(history_proxy.Clerk(db, timeout_seconds=0.2))
+    def impatient(db: Path) -> history_proxy.HistoryProxy:
+        made.append(history_proxy.HistoryProxy(db, timeout_seconds=0.2))
         return made[-1]
 
-    monkeypatch.setattr(record, "Clerk", impatient)
+    monkeypatch.setattr(record, "HistoryProxy", impatient)
     began = time.monotonic()
     with Record(tmp_path / "history.db") as rec:
         rec.audit("digest", 0, ["mount"], "started", "")
@@ -202,8 +202,8 @@ def test_an_answer_that_is_none_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
     monkeypatch.setattr(history_proxy, "_serve", lambda _, channel: channel.sendall(said))
-    asked = history_proxy.Clerk(tmp_path / "history.db")
-    with pytest.raises(history_proxy.ClerkError):
+    asked = history_proxy.HistoryProxy(tmp_path / "history.db")
+    with pytest.raises(history_proxy.ProxyError):
         asked.ask("current_epoch")
     asked.dismiss(kill=True)
 

@@ -334,7 +334,7 @@ def test_a_chore_by_hand_finds_the_layout_that_it_is_to_install(
 
     monkeypatch.setattr(paths, "LOCK_FILE", places / "lock")
     monkeypatch.setattr(devices, "probe", lambda **_: FOUND)
-    done: list[builtin_steps.Bench] = []
+    done: list[builtin_steps.StepContext] = []
     monkeypatch.setattr(builtin_steps, "run", lambda _, bench: done.append(bench))
     answers.store().keep_request(DIGEST, Request(LAYOUT))
     assert main(["chore", "declare", builtin_steps.sha256_of(LAYOUT)]) == 0

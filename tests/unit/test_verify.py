@@ -10,8 +10,8 @@ import pytest
 from appliance.errors import OperatorError
 from appliance.model import Disk, MdMember, Step, Volume
 from appliance.storage.execute import verify
-from appliance.storage.execute.builtin_steps import Bench, by_path
-from appliance.storage.execute.verify import Scene
+from appliance.storage.execute.builtin_steps import StepContext, by_path
+from appliance.storage.execute.verify import VerifyContext
 from appliance.storage.formats import filesystem, md
 from appliance.storage.policy import steps
 from appliance.storage.probe import blockdev, events
@@ -28,10 +28,10 @@ def _kernel(root: Path, mountinfo: str = "") -> Kernel:
     return Kernel(proc_root=root)
 
 
-def _scene(volume: Volume, disks: int, kernel: Kernel | None = None) -> Scene:
+def _scene(volume: Volume, disks: int, kernel: Kernel | None = None) -> VerifyContext:
     made = tuple(Disk(f"/dev/nvme{n}n1", f"id{n}", "m", f"S{n}", 10**9) for n in range(disks))
-    bench = Bench(by_path(made), "")
-    return Scene(volume, made, kernel or Kernel(), bench)
+    bench = StepContext(by_path(made), "")
+    return VerifyContext(volume, made, kernel or Kernel(), bench)
 
 
 def _says(monkeypatch: pytest.MonkeyPatch, text: str) -> list[tuple[str, ...]]:

@@ -66,7 +66,7 @@ class Work:
     layout: Layout
     inventory: Inventory
     kernel: Kernel
-    bench: builtin_steps.Bench
+    bench: builtin_steps.StepContext
     units: Path = paths.UNIT_DIR
     # (volume, disk) of each mark that this work has proved to be on the disk.
     marked: set[tuple[str, str]] = field(default_factory=set)
@@ -275,7 +275,7 @@ def _run_step(step: Step, work: Work) -> None:
     verify.wait_for_udev(step)
     verify.check(
         step,
-        verify.Scene(
+        verify.VerifyContext(
             volume=volume,
             disks=work.disks(step.volume),
             kernel=work.kernel,
@@ -376,7 +376,7 @@ def work_of(
     units: Path = paths.UNIT_DIR,
 ) -> Work:
     """Everything that running ``plan`` needs."""
-    bench = builtin_steps.Bench(
+    bench = builtin_steps.StepContext(
         disks=builtin_steps.by_path(inventory.disks),
         host_tag=inventory.machine.host_tag,
         layout_file=layout_file,

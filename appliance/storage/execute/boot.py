@@ -73,14 +73,14 @@ class BootLoop:
         self._layout, self._record = layout, record
         self._places = places
         self._kernel = Kernel()
-        self._books = finalizer.Books(places, record, self._kernel)
+        self._finalizer = finalizer.Finalizer(places, record, self._kernel)
         self._quiet_since = 0.0
         self._told: dict[str, tuple[Decision, str]] = {}
         # What was done, for the story: the last look finds "nothing" for all that succeeded.
         self._first: dict[str, VolumePlan] = {}
 
     def run(self) -> int:
-        self._books.looking(self._layout)
+        self._finalizer.looking(self._layout)
         arrivals = events.BlockEvents()
         events.settle(self._kernel, devices.udev_properties(self._kernel))
         started = self._quiet_since = time.monotonic()
@@ -100,8 +100,8 @@ class BootLoop:
             if not waiting:
                 break
             self._wait(look, volumes, waiting, arrivals, started)
-        plan = self._books.told(look.late, self._first)
-        code = self._books.settle(
+        plan = self._finalizer.told(look.late, self._first)
+        code = self._finalizer.settle(
             self._layout, plan, failed=volumes.ended, inventory=look.inventory, after=look.late
         )
         return code or EXIT_OK
@@ -111,6 +111,9 @@ class BootLoop:
     def _look(self) -> _Look:
         inventory = devices.probe(layout=self._layout, kernel=self._kernel, note=True)
         plan = planner.plan(inventory, self._layout, waited=False, settled=False)
+        if all(one.decision is not Decision.WAIT for one in plan.volumes):
+            # Time decides only about what waits.
+            return _Look(inventory, plan, plan, plan)
         quiet = planner.plan(inventory, self._layout, waited=False, settled=True)
         late = planner.plan(inventory, self._layout, waited=True)
         return _Look(inventory, plan, quiet, late)
@@ -192,7 +195,7 @@ class BootLoop:
         if not names:
             return
         # While this is done, the others are as they are known to be.
-        self._books.applying(self._layout, inventory, self._books.told(plan, self._first))
+        self._finalizer.applying(self._layout, inventory, self._finalizer.told(plan, self._first))
         work = apply.work_of(
             plan,
             self._layout,
@@ -236,7 +239,7 @@ class BootLoop:
         """Sleep until something happens or the first volume's time is over; not at all where a
         volume's disks are being read: the next look reads on.
         """
-        self._books.waiting(self._layout, look.inventory, look.plan, volumes.ended)
+        self._finalizer.waiting(self._layout, look.inventory, look.plan, volumes.ended)
         reading = {name for name in waiting if look.of(name, volumes).reading}
         now = time.monotonic()
         settled_in = max(0.0, self._quiet_since + _SETTLE_SECONDS - now)

@@ -29,8 +29,8 @@ _HINT = "nothing else was done to it; see 'stripewright inventory'"
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """What chores work on: the disks of one probe, by each path that a step may use."""
+class StepContext:
+    """What built-in steps work on: the disks of one probe, by each path that a step may use."""
 
     disks: Mapping[str, Disk]
     host_tag: str
@@ -55,13 +55,13 @@ def is_chore(argv: Sequence[str]) -> bool:
     return len(argv) > 2 and argv[0] == PROGRAM and argv[1] == "chore"
 
 
-def run(argv: Sequence[str], bench: Bench) -> None:
+def run(argv: Sequence[str], context: StepContext) -> None:
     """Do the chore that ``argv`` (``stripewright chore NAME …``) names.
 
     Raises :class:`OperatorError` for what went wrong; :class:`UsageError` for words that are no
     chore. An :class:`OSError` of a disk becomes one of these.
     """
-    chores: dict[str, Callable[[Bench, Sequence[str]], None]] = {
+    chores: dict[str, Callable[[StepContext, Sequence[str]], None]] = {
         "mark": _mark,
         "unmark": _unmark,
         "release": _release,
@@ -73,7 +73,7 @@ def run(argv: Sequence[str], bench: Bench) -> None:
     if name not in chores:
         raise UsageError(f"no such chore: {name}", f"they are: {', '.join(chores)}")
     try:
-        chores[name](bench, words)
+        chores[name](context, words)
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
         raise OperatorError(f"{name}{where}: {error.strerror or error}", _HINT) from error
@@ -103,7 +103,7 @@ class Marking:
         )
 
 
-def _mark(bench: Bench, words: Sequence[str]) -> None:
+def _mark(context: StepContext, words: Sequence[str]) -> None:
     """Say on each disk that the volume is being made of it.
 
     A filesystem inside of an older array or group goes with it: it would shine through a new one
@@ -111,7 +111,7 @@ def _mark(bench: Bench, words: Sequence[str]) -> None:
     as it is there, not all disks are marked.
     """
     wanted = Marking.of(words)
-    disks = [bench.disk(name) for name in wanted.disks]
+    disks = [context.disk(name) for name in wanted.disks]
     inside = {disk.path: _filesystems_inside(disk) for disk in disks}
     for disk in sorted(disks, key=lambda one: bool(inside[one.path])):
         for at in inside[disk.path]:
@@ -120,7 +120,7 @@ def _mark(bench: Bench, words: Sequence[str]) -> None:
         note = marks.Note(
             state=MarkState.MAKING,
             volume=wanted.volume,
-            host_tag=bench.host_tag,
+            host_tag=context.host_tag,
             serial=disk.serial,
             size_bytes=disk.size_bytes,
             nonce=os.urandom(16).hex(),
@@ -155,7 +155,7 @@ def _filesystems_inside(disk: Disk) -> tuple[int, ...]:
     )
 
 
-def _unmark(bench: Bench, words: Sequence[str]) -> None:
+def _unmark(context: StepContext, words: Sequence[str]) -> None:
     """``unmark VOLUME DISK…``: the volume is made, or the disk joins it.
 
     Its own marks are cleared, and those that say that the disk was given up by whom it belonged
@@ -164,22 +164,22 @@ def _unmark(bench: Bench, words: Sequence[str]) -> None:
     if len(words) < 2:
         raise UsageError("unmark: give a volume and disks", _HINT)
     volume, *names = words
-    for disk in [bench.disk(name) for name in names]:
+    for disk in [context.disk(name) for name in names]:
         for mark in blockdev.read_marks(disk.path, disk.size_bytes, disk.serial):
             if mark.state is MarkState.RELEASED or mark.volume == volume:
                 # The volume may be running: its own array holds the disk.
                 blockdev.clear(disk.path, mark.offset_bytes, marks.BLOCK_BYTES, exclusive=False)
 
 
-def _release(bench: Bench, words: Sequence[str]) -> None:
+def _release(context: StepContext, words: Sequence[str]) -> None:
     """``release VOLUME DISK``: the disk is no longer the volume's, and may be used again."""
     if len(words) != 2:
         raise UsageError("release: give a volume and one disk", _HINT)
-    volume, disk = words[0], bench.disk(words[1])
+    volume, disk = words[0], context.disk(words[1])
     offset, signature = _place(volume, disk)
     # Last the signature: killed before that, the mark beside it says what was meant.
     cleared = () if signature is None else (*_filesystems_inside(disk), signature)
-    _write(disk, offset, _release_note(bench, disk, volume, cleared=cleared))
+    _write(disk, offset, _release_note(context, disk, volume, cleared=cleared))
     for at in cleared:
         blockdev.clear(disk.path, at, marks.BLOCK_BYTES)
     _released(disk, volume)
@@ -213,27 +213,27 @@ def _place(volume: str, disk: Disk) -> tuple[int, int | None]:
     raise OperatorError(f"{node} does not hold volume '{volume}' ({held})", _HINT)
 
 
-def _release_foreign(bench: Bench, words: Sequence[str]) -> None:
+def _release_foreign(context: StepContext, words: Sequence[str]) -> None:
     """``release-foreign DISK…``: its contents were given up, its signatures are cleared."""
     if not words:
         raise UsageError("release-foreign: give disks", _HINT)
-    for disk in [bench.disk(name) for name in words]:
+    for disk in [context.disk(name) for name in words]:
         found = blockdev.read_disk(disk.path, disk.size_bytes, disk.serial)
         # Remains of a damaged partition table are no signature that wipefs could clear.
         left = {one.kind for one in found.signatures if not one.kind.startswith("damaged-")}
         if left - {"hybrid"}:
             raise OperatorError(f"{disk.path} still has {', '.join(sorted(left))}", _HINT)
-        note = _release_note(bench, disk, _ERASED)
+        note = _release_note(context, disk, _ERASED)
         _write(disk, marks.front_offset(), note)
         _released(disk, _ERASED)
 
 
-def _shrink(bench: Bench, words: Sequence[str]) -> None:
+def _shrink(context: StepContext, words: Sequence[str]) -> None:
     """``shrink VOLUME BYTES DISK…``: the array uses no more of these members than that."""
     if len(words) < 3 or not words[1].isdecimal():
         raise UsageError("shrink: give a volume, bytes and disks", _HINT)
     volume, used_bytes = words[0], int(words[1])
-    for disk in [bench.disk(name) for name in words[2:]]:
+    for disk in [context.disk(name) for name in words[2:]]:
         block = blockdev.read_md_superblock(disk.path)
         member = md.parse_superblock(block)
         ours = member is not None and md.volume_of(member.array_name) == volume
@@ -243,15 +243,15 @@ def _shrink(bench: Bench, words: Sequence[str]) -> None:
         blockdev.write_block(disk.path, md.SUPERBLOCK_OFFSET_BYTES, changed)
 
 
-def _declare(bench: Bench, words: Sequence[str]) -> None:
+def _declare(context: StepContext, words: Sequence[str]) -> None:
     """``declare SHA256``: install the layout with that hash; the one before is kept."""
-    text = bench.layout_text
+    text = context.layout_text
     if len(words) != 1 or text is None or sha256_of(text) != words[0]:
         raise UsageError(
             "declare: there is no layout with that hash here",
             "it is part of a plan: stripewright plan --layout FILE",
         )
-    file = bench.layout_file
+    file = context.layout_file
     if file.exists():
         before = file.read_text(encoding="utf-8", errors="replace")
         files.replace_text(file.with_name(f"{file.name}.previous"), before, durable=True)
@@ -270,13 +270,15 @@ def sha256_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _release_note(bench: Bench, disk: Disk, volume: str, *, cleared: Collection[int] = ()) -> bytes:
+def _release_note(
+    context: StepContext, disk: Disk, volume: str, *, cleared: Collection[int] = ()
+) -> bytes:
     nonce = os.urandom(16).hex()
     samples = blockdev.samples_digest(disk.path, disk.size_bytes, seed=nonce, cleared=cleared)
     note = marks.Note(
         state=MarkState.RELEASED,
         volume=volume,
-        host_tag=bench.host_tag,
+        host_tag=context.host_tag,
         serial=disk.serial,
         size_bytes=disk.size_bytes,
         nonce=nonce,

@@ -153,14 +153,14 @@ def apply_confirmed(
             layout_text=request.layout_text,
             units=places.units,
         )
-        books = finalizer.Books(places, record, kernel)
-        books.applying(made.layout, made.inventory, made.plan)
+        final = finalizer.Finalizer(places, record, kernel)
+        final.applying(made.layout, made.inventory, made.plan)
         ended = apply.run_plan(
             work, record=record, on_step=lambda index, step: on_step(made.plan, index, step)
         )
         # Whatever failed, the layout that is installed now is what the machine is held to.
         layout = load_layout(places.layout)
-        code = books.settle(layout, made.plan, failed=ended.failed)
+        code = final.settle(layout, made.plan, failed=ended.failed)
         _journal_removals(made, ended.failed)
     if error := next(iter(ended.failed.values()), None):
         raise error

@@ -32,7 +32,7 @@ from appliance.system import journal, services
 from appliance.system.kernel import Kernel
 
 
-class Books:
+class Finalizer:
     """Everything that is written about one run of an executor."""
 
     def __init__(self, places: Places, record: Record, kernel: Kernel) -> None:

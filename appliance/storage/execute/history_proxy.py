@@ -1,4 +1,4 @@
-"""History's clerk: a process without privileges that opens history.db in root's place.
+"""The history's proxy: a process without privileges that opens history.db in root's place.
 
 The history's directory belongs to the service user, so whoever is that user decides what
 ``history.db`` and its journal are: a link to another file, a journal that names files to
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 # that a busy file says that it is busy. Only another writer can hold one, for milliseconds.
 TIMEOUT_SECONDS = 25.0
 _BUSY_SECONDS = 3.0
-# Far above an epoch of 24 disks; whoever sends more is no clerk.
+# Far above an epoch of 24 disks; whoever sends more is no proxy.
 _MAX_ANSWER_BYTES = 256 * 1024
 _GOODBYE_SECONDS = 5.0
 _KILL_SECONDS = 2.0
 _FIRST_FREE_DESCRIPTOR = 3
 
 
-class ClerkError(Exception):
-    """The clerk is dead, late, or says that it could not; the text says which."""
+class ProxyError(Exception):
+    """The proxy is dead, late, or says that it could not; the text says which."""
 
 
-class Clerk:
+class HistoryProxy:
     """The parent's end. To be made before the process has any thread, because it forks."""
 
     def __init__(self, db: Path, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
@@ -53,13 +53,13 @@ class Clerk:
         self._channel, theirs = socket.socketpair()
         self._pid = os.fork()
         if self._pid == 0:
-            _be_the_clerk(db, theirs)
+            _be_the_proxy(db, theirs)
         theirs.close()
 
     def ask(self, call: str, timeout_seconds: float | None = None, /, **values: object) -> object:
-        """What the clerk answers to ``call``: any JSON value, not to be believed unchecked.
+        """What the proxy answers to ``call``: any JSON value, not to be believed unchecked.
 
-        Raises :class:`ClerkError`; the clerk is then of no more use and must be dismissed.
+        Raises :class:`ProxyError`; the proxy is then of no more use and must be dismissed.
         """
         patience = min(timeout_seconds or self._timeout_seconds, self._timeout_seconds)
         deadline = time.monotonic() + patience
@@ -69,16 +69,16 @@ class Clerk:
             self._channel.sendall(request)
             answer = json.loads(self._line(deadline))
         except TimeoutError as error:
-            raise ClerkError(f"no answer to '{call}' within {patience:g} seconds") from error
+            raise ProxyError(f"no answer to '{call}' within {patience:g} seconds") from error
         except (OSError, ValueError, RecursionError) as error:
-            raise ClerkError(f"no answer to '{call}': {error}") from error
+            raise ProxyError(f"no answer to '{call}': {error}") from error
         if not isinstance(answer, dict) or "ok" not in answer:
             said = answer.get("error") if isinstance(answer, dict) else None
-            raise ClerkError(said[:500] if isinstance(said, str) else "an answer that is none")
+            raise ProxyError(said[:500] if isinstance(said, str) else "not an answer")
         return answer["ok"]
 
     def dismiss(self, *, kill: bool = False) -> None:
-        """End the clerk. Never waits long: one that cannot even be killed is left behind."""
+        """End the proxy. Never waits long: one that cannot even be killed is left behind."""
         self._channel.close()
         if kill or not self._gone(_GOODBYE_SECONDS):
             with contextlib.suppress(OSError):
@@ -125,7 +125,7 @@ def _load_code() -> None:
     from appliance.history import store  # noqa: F401
 
 
-def _be_the_clerk(db: Path, channel: socket.socket) -> None:
+def _be_the_proxy(db: Path, channel: socket.socket) -> None:
     """All of the child's life; it never returns into the parent's code."""
     status = 1
     try:
@@ -142,7 +142,7 @@ def _be_the_clerk(db: Path, channel: socket.socket) -> None:
 
 
 def _let_go_of_the_parents_files(channel: socket.socket) -> None:
-    # The lock among them: a clerk that outlives its parent must not hold it.
+    # The lock among them: a proxy that outlives its parent must not hold it.
     keep = channel.fileno()
     os.closerange(_FIRST_FREE_DESCRIPTOR, keep)
     os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))

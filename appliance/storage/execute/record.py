@@ -3,7 +3,7 @@
 The stripe is more important than its record. A history that cannot be opened or
 written is reported once and then left alone; no error of it gets past this file. The audit
 goes to root's own spool then, and into the history with the next record that works. Root
-never opens the history: a clerk without privileges does, and its answers are checked here.
+never opens the history: a proxy without privileges does, and its answers are checked here.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from typing import Any, BinaryIO, Self
 
 from appliance.model import EpochRecord
 from appliance.state import codec
-from appliance.storage.execute.history_proxy import Clerk, ClerkError
+from appliance.storage.execute.history_proxy import HistoryProxy, ProxyError
 from appliance.system import files, journal, liveness
 
-# Bounds of what a clerk may say: an id as SQLite has them, texts as 24 disks need them.
+# Bounds of what a proxy may say: an id as SQLite has them, texts as 24 disks need them.
 _MAX_ID = 2**63 - 1
 _MAX_TEXT = 8192
 _EPOCH_BOUNDS = codec.Bounds(max_items=32, max_chars=_MAX_TEXT)
@@ -55,11 +55,11 @@ class Record:
         self.problem = ""
         self._db = db
         self._spools = spools
-        self._clerk: Clerk | None = None
+        self._proxy: HistoryProxy | None = None
 
     def __enter__(self) -> Self:
         try:
-            self._clerk = Clerk(self._db)
+            self._proxy = HistoryProxy(self._db)
         except OSError as error:  # no process to be had
             self._give_up(str(error))
         set_aside = self._ask("open")
@@ -74,9 +74,9 @@ class Record:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        clerk, self._clerk = self._clerk, None
-        if clerk is not None:
-            clerk.dismiss()
+        proxy, self._proxy = self._proxy, None
+        if proxy is not None:
+            proxy.dismiss()
 
     def audit(self, digest: str, index: int, argv: Sequence[str], state: str, detail: str) -> None:
         """Note a step as ``started``, ``done`` or ``failed``; it is on the disk then."""
@@ -112,11 +112,11 @@ class Record:
             return None
 
     def _ask(self, call: str, timeout_seconds: float | None = None, **values: object) -> object:
-        if self._clerk is None:
+        if self._proxy is None:
             return None
         try:
-            return self._clerk.ask(call, timeout_seconds, **values)
-        except ClerkError as error:
+            return self._proxy.ask(call, timeout_seconds, **values)
+        except ProxyError as error:
             self._give_up(str(error))
             return None
 
@@ -128,9 +128,9 @@ class Record:
             priority=journal.Priority.WARNING,
             db=str(self._db),
         )
-        clerk, self._clerk = self._clerk, None
-        if clerk is not None:
-            clerk.dismiss(kill=True)
+        proxy, self._proxy = self._proxy, None
+        if proxy is not None:
+            proxy.dismiss(kill=True)
 
 
 def _storable(words: str) -> str:
@@ -139,7 +139,7 @@ def _storable(words: str) -> str:
 
 
 def parse_epoch(answer: object) -> EpochRecord:
-    """An epoch as the clerk sends it. :class:`ValueError` if it is anything else."""
+    """An epoch as the proxy sends it. :class:`ValueError` if it is anything else."""
     epoch = codec.decode(EpochRecord, answer, "an epoch", _EPOCH_BOUNDS)
     if not 0 < epoch.id <= _MAX_ID:
         raise ValueError("an epoch without a number")

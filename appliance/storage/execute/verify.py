@@ -39,7 +39,7 @@ _HARDWARE_WIDTH = re.compile(r"(?:,sw=|stripe_width=)([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class VerifyContext:
     """Where a step was run: ``disks`` are the volume's in slot order, as the plan has them.
 
     ``volume`` is ``None`` for one that is no longer declared.
@@ -48,7 +48,7 @@ class Scene:
     volume: Volume | None
     disks: tuple[Disk, ...]
     kernel: Kernel
-    bench: builtin_steps.Bench
+    bench: builtin_steps.StepContext
 
     def disk_of(self, device: str) -> Disk | None:
         """The disk that ``device`` is, if the filesystem has one to itself."""
@@ -61,9 +61,9 @@ class Scene:
         return self.volume
 
 
-def check(step: Step, scene: Scene) -> None:
+def check(step: Step, context: VerifyContext) -> None:
     """Verify ``step``. Raises :class:`OperatorError` saying what is not as planned."""
-    checks: Mapping[str, Callable[[Step, Scene], None]] = {
+    checks: Mapping[str, Callable[[Step, VerifyContext], None]] = {
         steps.CHECK_ARRAY: check_array,
         steps.CHECK_GROUP: check_group,
         steps.CHECK_GEOMETRY: check_geometry,
@@ -75,8 +75,8 @@ def check(step: Step, scene: Scene) -> None:
         steps.CHECK_SIZE: check_size,
     }
     if step.check:
-        checks[step.check](step, scene)
-    if step.argv[0] == "umount" and scene.kernel.mount_at(step.argv[-1]):
+        checks[step.check](step, context)
+    if step.argv[0] == "umount" and context.kernel.mount_at(step.argv[-1]):
         raise OperatorError(f"something is still mounted at {step.argv[-1]}", _HINT)
 
 
@@ -98,16 +98,16 @@ def wait_for_udev(step: Step) -> None:
 # ----------------------------------------------------------------------- arrays and groups
 
 
-def check_array(step: Step, scene: Scene) -> None:
+def check_array(step: Step, context: VerifyContext) -> None:
     """Level, chunk, layout, state, name and every member in its slot; whole, unless the step
     was told to start it degraded or to give it a member that has to be caught up.
     """
-    volume, kernel = scene.declared(), scene.kernel
+    volume, kernel = context.declared(), context.kernel
     path = step.argv[2]
     name = Path(path).resolve().name
     created = step.argv[1] == "--create"
-    known = [disk.md_member for disk in scene.disks if disk.md_member]
-    count = len(scene.disks) if created or not known else known[0].member_count
+    known = [disk.md_member for disk in context.disks if disk.md_member]
+    count = len(context.disks) if created or not known else known[0].member_count
     array = kernel.md(name)
     found = {
         "level": array.level,
@@ -129,18 +129,18 @@ def check_array(step: Step, scene: Scene) -> None:
     ]
     if array.state not in ARRAY_RUNS:
         wrong.append(f"state is {array.state or 'unknown'}")
-    wrong += _slots(step, scene, array)
+    wrong += _slots(step, context, array)
     if array.degraded and not ({"--run", "--add"} & set(step.argv) and not created):
         wrong.append(f"{array.degraded} members are missing")
     uuid = next((one[7:] for one in step.argv if one.startswith("--uuid=")), "")
-    for disk in scene.disks:
+    for disk in context.disks:
         if array.slots.get(Path(disk.path).resolve().name):
             wrong += _superblock(disk, volume, count, uuid)
     if wrong:
         raise OperatorError(f"{path} is not the array that was planned: {'; '.join(wrong)}", _HINT)
 
 
-def _slots(step: Step, scene: Scene, array: MdArray) -> list[str]:
+def _slots(step: Step, context: VerifyContext, array: MdArray) -> list[str]:
     """Members that are not where they should be.
 
     Of an assembly only the disks that it names: one that is stale or new is added by a later
@@ -148,7 +148,7 @@ def _slots(step: Step, scene: Scene, array: MdArray) -> list[str]:
     """
     created, added = step.argv[1] == "--create", "--add" in step.argv
     wrong = []
-    for at, disk in enumerate(scene.disks):
+    for at, disk in enumerate(context.disks):
         named = steps.stable(disk) in step.argv
         if step.argv[1] == "--assemble" and not named:
             continue
@@ -188,9 +188,9 @@ def _superblock(disk: Disk, volume: Volume, count: int, uuid: str) -> list[str]:
     return wrong
 
 
-def check_group(step: Step, scene: Scene) -> None:
+def check_group(step: Step, context: VerifyContext) -> None:
     """The group has its tags and its disks, the logical volume its stripes and stripe size."""
-    volume = scene.declared()
+    volume = context.declared()
     # The disks that the step itself named, and no other: also those that it added.
     devices = step.argv[step.argv.index("--devices") + 1].split(",")
     argv = lvm.report_argv(devices)
@@ -227,12 +227,12 @@ def check_group(step: Step, scene: Scene) -> None:
         )
 
 
-def check_gone(_: Step, scene: Scene) -> None:
+def check_gone(_: Step, context: VerifyContext) -> None:
     """No array and no logical volume holds the volume's disks any more."""
     held = [
         f"{disk.path} by {', '.join(holders)}"
-        for disk in scene.disks
-        if (holders := scene.kernel.holders(Path(disk.path).resolve().name))
+        for disk in context.disks
+        if (holders := context.kernel.holders(Path(disk.path).resolve().name))
     ]
     if held:
         raise OperatorError(f"still held: {'; '.join(held)}", _HINT)
@@ -241,12 +241,12 @@ def check_gone(_: Step, scene: Scene) -> None:
 # ---------------------------------------------------------------------------- filesystems
 
 
-def check_geometry(step: Step, scene: Scene) -> None:
+def check_geometry(step: Step, context: VerifyContext) -> None:
     """Sunit is the chunk and swidth is chunk × data members; on one disk there is neither. And
     the new filesystem has no fault.
     """
-    volume = scene.declared()
-    members = len(scene.disks)
+    volume = context.declared()
+    members = len(context.disks)
     if volume.stripe == "hw-raid0":
         # The controller's drives are no disks of ours: the width is what mkfs was given.
         width = _HARDWARE_WIDTH.search(" ".join(step.argv))
@@ -254,7 +254,7 @@ def check_geometry(step: Step, scene: Scene) -> None:
         given = int(width.group(1)) if width else 1
         members = given // unit if volume.filesystem == "ext4" and width else given
     device = filesystem.mkfs_device(step.argv)
-    own = scene.disk_of(device)
+    own = context.disk_of(device)
     size = filesystem.plain_size(own.size_bytes) if own else None
     found = _on_disk(volume, device)
     wrong = filesystem.geometry_differences(volume, found, members=members, size_bytes=size)
@@ -291,19 +291,19 @@ def _geometry(volume: Volume, device: str) -> filesystem.Geometry:
     return filesystem.parse_info(volume.filesystem, done.stdout)
 
 
-def check_size(step: Step, scene: Scene) -> None:
+def check_size(step: Step, context: VerifyContext) -> None:
     """After growing, the filesystem covers its device but for what is rounded off.
 
     What is below it was grown by steps whose effect the next of them needs.
     """
     if step.argv[0] not in _GROWERS:
         return
-    volume, kernel = scene.declared(), scene.kernel
+    volume, kernel = context.declared(), context.kernel
     mount = kernel.mount_at(volume.mount)
     device = "" if mount is None else mount.source
     name = Path(device).resolve().name
     room = kernel.size_bytes(name)
-    if any(Path(disk.path).resolve().name == name for disk in scene.disks):
+    if any(Path(disk.path).resolve().name == name for disk in context.disks):
         room = filesystem.plain_size(room)
     # xfs_info takes the mount point of a mounted filesystem, dumpe2fs the device.
     target = device if volume.filesystem == "ext4" else volume.mount
@@ -314,15 +314,15 @@ def check_size(step: Step, scene: Scene) -> None:
         )
 
 
-def check_mount(step: Step, scene: Scene) -> None:
+def check_mount(step: Step, context: VerifyContext) -> None:
     """The device is what is mounted there, with the options that were asked for."""
-    volume, device = scene.declared(), step.argv[-2]
-    on_top = scene.kernel.mount_at(volume.mount)
+    volume, device = context.declared(), step.argv[-2]
+    on_top = context.kernel.mount_at(volume.mount)
     if on_top is None:
         raise OperatorError(f"nothing is mounted at {volume.mount}", _HINT)
     shown = f"{on_top.options},{on_top.super_options}"
     missing = set(filesystem.mount_options(volume)) - set(shown.split(","))
-    same = on_top.device == scene.kernel.device_number(device)
+    same = on_top.device == context.kernel.device_number(device)
     if not same or on_top.fstype != volume.filesystem or missing:
         raise OperatorError(
             f"at {volume.mount} is {on_top.fstype} of {on_top.source} with {shown},"
@@ -335,27 +335,27 @@ def check_mount(step: Step, scene: Scene) -> None:
 # ---------------------------------------------------------------------------------- marks
 
 
-def check_marks(step: Step, scene: Scene) -> None:
+def check_marks(step: Step, context: VerifyContext) -> None:
     """Every disk of ``chore mark …`` says that the volume is being made, and of which UUID."""
     wanted = builtin_steps.Marking.of(step.argv[3:])
     says = (MarkState.MAKING, wanted.volume, wanted.filesystem_uuid)
-    for disk in map(scene.bench.disk, wanted.disks):
+    for disk in map(context.bench.disk, wanted.disks):
         found = blockdev.read_marks(disk.path, disk.size_bytes, disk.serial)
         if [(m.state, m.volume, m.filesystem_uuid) for m in found] != [says]:
             raise OperatorError(f"{disk.path} does not have its mark", _HINT)
 
 
-def check_unmarked(step: Step, scene: Scene) -> None:
+def check_unmarked(step: Step, context: VerifyContext) -> None:
     """No disk of ``chore unmark VOLUME DISK…`` says so any more."""
-    for disk in map(scene.bench.disk, step.argv[4:]):
+    for disk in map(context.bench.disk, step.argv[4:]):
         if blockdev.read_marks(disk.path, disk.size_bytes, disk.serial):
             raise OperatorError(f"{disk.path} still has its mark", _HINT)
 
 
-def check_released(step: Step, scene: Scene) -> None:
+def check_released(step: Step, context: VerifyContext) -> None:
     """The disks have a released mark that fits their contents, and no signature."""
     words = step.argv[4:] if step.argv[2] == "release" else step.argv[3:]
-    for disk in map(scene.bench.disk, words):
+    for disk in map(context.bench.disk, words):
         found = blockdev.read_disk(disk.path, disk.size_bytes, disk.serial)
         mark = found.mark
         if mark is None or mark.state is not MarkState.RELEASED or not mark.intact:
