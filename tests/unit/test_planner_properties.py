@@ -133,3 +133,13 @@ def test_the_digest_depends_on_neither_order_nor_kernel_names(
         ),
     )
     assert plan(renamed, layout, waited=True, orders=orders).digest == first.digest
+
+
+@_settings
+@given(inventories, layouts)
+def test_time_decides_only_about_what_waits(seen: Inventory, layout: Layout) -> None:
+    """So that a look in which nothing waits needs one plan."""
+    now = plan(seen, layout, waited=False, settled=False)
+    if all(one.decision is not Decision.WAIT for one in now.volumes):
+        assert plan(seen, layout, waited=False, settled=True) == now
+        assert plan(seen, layout, waited=True) == now
