@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from appliance import paths
 from appliance.errors import OperatorError, Refused
@@ -44,23 +45,6 @@ from appliance.system import liveness
 from appliance.system.kernel import Kernel
 
 
-@dataclass(frozen=True, slots=True)
-class _Up:
-    """The one thing that a running volume is: an array, a logical volume, a drive or a disk."""
-
-    device: str
-    disks: tuple[Disk, ...]
-    size_bytes: int
-    filesystem: Filesystem | None
-    level: str = ""
-    chunk_bytes: int | None = None
-    uuid: str = ""
-    degraded: int = 0
-    sync_action: str = ""
-    mounts: tuple[str, ...] = ()
-    options: str = ""
-
-
 def volumes_up(inventory: Inventory, layout: Layout, plan: Plan) -> list[BootVolume]:
     """What each volume that is up is made of; sizes in bytes, members in slot order.
 
@@ -68,49 +52,24 @@ def volumes_up(inventory: Inventory, layout: Layout, plan: Plan) -> list[BootVol
     single disk without a filesystem carries nothing of ours: that it is the volume is the
     ``plan``'s word.
     """
-    found = []
     disks = {disk.path: disk for disk in inventory.disks}
     raw = {
         one.name: disks[one.disks[0]]
         for one in plan.volumes
         if one.decision is Decision.NOTHING and len(one.disks) == 1 and one.disks[0] in disks
     }
+    found = []
     for volume in layout.volumes:
-        up = _up(volume, inventory)
-        if up is None and volume.filesystem == "none" and volume.name in raw:
-            disk = raw[volume.name]
-            up = _Up(steps.stable(disk), (disk,), disk.size_bytes, None, uuid=disk.id)
-        if up is not None and (not volume.mount or volume.mount in up.mounts):
-            found.append(_facts(volume, up))
+        up = _find(volume, inventory)
+        if up is None and volume.filesystem == "none" and (disk := raw.get(volume.name)):
+            up = _up(volume, steps.stable(disk), [disk], uuid=disk.id, size_bytes=disk.size_bytes)
+        if up is not None:
+            found.append(up)
     return found
 
 
-def _facts(volume: Volume, up: _Up) -> BootVolume:
-    geometry = up.filesystem
-    return BootVolume(
-        name=volume.name,
-        device=_device(volume, up),
-        mount=volume.mount,
-        mount_options=up.options,
-        members=_members(up.disks),
-        level=up.level,
-        chunk_bytes=up.chunk_bytes,
-        sunit_bytes=geometry.sunit_bytes if geometry else None,
-        swidth_bytes=geometry.swidth_bytes if geometry else None,
-        size_bytes=up.size_bytes,
-        filesystem=volume.filesystem,
-        data_disks=filesystem.data_members(volume, len(up.disks)),
-        uuid=up.uuid,
-        degraded=up.degraded,
-        sync_action=up.sync_action,
-    )
-
-
-def _members(disks: Sequence[Disk]) -> tuple[BootMember, ...]:
-    return tuple(BootMember(one.path, one.id, one.serial) for one in disks)
-
-
-def _up(volume: Volume, inventory: Inventory) -> _Up | None:
+def _find(volume: Volume, inventory: Inventory) -> BootVolume | None:
+    """The one thing that a running volume is: an array, a logical volume, a drive or a disk."""
     by_id = {disk.id: disk for disk in inventory.disks}
     if volume.stripe == "lvm-stripe":
         return _logical(volume, inventory, by_id)
@@ -118,83 +77,107 @@ def _up(volume: Volume, inventory: Inventory) -> _Up | None:
         return _virtual(volume, inventory)
     for array in inventory.arrays:
         if array.name == md.array_name(volume.name):
-            return _Up(
-                device=_array_node(volume, array.path),
-                disks=tuple(by_id[one] for one in array.members if one in by_id),
+            by_name = md.array_path(volume.name)
+            return _up(
+                volume,
+                by_name if Path(by_name).exists() else array.path,
+                [by_id[one] for one in array.members if one in by_id],
+                array.filesystem,
+                mounts=[array.mountpoint],
+                mount_options=array.mount_options,
                 size_bytes=array.size_bytes,
-                filesystem=array.filesystem,
                 level=array.level,
                 chunk_bytes=array.chunk_bytes,
                 uuid=array.uuid,
                 degraded=array.degraded,
                 sync_action=array.sync_action,
-                mounts=(array.mountpoint,),
-                options=array.mount_options,
             )
     for disk in inventory.disks:
         found = ownership.trace(disk, (volume.name,))
         if found is None or (found.volume, found.form) != (volume.name, ownership.Form.PLAIN):
             continue
         if disk.filesystem:
-            return _Up(
-                steps.stable(disk),
-                (disk,),
-                disk.size_bytes,
-                disk.filesystem,
-                uuid=disk.filesystem.uuid,
-                mounts=disk.mountpoints,
-                options=disk.mount_options,
-            )
+            return _on_disk(volume, disk, size_bytes=disk.size_bytes, uuid=disk.filesystem.uuid)
     return None
 
 
-def _logical(volume: Volume, inventory: Inventory, by_id: Mapping[str, Disk]) -> _Up | None:
+def _logical(volume: Volume, inventory: Inventory, by_id: Mapping[str, Disk]) -> BootVolume | None:
     for group in inventory.groups:
         if group.name != lvm.group_name(volume.name):
             continue
         for one in group.volumes:
             if one.name == volume.name and one.active:
-                ordered = [member for segment in one.segments for member in segment]
-                return _Up(
-                    device=one.path,
-                    disks=tuple(by_id[m] for m in dict.fromkeys(ordered) if m in by_id),
+                ordered = dict.fromkeys(member for part in one.segments for member in part)
+                return _up(
+                    volume,
+                    one.path,
+                    [by_id[member] for member in ordered if member in by_id],
+                    one.filesystem,
+                    mounts=[one.mountpoint],
+                    mount_options=one.mount_options,
                     size_bytes=one.size_bytes,
-                    filesystem=one.filesystem,
                     level="lvm-stripe",
                     chunk_bytes=one.stripe_bytes,
                     uuid=group.uuid,
-                    mounts=(one.mountpoint,),
-                    options=one.mount_options,
                 )
     return None
 
 
-def _virtual(volume: Volume, inventory: Inventory) -> _Up | None:
+def _virtual(volume: Volume, inventory: Inventory) -> BootVolume | None:
     for drive in inventory.virtual_drives:
         disk = next((one for one in inventory.disks if one.path == drive.path), None)
         if drive.name == f"sw-{volume.name}" and disk is not None:
-            return _Up(
-                device=steps.stable(disk),
-                disks=(disk,),
+            return _on_disk(
+                volume,
+                disk,
                 size_bytes=drive.size_bytes,
-                filesystem=disk.filesystem,
                 level="hw-raid0",
                 chunk_bytes=drive.strip_bytes,
                 uuid=drive.wwid,
-                mounts=disk.mountpoints,
-                options=disk.mount_options,
             )
     return None
 
 
-def _array_node(volume: Volume, path: str) -> str:
-    by_name = md.array_path(volume.name)
-    return by_name if Path(by_name).exists() else path
+def _on_disk(volume: Volume, disk: Disk, **facts: Any) -> BootVolume | None:  # noqa: ANN401 - fields
+    return _up(
+        volume,
+        steps.stable(disk),
+        [disk],
+        disk.filesystem,
+        mounts=disk.mountpoints,
+        mount_options=disk.mount_options,
+        **facts,
+    )
 
 
-def _device(volume: Volume, up: _Up) -> str:
+def _up(
+    volume: Volume,
+    device: str,
+    disks: Sequence[Disk],
+    held: Filesystem | None = None,
+    *,
+    mounts: Sequence[str] = (),
+    **facts: Any,  # noqa: ANN401 - the other fields of a BootVolume
+) -> BootVolume | None:
+    """The volume on ``device``, ``None`` if that is not mounted where it is declared."""
+    if volume.mount and volume.mount not in mounts:
+        return None
     link = paths.DEVICE_DIR / volume.name
-    return str(link) if link.exists() else up.device
+    return BootVolume(
+        name=volume.name,
+        device=str(link) if link.exists() else device,
+        mount=volume.mount,
+        members=_members(disks),
+        sunit_bytes=held.sunit_bytes if held else None,
+        swidth_bytes=held.swidth_bytes if held else None,
+        filesystem=volume.filesystem,
+        data_disks=filesystem.data_members(volume, len(disks)),
+        **facts,
+    )
+
+
+def _members(disks: Sequence[Disk]) -> tuple[BootMember, ...]:
+    return tuple(BootMember(one.path, one.id, one.serial) for one in disks)
 
 
 def each(text: Sequence[str]) -> str:

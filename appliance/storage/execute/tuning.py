@@ -11,7 +11,6 @@ us, and a floor does nothing while nothing is rebuilt.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import struct
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from appliance.errors import OperatorError
 from appliance.model import Tuning
+from appliance.state import codec
 from appliance.system import files, journal
 from appliance.system.kernel import chosen
 
@@ -32,6 +32,11 @@ class Setting:
     path: str
     value: str
     before: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    settings: tuple[Setting, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +143,8 @@ def undo(record: Path) -> list[str]:
 def load(record: Path) -> tuple[Setting, ...]:
     """What is set at present and what it was before; empty if nothing is."""
     try:
-        rows = json.loads(record.read_text(encoding="utf-8"))["settings"]
-        return tuple(
-            Setting(str(row["path"]), str(row["value"]), str(row["before"])) for row in rows
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        return codec.parse(_Record, record.read_bytes()).settings
+    except (OSError, codec.DecodeError):
         return ()
 
 
@@ -154,7 +156,7 @@ def _keep(record: Path, settings: Sequence[Setting]) -> None:
     if not settings:
         record.unlink(missing_ok=True)
         return
-    files.replace_json(record, {"settings": [asdict(one) for one in settings]})
+    files.replace_json(record, asdict(_Record(tuple(settings))))
 
 
 def _read(path: str) -> str | None:

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from appliance.model import Disk, Machine, Scan
+from appliance.state import codec
 from appliance.storage.formats import scan
 from appliance.storage.probe import scanning
 from appliance.storage.probe.scanning import Scanned
@@ -84,15 +85,24 @@ def _key(disk: Disk) -> str:
 # ------------------------------------------------------------------- how far disks were scanned
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """``of`` says of which disk, and what had been written to it."""
+
+    of: tuple[str, str, int, str]
+    scan: Scan
+    nonzero: int | None = None
+
+
 def recall(folder: Path, disk: Disk, writes: str) -> Scanned | None:
     """What was found; what was found not to be zero is read again and has to be so still."""
     try:
-        facts = json.loads(_file(folder, disk).read_text(encoding="utf-8"))
-        if facts["of"] != _of(disk, writes):
-            return None
-        found = Scanned(Scan(**facts["scan"]), facts["nonzero"])
-    except (OSError, ValueError, LookupError, TypeError):
+        kept = codec.parse(_Kept, _file(folder, disk).read_bytes())
+    except (OSError, codec.DecodeError):
         return None
+    if kept.of != _of(disk, writes):
+        return None
+    found = Scanned(kept.scan, kept.nonzero)
     if found.nonzero is None:
         return found
     at = found.nonzero // scan.BLOCK_BYTES * scan.BLOCK_BYTES
@@ -105,14 +115,14 @@ def remember(folder: Path, disk: Disk, writes: str, found: Scanned) -> None:
     # A number of its own for each time that a disk appears; without it nothing is known.
     if not writes.split(" ", maxsplit=1)[0]:
         return
-    facts = {"of": _of(disk, writes), "scan": asdict(found.scan), "nonzero": found.nonzero}
+    facts = asdict(_Kept(_of(disk, writes), found.scan, found.nonzero))
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files.replace_json(_file(folder, disk), facts)
 
 
-def _of(disk: Disk, writes: str) -> list[object]:
-    return [disk.id, disk.serial, disk.size_bytes, writes]
+def _of(disk: Disk, writes: str) -> tuple[str, str, int, str]:
+    return (disk.id, disk.serial, disk.size_bytes, writes)
 
 
 def _file(folder: Path, disk: Disk) -> Path:
