@@ -58,7 +58,7 @@ def _call(
         os.close(ours)
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
-        if not _reap(pid):
+        if not reap(pid, _REAP_SECONDS):
             _left[pid] = asked
     if answer is None:
         raise NoAnswer(f"no answer within {timeout_seconds:g} seconds")
@@ -115,7 +115,7 @@ def _fork() -> tuple[int, int, int]:
 def _be_the_child(work: Callable[[], Any], channel: int) -> None:
     """Answer and end, past everything that the parent would do at its end."""
     try:
-        _let_go(channel)
+        let_go(channel)
         answer = json.dumps(work()).encode()
         while answer:
             answer = answer[os.write(channel, answer) :]
@@ -123,11 +123,12 @@ def _be_the_child(work: Callable[[], Any], channel: int) -> None:
         os._exit(0)
 
 
-def _let_go(channel: int) -> None:
-    """Close all that is open but ``channel``; the standard streams lead nowhere."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
+def let_go(channel: int, *, streams: bool = True) -> None:
+    """Close all that is open but ``channel``; the standard streams (``streams``) lead nowhere."""
+    if streams:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nowhere, stream)
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
         if int(name) not in {0, 1, 2, channel}:
             with contextlib.suppress(OSError):  # the one that was listed through
@@ -163,11 +164,11 @@ def _read(channel: int, deadline: float) -> bytes | None:
     return b""
 
 
-def _reap(pid: int) -> bool:
-    """Take leave of the child; one that cannot even be killed is left to its disk."""
-    deadline = time.monotonic() + _REAP_SECONDS
-    while time.monotonic() < deadline:
-        if _has_ended(pid):
-            return True
+def reap(pid: int, seconds: float) -> bool:
+    """Wait for the child's end; whether it came. One that cannot even be killed is left."""
+    deadline = time.monotonic() + seconds
+    while not _has_ended(pid):
+        if time.monotonic() >= deadline:
+            return False
         time.sleep(0.002)
-    return False
+    return True

@@ -19,7 +19,7 @@ from appliance.state.boot_state import BootVolume
 from appliance.storage.execute import state_document
 from appliance.storage.probe import mounted
 from appliance.system import child
-from appliance.system.kernel import Mount
+from appliance.system.kernel import MdArray, Mount
 
 REAL = os.statvfs
 
@@ -92,7 +92,7 @@ def test_status_does_not_wait_for_a_dead_filesystem(tmp_path: Path) -> None:
 
 def test_the_boot_unit_does_not_wait_for_a_dead_filesystem() -> None:
     mount = Mount("9:127", "/mnt/dead", "xfs", "/dev/md127", "rw", "rw")
-    kernel: Any = SimpleNamespace(mount_at=lambda _: mount, attribute=lambda *_: "")
+    kernel: Any = SimpleNamespace(mount_at=lambda _: mount, md=lambda _: MdArray())
     dead = BootVolume("dead", uuid="u", mount="/mnt/dead", device="/dev/md127")
     began = time.monotonic()
     noted = state_document._note(kernel, dead).mount

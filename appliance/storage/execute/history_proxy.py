@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from appliance import paths
 from appliance.errors import OperatorError
+from appliance.system import child
 
 if TYPE_CHECKING:
     from appliance.history.store import History
@@ -37,7 +38,6 @@ _BUSY_SECONDS = 3.0
 _MAX_ANSWER_BYTES = 256 * 1024
 _GOODBYE_SECONDS = 5.0
 _KILL_SECONDS = 2.0
-_FIRST_FREE_DESCRIPTOR = 3
 
 
 class ProxyError(Exception):
@@ -80,10 +80,10 @@ class HistoryProxy:
     def dismiss(self, *, kill: bool = False) -> None:
         """End the proxy. Never waits long: one that cannot even be killed is left behind."""
         self._channel.close()
-        if kill or not self._gone(_GOODBYE_SECONDS):
+        if kill or not child.reap(self._pid, _GOODBYE_SECONDS):
             with contextlib.suppress(OSError):
                 os.kill(self._pid, signal.SIGKILL)
-            self._gone(_KILL_SECONDS)
+            child.reap(self._pid, _KILL_SECONDS)
 
     def _line(self, deadline: float) -> bytes:
         while b"\n" not in self._rest:
@@ -99,18 +99,6 @@ class HistoryProxy:
                 raise ValueError("too long")
         line, _, self._rest = self._rest.partition(b"\n")
         return line
-
-    def _gone(self, seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                if os.waitpid(self._pid, os.WNOHANG)[0]:
-                    return True
-            except ChildProcessError:
-                return True
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(0.01)
 
 
 # ------------------------------------------------------------------------- the child
@@ -129,7 +117,10 @@ def _be_the_proxy(db: Path, channel: socket.socket) -> None:
     """All of the child's life; it never returns into the parent's code."""
     status = 1
     try:
-        _let_go_of_the_parents_files(channel)
+        # The lock among them: a proxy that outlives its parent must not hold it.
+        child.let_go(channel.fileno(), streams=False)
+        # Python's own may have been pointed elsewhere; the journal writes here without journald.
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115 - a descriptor, for good
         _load_code()
         _give_up_root()
         _serve(db, channel)
@@ -139,15 +130,6 @@ def _be_the_proxy(db: Path, channel: socket.socket) -> None:
             channel.sendall(json.dumps({"error": _words(error)}).encode() + b"\n")
     finally:
         os._exit(status)
-
-
-def _let_go_of_the_parents_files(channel: socket.socket) -> None:
-    # The lock among them: a proxy that outlives its parent must not hold it.
-    keep = channel.fileno()
-    os.closerange(_FIRST_FREE_DESCRIPTOR, keep)
-    os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))
-    # Python's own may have been pointed elsewhere; the journal writes here without journald.
-    sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115 - a descriptor, for good
 
 
 def _give_up_root() -> None:
