@@ -225,11 +225,11 @@ class ApplyEnd:
 
 
 def start_apply(digest: str) -> AskedApply:
-    """Have the plan with ``digest`` carried out by its unit, which goes on whoever leaves.
+    """Have the plan with ``digest`` carried out by its unit, which goes on when the caller leaves.
 
     Raises :class:`StalePlan` for a digest that root does not know (any more), :class:`Refused`
-    for who is no operator, :class:`OperatorError` where there is no unit. That the plan is still
-    the one for these disks is checked by the unit: see :attr:`ApplyEnd.error`.
+    for a user who is not an operator, :class:`OperatorError` where there is no unit. That the plan
+    is still the one for these disks is checked by the unit: see :attr:`ApplyEnd.error`.
     """
     store().request(digest)
     if not answers.units_are_here(services.APPLY_TEMPLATE):
@@ -292,7 +292,7 @@ class PlanNote:
 
 
 def applying() -> ApplyProgress | None:
-    """What is carried out right now, by whomever; ``None`` also if its writer was killed."""
+    """What is carried out right now, by any operator; ``None`` also if its writer was killed."""
     try:
         document = json.loads(paths.APPLY_FILE.read_text(encoding="utf-8"))
         progress = codec.decode(ApplyProgress, document)
@@ -303,7 +303,7 @@ def applying() -> ApplyProgress | None:
 
 
 def recent_plans() -> tuple[PlanNote, ...]:
-    """What was planned since boot, by whomever, the latest first; a plan that led to the same
+    """What was planned since boot, by any operator, the latest first; a plan that led to the same
     digest again is there once. Refusals are among them.
     """
     notes: dict[str, PlanNote] = {}

@@ -1,7 +1,7 @@
 """What the boot unit (root) leaves in ``/run/stripewright/state.json``: what it saw and decided.
 
 Everybody reads it through :func:`load`. It was true when it was written; what can be checked
-without privilege is read again by whoever shows it.
+without privilege is read again where it is shown.
 """
 
 from __future__ import annotations

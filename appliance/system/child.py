@@ -1,6 +1,6 @@
 """A look that may never come back, in a process that can be left behind.
 
-Whoever asks a dead disk waits in the kernel and cannot be killed, for as long as the disk's
+A process that asks a dead disk waits in the kernel and cannot be killed, for as long as the disk's
 timeout is (EC2's is weeks). A thread that waits so keeps its whole process from ending; a child
 does not. It may be there for as long, so it closes all that its parent had open: a reader of
 our output, or another process that wants our lock, does not wait for it.
@@ -31,7 +31,7 @@ class NoAnswer(Exception):
 
 
 class NotAsked(NoAnswer):
-    """No process could be started for the question: that says nothing of whom it was for."""
+    """No process could be started for the question: that says nothing about its subject."""
 
 
 def call(work: Callable[[], Any], *, timeout_seconds: float) -> Any:  # noqa: ANN401 - any JSON value

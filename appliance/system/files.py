@@ -20,7 +20,7 @@ def replace_json(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def replace_text(path: Path, text: str | Iterable[str], *, durable: bool = False) -> None:
-    """Replace ``path`` by ``text``, or by pieces of it, with mode 0644: whoever reads it sees
+    """Replace ``path`` by ``text``, or by pieces of it, with mode 0644: a reader sees
     the old text or the new one, whole. ``durable``: it survives a power cut.
     """
     import tempfile  # only readers of such files are in a hurry

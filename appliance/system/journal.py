@@ -107,7 +107,7 @@ def _log(
     priority: Priority,
     fields: dict[str, str | int | float],
 ) -> None:
-    # Both may quote what somebody wrote: no escapes, and no flood.
+    # Both may quote text of others: no escapes, and no flood.
     line = _bounded(line)
     fields = {k: _bounded(v) if isinstance(v, str) else v for k, v in fields.items()}
     if is_there():

@@ -177,7 +177,7 @@ def check_drift() -> None:
     A look that is at work may have passed by what the caller has in mind: another follows it.
     """
     argv = ["systemctl", "--no-ask-password", "start", "--", DRIFT_UNIT]
-    # Findings, and a unit that fails, are told by themselves; who is not answered in time goes on.
+    # Findings and failures are reported by themselves; without an answer the caller goes on.
     with contextlib.suppress(OperatorError):
         looks = 2 if unit_state(DRIFT_UNIT).busy else 1
         for _ in range(looks):

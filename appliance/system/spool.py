@@ -52,7 +52,7 @@ def read(folder: int, name: str, max_bytes: int) -> tuple[bytes, int]:
         status = os.fstat(descriptor)
         owner = status.st_uid
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-            raise Unusable("is no regular file, or has several names", owner)
+            raise Unusable("is not a regular file, or has several names", owner)
         with os.fdopen(os.dup(descriptor), "rb") as file:
             raw = file.read(max_bytes + 1)
     except OSError as error:

@@ -89,7 +89,7 @@ def test_a_name_that_is_not_the_hash_of_the_content(spool: Path) -> None:
     "name", ["", "x", "0" * 63, "0" * 65, "A" * 64, "../" + "0" * 61, "0" * 64 + "\n"]
 )
 def test_a_name_that_is_no_hash(spool: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="no hash"):
+    with pytest.raises(UsageError, match="not a hash"):
         request_spool.take(spool, name)
 
 
@@ -107,11 +107,11 @@ def test_what_is_no_plain_file_is_not_read(spool: Path, tmp_path: Path) -> None:
         request_spool.take(spool, name)
     os.mkfifo(place)
     began = time.monotonic()
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         request_spool.take(spool, name)
     assert time.monotonic() - began < 5, "a FIFO must not hold root up"
     place.mkdir()
-    with pytest.raises(UsageError, match=r"cannot be|no regular file"):
+    with pytest.raises(UsageError, match=r"cannot be|not a regular file"):
         request_spool.take(spool, name)
     assert not place.exists()
     assert secret.read_bytes() == request_spool.encode(ASKED)
@@ -122,7 +122,7 @@ def test_a_directory_in_its_place_does_not_block_a_request(spool: Path) -> None:
     name = hashlib.sha256(request_spool.encode(ASKED)).hexdigest()
     (spool / f"{name}.json" / "deep" / "deeper").mkdir(parents=True)
     assert request_spool.leave(spool, ASKED) == name
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         request_spool.take(spool, name)
     assert request_spool.leave(spool, ASKED) == name
     assert request_spool.take(spool, name) == ASKED

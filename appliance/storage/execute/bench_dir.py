@@ -1,6 +1,6 @@
 """The one directory on a volume in which benchmarks may write.
 
-It is no step of the plan, because no program can make it safely: whoever owns the top of
+It is no step of the plan, because no program can make it safely: the owner of the top of
 the volume could put a link, or another's directory renamed, in its place, and
 ``install -d -o`` would give that away. Here everything happens by descriptor: what was opened
 is what is looked at and given to the service user. It is checked at each boot, and a volume

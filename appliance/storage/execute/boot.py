@@ -55,7 +55,7 @@ class _Volumes:
 
     pending: set[str]
     overdue: set[str] = field(default_factory=set)
-    # Nobody knows the number of their disks, and it was quiet: that is not all of their time.
+    # The number of their disks is unknown, and it was quiet: that is not all of their time.
     settled: set[str] = field(default_factory=set)
     acted: set[str] = field(default_factory=set)
     ended: dict[str, OperatorError] = field(default_factory=dict)

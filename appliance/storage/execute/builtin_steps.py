@@ -107,7 +107,7 @@ def _mark(context: StepContext, words: Sequence[str]) -> None:
     """Say on each disk that the volume is being made of it.
 
     A filesystem inside of an older array or group goes with it: it would shine through a new one
-    in the same place, and look as if somebody had made it since. Its disk is the last, so as long
+    in the same place, and look as if it was made since. Its disk is the last, so as long
     as it is there, not all disks are marked.
     """
     wanted = Marking.of(words)
@@ -159,7 +159,7 @@ def _unmark(context: StepContext, words: Sequence[str]) -> None:
     """``unmark VOLUME DISK…``: the volume is made, or the disk joins it.
 
     Its own marks are cleared, and those that say that the disk was given up by whom it belonged
-    to; never those of a volume that somebody else is making.
+    to; never those of another volume that is being made.
     """
     if len(words) < 2:
         raise UsageError("unmark: give a volume and disks", _HINT)

@@ -205,7 +205,7 @@ def _need_root(what: str, hint: str) -> None:
 
 @contextlib.contextmanager
 def _early_failures_in_state(places: Places) -> Iterator[None]:
-    """Whoever looks at the state must find there what stopped the boot unit."""
+    """What stopped the boot unit early has to be in the state."""
     try:
         yield
     except OperatorError as error:
@@ -218,7 +218,7 @@ def _early_failures_in_state(places: Places) -> Iterator[None]:
 def lock(path: Path, patience_seconds: float = 0.0) -> Iterator[None]:
     """Hold the one lock under which disks are changed."""
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    # Only root's: whoever can open it could hold the lock, and with it the boot.
+    # Only root's: any process that can open it could hold the lock, and with it the boot.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     deadline = time.monotonic() + patience_seconds
     with os.fdopen(descriptor, "w") as file:

@@ -85,8 +85,8 @@ class Finalizer:
     ) -> int:
         """Write down how it ended; the exit code: 3 refused, 1 failed, 0.
 
-        ``plan`` is what was decided; ``inventory`` and ``after`` the last look, made anew
-        if they are not given.
+        ``plan`` is what was decided; ``inventory`` and ``after`` the last look, which
+        is made if they are not given.
         """
         failed = dict(failed)
         if inventory is None or after is None:

@@ -1,6 +1,6 @@
 """The history's proxy: a process without privileges that opens history.db in root's place.
 
-The history's directory belongs to the service user, so whoever is that user decides what
+The history's directory belongs to the service user, so that user decides what
 ``history.db`` and its journal are: a link to another file, a journal that names files to
 delete, a view that never ends. Root therefore never opens it. A child is forked, gives up
 root before it opens anything, and answers requests as JSON lines over a socket pair. The
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # that a busy file says that it is busy. Only another writer can hold one, for milliseconds.
 TIMEOUT_SECONDS = 25.0
 _BUSY_SECONDS = 3.0
-# Far above an epoch of 24 disks; whoever sends more is no proxy.
+# Far above an epoch of 24 disks.
 _MAX_ANSWER_BYTES = 256 * 1024
 _GOODBYE_SECONDS = 5.0
 _KILL_SECONDS = 2.0
@@ -161,7 +161,7 @@ def _serve(db: Path, channel: socket.socket) -> None:
                     answer = {"ok": str(history.set_aside) if history.set_aside else None}
                 else:
                     answer = {"ok": answer_with(history, request)}
-            except Exception as error:  # whatever it is, the parent is told
+            except Exception as error:  # whatever it is, the parent has to know
                 answer = {"error": _words(error)}
             stream.write(json.dumps(answer).encode() + b"\n")
             stream.flush()

@@ -164,7 +164,7 @@ def _sync_devices(folder: Path, keep: Mapping[str, float]) -> list[str]:
     changed = _write(folder, wanted, present)
     for name in sorted(set(present) - set(wanted)):
         (folder / name).unlink(missing_ok=True)
-        # Somebody else's drop-ins may be there, too.
+        # It may hold drop-ins that are not ours.
         with contextlib.suppress(OSError):
             (folder / name).parent.rmdir()
         changed.append(name)

@@ -31,14 +31,14 @@ def look_again(
     the first write to them.
 
     Each ``path`` is read again, at other random places, and opened exclusively. The disk has to be
-    held by nobody, be the same disk, and hold what it held or less. What the plan has put there
+    not in use, be the same disk, and hold what it held or less. What the plan has put there
     since, a mark that ``volume`` (or, if empty, any volume) is being made, is no change:
     whatever was seen before it was given up with it. One with a ``contents_digest`` has to hold
     exactly that.
     """
     seen = devices.Probe.of(kernel, properties or devices.udev_properties(kernel), True, layout)
     before = [_writes(disk, kernel) for disk in disks]
-    now = devices.try_read([seen.disk(Path(disk.path).name) for disk in disks], seen.scan_anew)
+    now = devices.try_read([seen.disk(Path(disk.path).name) for disk in disks], seen.scan_elsewhere)
     groups = built.read_groups(kernel, now, seen.mounted)
     now = [replace(one, lvm_member=groups.members.get(one.path)) for one in now]
     now = halfmade.look(now, (), groups.groups, layout, kernel)
@@ -64,7 +64,7 @@ def look_at_making(
 ) -> tuple[Disk, str] | None:
     """As :func:`look_again`, before a later write of the same plan: by now its own mark says
     that ``volume`` is being made of the disk. That it still does, on the same disk, which
-    nobody uses, is all that there is to know.
+    is not in use, is all that there is to know.
     """
     seen = devices.Probe.of(
         kernel, properties or devices.udev_properties(kernel), True, DEFAULT_LAYOUT
@@ -87,8 +87,8 @@ def look_at_making(
 def look_before_mount(volume: Volume, device: str, *, members: int) -> str:
     """What speaks against mounting ``device`` as ``volume``, or an empty string.
 
-    Of a logical volume that was asleep, or an array whose first member is missing, nobody could
-    read the inside when the plan was made. ``members`` is how many its stripe is wide.
+    Of a logical volume that was asleep, or an array whose first member is missing, the
+    inside could not be read when the plan was made. ``members`` is how many its stripe is wide.
     """
     try:
         start = blockdev.read_durable(device, 0, filesystem.SUPERBLOCK_SIZE_BYTES)

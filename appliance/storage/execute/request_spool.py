@@ -159,7 +159,7 @@ def take_bytes(spool: Path, name: str) -> bytes:
     It is removed, whatever it is. Raises :class:`UsageError` as :func:`take` does.
     """
     if not is_hash(name):
-        raise _not_a_request("its name is no hash")
+        raise _not_a_request("its name is not a hash")
     try:
         with spools.opened(spool) as folder:
             try:

@@ -1,12 +1,12 @@
 """Kernel settings that the layout declares: what is set, what it was before, and back again.
 
 Deciding is pure (:func:`plan_changes`); writing is a few lines. What was before is kept in
-/run, which is gone after a reboot as the settings are. A setting that somebody else has
-changed since is left to them.
+/run, which is gone after a reboot as the settings are. A setting that was changed
+since by other means is left alone.
 
 ``rebuild_min`` (md's ``speed_limit_min``) holds while volumes are up and not only while one is
-being rebuilt: a member that returns starts its rebuild in the kernel, of which nobody tells
-us, and a floor does nothing while nothing is rebuilt.
+being rebuilt: a member that returns starts its rebuild in the kernel, of which we
+hear nothing, and a floor does nothing while nothing is rebuilt.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Record:
 class Changes:
     """``write`` are (path, value) in order; ``record`` is what will be ours after that.
 
-    ``taken`` are paths that somebody else has changed since, and which are no longer ours.
+    ``taken`` are paths that were changed since by other means, and are no longer ours.
     """
 
     write: tuple[tuple[str, str], ...]
@@ -110,9 +110,7 @@ def bring_about(wanted: Mapping[str, str], record: Path) -> list[str]:
     """
     before = load(record)
     changes = plan_changes(wanted, before, _read)
-    problems = [
-        f"{path} was changed by somebody else and is left as it is" for path in changes.taken
-    ]
+    problems = [f"{path} was changed by other means and is left as it is" for path in changes.taken]
     if changes.record != tuple(before):
         # Before the first write: killed in between, it is still known what was before.
         _keep(record, changes.record + _undone(before, wanted))

@@ -1,6 +1,6 @@
 """Reading back what a step made. A step that cannot be proved has failed.
 
-Each check asks somebody else than the program that did the work: the kernel and the members'
+Each check asks another source than the program that did the work: the kernel and the members'
 superblocks for an array, LVM's report for a group, the superblock on the device for a
 filesystem's geometry, mountinfo for a mount, the disks themselves for our marks.
 """
@@ -84,8 +84,8 @@ def wait_for_udev(step: Step) -> None:
     """Wait until udev has done what the steps after ``step`` need of it, and for nothing else.
 
     An array is called by its link: mdadm waits for it, but not for ever. A disk that was
-    released is shown by what udev knows of it. What it finds on a new filesystem is needed by
-    nobody here.
+    released is shown by what udev knows of it. What it finds on a new filesystem is not
+    needed here.
     """
     argv = step.argv
     if argv[0] == "mdadm" and argv[1] in {"--create", "--assemble"}:

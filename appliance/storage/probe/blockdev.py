@@ -146,7 +146,7 @@ def _put_together(
     node, size, signatures, nonzero = device.node, device.size_bytes, probed, read.nonzero
     found = _believed(node, size, read.marks, {signature.kind for signature in signatures})
     for mark in read.marks:
-        # In the place of one that a prober's finding speaks against are somebody's data.
+        # In the place of one that a prober's finding speaks against are data of others.
         if mark not in found and nonzero is not None:
             nonzero = min(nonzero, mark.offset_bytes)
     if device.serial is not None and nonzero is not None and not found:
@@ -250,7 +250,7 @@ def read_at(node: str, offset_bytes: int, length: int) -> bytes:
 
 
 def is_busy(node: str) -> bool:
-    """Whether somebody (a mount, md, dm, a program) holds the device exclusively, see open(2)."""
+    """Whether a mount, md, dm or a program holds the device exclusively, see open(2)."""
     try:
         os.close(os.open(node, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:
@@ -312,7 +312,7 @@ _kept: list[dict[str, int]] = []
 def writers_kept() -> Iterator[None]:
     """Close what is opened for writing at the end of this block only.
 
-    udev looks at a disk whenever somebody who could write to it closes it. While a volume is
+    udev looks at a disk whenever a process that could write to it closes it. While a volume is
     made of disks, that is many looks at what is half made, and they delay the making.
     """
     _kept.append({})
@@ -326,7 +326,7 @@ def writers_kept() -> Iterator[None]:
 def _write(node: str, offset_bytes: int, data: bytes, exclusive: int) -> None:
     with contextlib.ExitStack() as stack:
         if exclusive:
-            # Who only reads can have it to himself, too, and nobody looks when he closes it.
+            # One that only reads can be exclusive, too, and udev does not look when it closes.
             claim = os.open(node, os.O_RDONLY | exclusive | os.O_CLOEXEC)
             stack.callback(os.close, claim)
         descriptor = _kept[-1].get(node) if _kept else None

@@ -122,7 +122,7 @@ def read_groups(
     """The groups on those of ``disks`` that were read and hold an LVM label.
 
     No program is started if there is none. Without LVM's tools, or if they do not answer,
-    nothing is known of the labels, and the disks are somebody's.
+    nothing is known of the labels, and the disks are foreign.
     """
     labelled = [
         disk
@@ -200,7 +200,7 @@ def _half_made(volume: LogicalVolume, disks: Mapping[str, Disk]) -> Filesystem |
         )
         return blockdev.read_filesystem(first.path, start + (volume.start_bytes or 0))
     except (OSError, ValueError, ArithmeticError):
-        # Nobody knows, so it must not be taken for nothing.
+        # Unknown, so it must not be taken for nothing.
         return Filesystem(kind="unreadable", label="", uuid="")
 
 

@@ -319,11 +319,13 @@ class Probe:
         """Reads ``disk`` for as long as the layout says, unless that was done before."""
         return partial(self._scan, disk)
 
-    def scan_anew(self, disk: Disk) -> _Scan:
+    def scan_elsewhere(self, disk: Disk) -> _Scan:
         """Reads ``disk`` at other places than before."""
-        return partial(self._scan, disk, anew=True)
+        return partial(self._scan, disk, elsewhere=True)
 
-    def _scan(self, disk: Disk, skip: Collection[int], *, anew: bool = False) -> scanning.Scanned:
+    def _scan(
+        self, disk: Disk, skip: Collection[int], *, elsewhere: bool = False
+    ) -> scanning.Scanned:
         folder = self.kernel.root / paths.SCANS_DIR.relative_to("/")
         writes = self.kernel.writes(Path(disk.path).name)
         known = sightings.recall(folder, disk, writes)
@@ -334,7 +336,7 @@ class Probe:
         ended = known is not None and (
             known.nonzero is not None or not in_full or not known.scan.unseen_bytes
         )
-        if known is not None and ended and not anew:
+        if known is not None and ended and not elsewhere:
             return known
         found = scanning.scan_device(
             disk.path,

@@ -58,7 +58,7 @@ def is_whole(device: Device) -> bool:
 
 
 def is_resized(device: Device) -> bool:
-    """The kernel alone says this: any other change may be the echo of somebody's look at it."""
+    """The kernel alone says this: any other change may be the echo of a look at it."""
     return device.action == "change" and device.properties.get("RESIZE") == "1"
 
 

@@ -1,7 +1,7 @@
 """Signatures on block devices: what ``wipefs`` and ``blkid`` find.
 
 Each is started once for several devices where that is possible. What they print of a disk is
-somebody's text: no label or name in it can become a row of another device.
+hostile text: no label or name in it can become a row of another device.
 """
 
 from __future__ import annotations

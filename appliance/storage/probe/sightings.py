@@ -2,7 +2,7 @@
 and how far each was scanned at this boot (in /run), so that no look starts over.
 
 A local disk that was here at an earlier boot, or that something was written to since it was first
-seen, may hold what somebody put there, however blank it looks in samples. On a machine of another
+seen, may hold data, however blank it looks in samples. On a machine of another
 identity, as after its image was copied, nothing of this counts.
 """
 
