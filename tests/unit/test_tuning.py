@@ -79,7 +79,7 @@ def test_what_was_before_survives_another_value(tree: Tree) -> None:
 def test_what_somebody_else_has_set_since_is_theirs(tree: Tree) -> None:
     tree.declare(Tuning(io_timeout_seconds=90), "nvme1n1")
     (tree.root / "sys/block/nvme1n1/queue/io_timeout").write_text("5000\n")
-    assert "somebody else" in tuning.undo(tree.record)[0]
+    assert "other means" in tuning.undo(tree.record)[0]
     assert tree.get("nvme1n1", "io_timeout") == "5000"
 
 
