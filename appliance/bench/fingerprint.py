@@ -15,7 +15,6 @@ from appliance.errors import OperatorError, UsageError
 from appliance.state import boot_state
 from appliance.state.boot_state import BootVolume
 from appliance.storage.formats import serials
-from appliance.system.kernel import parse_mountinfo
 
 
 def mounted_volumes(state_file: Path = paths.STATE_FILE) -> tuple[BootVolume, ...]:
@@ -102,11 +101,12 @@ def fingerprint(
 
 
 def _mounted(device_number: int, mountinfo: Path) -> tuple[str, str]:
-    """Type and options of the filesystem ``MAJOR:MINOR``."""
+    """Type and options of the filesystem ``MAJOR:MINOR`` (proc_pid_mountinfo(5))."""
     wanted = f"{os.major(device_number)}:{os.minor(device_number)}"
-    for mount in parse_mountinfo(_read(mountinfo)):
-        if mount.device == wanted:
-            return mount.fstype, mount.options
+    for line in _read(mountinfo).splitlines():
+        fields = line.split()
+        if len(fields) > 6 and fields[2] == wanted and "-" in fields:
+            return fields[fields.index("-") + 1], fields[5]
     return "", ""
 
 

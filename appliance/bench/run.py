@@ -21,6 +21,7 @@ from appliance.bench.idle_check import Patience
 from appliance.bench.job_order import PlannedJob, schedule
 from appliance.bench.progress import Progress
 from appliance.bench.run_log import Live
+from appliance.bench.signals import Stopped, StopSignals
 from appliance.bench.suite import scaled
 from appliance.bench.target import RAW_READ, Files, Place, Raw, jobs_for
 from appliance.clouds.machine import read_machine
@@ -29,7 +30,6 @@ from appliance.figures import steady
 from appliance.history.store import History
 from appliance.model import JobResult, RunState, Suite
 from appliance.system import journal
-from appliance.system.stopping import Stopped, StopSignals
 
 
 class Run:

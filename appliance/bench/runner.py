@@ -18,12 +18,12 @@ from appliance.bench.idle_check import Patience
 from appliance.bench.precondition import absolute_target, private_directory
 from appliance.bench.progress import Progress
 from appliance.bench.run import Run
+from appliance.bench.signals import StopSignals
 from appliance.bench.target import FILESYSTEM, RAW_READ, RAW_WRITE, Files, Place, Raw
 from appliance.clouds.machine import read_machine
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.history.store import History
 from appliance.model import RunState, Suite
-from appliance.system.stopping import StopSignals
 
 default_target = fingerprint.default_target
 target_on = fingerprint.target_on

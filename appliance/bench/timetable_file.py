@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from appliance.bench import timetable
 from appliance.bench.suite import suite_names
 from appliance.bench.timetable import Schedule
 from appliance.errors import OperatorError, UsageError
-from appliance.system import files
 
 
 def read_schedule(path: Path = paths.SCHEDULE_FILE) -> Schedule:
@@ -23,8 +23,9 @@ def read_schedule(path: Path = paths.SCHEDULE_FILE) -> Schedule:
 def read_text(path: Path) -> str:
     """The text of a schedule file, as far as it may be long. Raises :class:`UsageError`."""
     try:
-        raw = files.read_bounded(path, timetable.MAX_BYTES + 1, follow=True, cut=True)
-        return decoded(raw, str(path))
+        # Without waiting, so that a pipe in its place cannot hold anybody up.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            return decoded(file.read(timetable.MAX_BYTES + 1), str(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}", "give a file that can be read") from error
 
