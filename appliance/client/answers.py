@@ -1,4 +1,4 @@
-"""What root left in answer to a request, and an error as its own kind."""
+"""What root left for whoever asked: its answer to a request, and an error as its own kind."""
 
 from __future__ import annotations
 
