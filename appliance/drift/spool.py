@@ -22,7 +22,7 @@ from appliance.drift.lifecycle import MAX_NOTE_CHARS
 from appliance.errors import OperatorError
 from appliance.state import codec
 from appliance.state.codec import bounded
-from appliance.system import spool as spools
+from appliance.system import spools
 from appliance.text import printable
 
 _MAX_BYTES = 8192

@@ -24,8 +24,7 @@ from typing import Any
 from appliance.errors import OperatorError, StalePlan, UsageError
 from appliance.state import codec
 from appliance.state.codec import bounded
-from appliance.system import files
-from appliance.system import spool as spools
+from appliance.system import files, spools
 
 # A layout of 64 KiB is at most three times as long in JSON (two bytes of UTF-8 as \u00e9).
 MAX_REQUEST_BYTES = 256 * 1024
