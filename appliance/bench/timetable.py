@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from appliance import paths
 from appliance.errors import UsageError
@@ -288,18 +289,26 @@ def _weekdays(text: str) -> set[int]:
 # ------------------------------------------------------------------------------- for people
 
 
-def describe(schedule: Schedule) -> list[tuple[str, str, str]]:
-    """Rows for a person: what, when, and where that is said."""
+class Row(NamedTuple):
+    """``what`` runs, ``when`` in words, and which ``source`` says so."""
+
+    what: str
+    when: str
+    source: str
+
+
+def describe(schedule: Schedule) -> list[Row]:
+    """The schedule as a table."""
     rows = []
     for name in sorted({*DEFAULTS, *schedule.suites}):
         times = schedule.suites.get(name) or DEFAULTS[name]
         words = f"{times.calendar}, up to {times.jitter_minutes} min later"
         declared = name in schedule.suites
-        rows.append((f"suite {name}", words if times.enabled else "never", _where(declared)))
+        rows.append(Row(f"suite {name}", words if times.enabled else "never", _where(declared)))
     minutes = schedule.drift_minutes or DEFAULT_DRIFT_MINUTES
-    rows.append(("drift", f"every {minutes} min", _where(schedule.drift_minutes is not None)))
+    rows.append(Row("drift", f"every {minutes} min", _where(schedule.drift_minutes is not None)))
     required = schedule.acceptance_required
-    rows.append(("acceptance", "required" if required else "not required", _where(required)))
+    rows.append(Row("acceptance", "required" if required else "not required", _where(required)))
     return rows
 
 

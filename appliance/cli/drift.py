@@ -125,8 +125,7 @@ def show(db: Path, finding_id: int, *, as_json: bool) -> int:
 
 def say(db: Path, finding_id: int, action: Action, *, note: str, as_json: bool) -> int:
     """Acknowledge or approve a finding, as whoever is logged in."""
-    said = finding_actions.approve if action is Action.APPROVE else finding_actions.acknowledge
-    record = said(db, finding_id, note)
+    record = finding_actions.say(db, finding_id, action, note)
     if as_json:
         print(json.dumps(drift_to_json(record), indent=2))
     elif action is Action.APPROVE:

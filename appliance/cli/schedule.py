@@ -70,8 +70,7 @@ def show(*, as_json: bool, places: Places = _PLACES) -> int:
         }
         print(json.dumps(document, indent=2))
         return EXIT_OK
-    rows = [(row.what, row.when, row.source) for row in found.rows]
-    print(text.table([("WHAT", "WHEN", "FROM"), *rows]))
+    print(text.table([("WHAT", "WHEN", "FROM"), *found.rows]))
     for timer, at in found.next_at.items():
         if at is not None:
             print(f"next {timer.removesuffix('.timer')}: {text.moment(at)}")

@@ -1,8 +1,9 @@
-"""What root left for whoever asked: its answer to a request, and an error as its own kind."""
+"""Asking root: a request is left, a fixed unit is started, and what it left is read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from appliance import paths
@@ -36,19 +37,31 @@ def units_are_here(template: str) -> bool:
     return services.systemd_is_running() and services.is_installed(template)
 
 
-def answer_of(unit: str, name: str, *, since_s: float, missing: str) -> dict[str, Any]:
-    """Run ``unit`` to its end; what it then left for the request called ``name``.
+def ask(leave: Callable[[], str], unit_of: str, missing: str) -> dict[str, Any]:
+    """``leave`` a request, whose name it returns, and run the unit ``unit_of`` it to its end.
 
-    ``since_s`` is when the request was made, in seconds of ``time.monotonic()``: an older answer
-    is none. Raises root's own error, and :class:`OperatorError` saying ``missing`` without an
-    answer.
+    Returns what the unit left. Raises root's own error, and :class:`OperatorError` saying
+    ``missing`` without an answer to this request.
     """
+    asked_at = time.monotonic()
+    name = leave()
+    unit = unit_of.format(request=name)
     services.start_and_wait(unit)
     document = store().plan(name)
-    if document is None or document.get("at_monotonic_s", 0.0) < since_s:
-        raise OperatorError(missing, f"look at: journalctl -b -u {unit}")
+    if document is None or is_older(document, asked_at):
+        raise OperatorError(missing, see_journal(unit))
     raise_error(document)
     return document
+
+
+def is_older(document: Mapping[str, Any], asked_at_monotonic_s: float) -> bool:
+    """Whether root left this before it was asked: it is of an earlier request."""
+    return float(document.get("at_monotonic_s", 0.0)) < asked_at_monotonic_s
+
+
+def see_journal(unit: str) -> str:
+    """The hint where a unit says more than it left."""
+    return f"look at: journalctl -b -u {unit}"
 
 
 def raise_error(document: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
-"""What a person says of a finding, and asking for the runs that confirm or refute one.
+"""What an operator says of a finding, and asking for the runs that confirm or refute one.
 
-Who may write the history does it in this process. For everybody else the units do, which are the
-user that owns it: a word on a finding lies in a spool until the drift check reads it, and the
+A user who may write the history does it in this process. For all others the units do, which are
+the user that owns it: a word on a finding lies in a spool until the drift check reads it, and the
 runs are a unit's that operators may start and stop.
 """
 
@@ -39,26 +39,18 @@ def is_ours_to_write(db: Path) -> bool:
 # ------------------------------------------------------------------------- a word on a finding
 
 
-def acknowledge(db: Path, finding_id: int, note: str = "") -> FindingRecord:
-    """Take note of a finding, so that it raises no alarm any more; returns it as it is then.
+def say(db: Path, finding_id: int, action: Action, note: str = "") -> FindingRecord:
+    """Acknowledge a finding, which then raises no alarm any more, or approve it: a changed speed
+    becomes the new normal, which closes it. Returns it as it is then.
 
     Blocks until the history has it. Raises :class:`OperatorError`; :class:`Refused` and
-    :class:`UsageError` for what cannot be done, before anybody was asked.
+    :class:`UsageError` for what cannot be done, before any unit was asked.
     """
-    return _say(db, finding_id, Action.ACKNOWLEDGE, note)
-
-
-def approve(db: Path, finding_id: int, note: str = "") -> FindingRecord:
-    """Make a changed speed the new normal, which closes its finding; as :func:`acknowledge`."""
-    return _say(db, finding_id, Action.APPROVE, note)
-
-
-def _say(db: Path, finding_id: int, action: Action, note: str) -> FindingRecord:
     note = text.printable(" ".join(note.split()))
     with queries.open_readonly(db) as reader:
         record = reader.drift_finding(finding_id)
     who = _user()
-    # Said here and not by a unit's journal: what can't be done is known before anybody is asked.
+    # Said here and not by a unit's journal: what can't be done is known before one is asked.
     if action is Action.APPROVE:
         from appliance.drift.acknowledge import baseline_of
 
@@ -69,14 +61,13 @@ def _say(db: Path, finding_id: int, action: Action, note: str) -> FindingRecord:
     if wanted is None:
         return record
     word = Word(finding_id, action, note, who)
-    return _write(db, word) if is_ours_to_write(db) else _leave(db, word)
+    if not is_ours_to_write(db):
+        return _leave(db, word)
 
-
-def _write(db: Path, word: Word) -> FindingRecord:
     from appliance.drift import acknowledge as words
     from appliance.history.store import History
 
-    # Somebody's damaged copy stays where it is: in a new one there would be no such finding.
+    # A damaged history stays where it is: in a new one there would be no such finding.
     with History.open_writable(db, may_set_aside=False) as history:
         return words.say(history, word, now=time.time())
 
@@ -92,22 +83,17 @@ def _leave(db: Path, word: Word) -> FindingRecord:
         services.start_and_wait(services.DRIFT_UNIT)
         with queries.open_readonly(db) as reader:
             record = reader.drift_finding(word.finding_id)
-        if record.state is DriftState.CLOSED or _is_said(record, word):
+        acknowledged = record.state is DriftState.ACKNOWLEDGED and record.note == word.note
+        if record.state is DriftState.CLOSED or (
+            acknowledged and word.action is Action.ACKNOWLEDGE
+        ):
             return record
         if time.monotonic() > deadline:
             raise OperatorError(
                 f"finding {word.finding_id} is not {_DONE[word.action]} yet",
-                f"look at: journalctl -b -u {services.DRIFT_UNIT}",
+                answers.see_journal(services.DRIFT_UNIT),
             )
         time.sleep(_POLL_SECONDS)
-
-
-def _is_said(record: FindingRecord, word: Word) -> bool:
-    return (
-        word.action is Action.ACKNOWLEDGE
-        and record.state is DriftState.ACKNOWLEDGED
-        and record.note == word.note
-    )
 
 
 def _not_ours(db: Path) -> OperatorError:
@@ -184,7 +170,7 @@ def poll_confirm(asked: AskedConfirm) -> ConfirmEnd | None:
         for run in reversed(runs)
         if run.id > asked.last_run and run.state is not RunState.COMPLETE
     }
-    elsewhere = f"look at: journalctl -b -u {services.CONFIRM_UNIT}"
+    elsewhere = answers.see_journal(services.CONFIRM_UNIT)
     return ConfirmEnd(
         made=tuple(one for one in answered if one.run_id > asked.last_run),
         waits=tuple(

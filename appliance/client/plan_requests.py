@@ -40,17 +40,20 @@ class PlannedHere:
     """A plan and what it was made from.
 
     ``made_at_monotonic_s`` is in seconds of ``time.monotonic()``. ``why_not`` says why it cannot
-    be confirmed, and is empty if it can. ``late``, of a preview that waits for disks: what is done
-    if no more come.
+    be confirmed, if it cannot. ``late``, of a preview that waits for disks: what is done if no more
+    come.
     """
 
     plan: Plan
     inventory: Inventory
     request: Request
     made_at_monotonic_s: float
-    confirmable: bool
     why_not: str
     late: Plan | None = None
+
+    @property
+    def confirmable(self) -> bool:
+        return not self.why_not
 
 
 # -------------------------------------------------------------------------- what is asked for
@@ -59,11 +62,6 @@ class PlannedHere:
 def current_layout() -> Layout:
     """The installed layout, else the built-in default. Raises :class:`UsageError`."""
     return load_layout(paths.LAYOUT_FILE)
-
-
-def layout_text(layout: Layout) -> str:
-    """``layout`` as a whole layout.toml."""
-    return render_layout(layout)
 
 
 def make_request(
@@ -97,11 +95,10 @@ def ask_plan(request: Request, *, as_root: AsRoot | None = None) -> PlannedHere:
         document = json.loads(json.dumps(as_root(request)))
         answers.raise_error(document)
     elif answers.units_are_here(services.PLAN_TEMPLATE):
-        asked_at = time.monotonic()
-        name = request_spool.leave(paths.SPOOL_DIR, request)
-        unit = services.PLAN_UNIT.format(request=name)
-        document = answers.answer_of(
-            unit, name, since_s=asked_at, missing="the plan unit left no plan"
+        document = answers.ask(
+            lambda: request_spool.leave(paths.SPOOL_DIR, request),
+            services.PLAN_UNIT,
+            missing="the plan unit left no plan",
         )
     else:
         return _preview(request)
@@ -126,15 +123,8 @@ class _Answer(_Made):
 
 def _planned(document: Mapping[str, Any]) -> PlannedHere:
     found = codec.decode(_Answer, document)
-    refused = found.plan.decision is Decision.REFUSE
-    return PlannedHere(
-        plan=found.plan,
-        inventory=found.inventory,
-        request=found.request,
-        made_at_monotonic_s=found.at_monotonic_s,
-        confirmable=not refused,
-        why_not="the plan is a refusal" if refused else "",
-    )
+    why_not = "the plan is a refusal" if found.plan.decision is Decision.REFUSE else ""
+    return PlannedHere(found.plan, found.inventory, found.request, found.at_monotonic_s, why_not)
 
 
 # ----------------------------------------------------------------------------------- preview
@@ -146,9 +136,8 @@ def plan_document(request: Request, inventory_file: Path) -> PlannedHere:
 
     layout = _layout_of(request)
     found = load_inventory(inventory_file, layout=layout)
-    orders = Orders(request.remove, request.erase, grow=True)
     why_not = "it was made for a document, not for this machine"
-    return _previewed(request, layout, found, orders, why_not)
+    return _previewed(request, layout, found, why_not)
 
 
 def _preview(request: Request) -> PlannedHere:
@@ -157,8 +146,7 @@ def _preview(request: Request) -> PlannedHere:
 
     layout = _layout_of(request)
     declare = "" if request.layout_text is None else sha256_of(request.layout_text)
-    orders = Orders(request.remove, request.erase, grow=True, declare=declare)
-    return _previewed(request, layout, probe(layout=layout), orders, _NO_UNITS)
+    return _previewed(request, layout, probe(layout=layout), _NO_UNITS, declare=declare)
 
 
 def _layout_of(request: Request) -> Layout:
@@ -168,15 +156,16 @@ def _layout_of(request: Request) -> Layout:
 
 
 def _previewed(
-    request: Request, layout: Layout, found: Inventory, orders: Orders, why_not: str
+    request: Request, layout: Layout, found: Inventory, why_not: str, *, declare: str = ""
 ) -> PlannedHere:
     from appliance.storage.policy import planner
 
+    orders = Orders(request.remove, request.erase, grow=True, declare=declare)
     made = planner.plan(found, layout, waited=False, orders=orders)
     late = None
     if made.decision is Decision.WAIT:
         late = planner.plan(found, layout, waited=True, orders=orders)
-    return PlannedHere(made, found, request, time.monotonic(), False, why_not, late)
+    return PlannedHere(made, found, request, time.monotonic(), why_not, late)
 
 
 # ------------------------------------------------------------------------------------- apply
@@ -264,14 +253,12 @@ def poll_apply(asked: AskedApply) -> ApplyProgress | ApplyEnd | None:
     # It may have left its result since.
     if end := _end(asked):
         return end
-    raise OperatorError(
-        f"{asked.unit} ended without a result", f"look at: journalctl -b -u {asked.unit}"
-    )
+    raise OperatorError(f"{asked.unit} ended without a result", answers.see_journal(asked.unit))
 
 
 def _end(asked: AskedApply) -> ApplyEnd | None:
     found = store().result(asked.digest)
-    if found is None or found.get("at_monotonic_s", 0.0) < asked.asked_at_monotonic_s:
+    if found is None or answers.is_older(found, asked.asked_at_monotonic_s):
         return None
     return codec.decode(ApplyEnd, found)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,6 @@ from pathlib import Path
 from appliance import paths
 from appliance.bench import timetable
 from appliance.bench.suite import suite_names
-from appliance.bench.timetable import Schedule
 from appliance.bench.timetable_file import read_schedule, read_text
 from appliance.client import answers
 from appliance.errors import OperatorError
@@ -45,15 +43,6 @@ class When:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """``what`` runs, ``when`` in words, and which ``source`` says so."""
-
-    what: str
-    when: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class ScheduleNow:
     """The installed schedule, ``text``, empty without a file.
 
@@ -61,7 +50,7 @@ class ScheduleNow:
     ``problem`` says why the file is not in effect.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[timetable.Row, ...]
     next_at: Mapping[str, float | None]
     problem: str
     text: str
@@ -77,18 +66,14 @@ def schedule_now(
     from appliance.client.machine_status import schedule_problem
 
     declared = read_schedule(file)
+    fire = answers.units_are_here(services.SCHEDULE_TEMPLATE)
+    timers = timetable.timers(declared) if fire else ()
     return ScheduleNow(
-        rows=tuple(Row(*row) for row in timetable.describe(declared)),
-        next_at=_next_times(declared),
+        rows=tuple(timetable.describe(declared)),
+        next_at={timer: services.next_elapse(timer) for timer in timers},
         problem=schedule_problem(state),
         text=read_text(file) if file.exists() else "",
     )
-
-
-def _next_times(declared: Schedule) -> dict[str, float | None]:
-    if not answers.units_are_here(services.SCHEDULE_TEMPLATE):
-        return {}
-    return {timer: services.next_elapse(timer) for timer in timetable.timers(declared)}
 
 
 def with_times(present: str, suite: str, when: When) -> str:
@@ -105,7 +90,7 @@ def ask_schedule(
     ``as_root`` installs it in this process; it is used by root alone. Raises :class:`UsageError`
     for what is no schedule, :class:`OperatorError` where nothing can be scheduled.
     """
-    # Checked here, too, so that a slip of the pen is told at once and with the file's own name.
+    # Checked here, too: a slip of the pen is told at once.
     timetable.parse_schedule(wanted, "schedule", suite_names())
     if not services.is_installed(services.SCHEDULE_TEMPLATE):
         raise OperatorError(
@@ -115,7 +100,8 @@ def ask_schedule(
     if as_root is not None and os.geteuid() == 0:
         as_root(wanted)
         return
-    asked_at = time.monotonic()
-    name = request_spool.leave_bytes(spool, wanted.encode())
-    unit = services.SCHEDULE_UNIT.format(request=name)
-    answers.answer_of(unit, name, since_s=asked_at, missing="the unit left no answer")
+    answers.ask(
+        lambda: request_spool.leave_bytes(spool, wanted.encode()),
+        services.SCHEDULE_UNIT,
+        missing="the unit left no answer",
+    )

@@ -3,7 +3,8 @@
 Follow the data::
 
     bytes -> text -> Report and Surroundings -> ImportedResult -> findings
-             reading  textreport  context        assemble   appliance.bench.validity
+         decoding  reader (text_report, json_report, context)
+                                         assemble    appliance.bench.validity
 
 Text reports of fio 2.x and 3.x, JSON and json+, many in one file. What the prose says (the
 command, mounts, arrays, machine types, volumes) is gathered in order and holds for the
@@ -17,8 +18,9 @@ from itertools import islice
 
 from appliance.bench import validity
 from appliance.fio_import.assemble import results_of
+from appliance.fio_import.decoding import decode
 from appliance.fio_import.device_names import Places
-from appliance.fio_import.reader import decode, items
+from appliance.fio_import.reader import items
 from appliance.model import ImportedResult
 
 __all__ = ["MOST_RESULTS", "Imported", "import_reports"]

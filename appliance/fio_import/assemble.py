@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from appliance.clouds import capability
 from appliance.figures.quantities import MIXED
 from appliance.fio_import import device_names as places
-from appliance.fio_import import draft_figures as exact
+from appliance.fio_import import draft as exact
 from appliance.fio_import import units_printed
 from appliance.fio_import.context import Surroundings
 from appliance.fio_import.device_names import Devices, Expected, Places
-from appliance.fio_import.drafts import Definition, Figures, Report, Section
+from appliance.fio_import.draft import Definition, Figures, Report, Section
 from appliance.fio_import.options import Asked, Options
-from appliance.fio_import.units_printed import Printed
 from appliance.model import DeviceIo, ImportedResult
 
 # What a pattern's directions are: a report of another direction is not of that command.
@@ -51,16 +50,17 @@ def results_of(
     sections = report.sections or _from_summaries(report)
     totals = places.totals(sections)
     groups = Counter(section.group for section in report.sections)
+    part = _is_part(report, sections)
     for section in sections:
         options = _options(item, section)
         target = places.target_of(options)
         devices = places.devices_of(report, item.surroundings, target)
         line = report.line if len(sections) == 1 else section.line
         expected = known.expected(devices, item.surroundings, target, line)
-        io = places.share(devices.io, section, sections, totals)
-        if _is_part(report, sections):
-            io = ()
-        alone = groups[section.group] == 1
+        io = devices.io if not part else ()
+        if len(sections) > 1:
+            io = places.share(io, section, totals) if totals else ()
+        alone = groups[section.group] == 1 and not part
         job = _Job(
             file, line, item, section, options, target, devices, io, expected, machine, alone
         )
@@ -101,9 +101,12 @@ def _result(job: _Job, figures: Figures) -> ImportedResult:
     block = exact.block_size(figures, total_ios, job.definition, job.options)
     iops = exact.iops(figures, total_ios)
     bandwidth = exact.bandwidth(figures, total_ios, block)
-    printed_bandwidth = _summary_bandwidth(job, direction) or bandwidth.printed
+    # The group's line, where the group is this one section: the same figure twice.
+    group = report.summaries.get((section.group, direction)) if job.alone else None
+    printed_bandwidth = (group.bandwidth_bytes if group else None) or bandwidth.printed
     amount = exact.io_bytes(figures, total_ios, block).value
-    other = _other(job, direction)
+    opposite = _opposite(job, direction)
+    other = _other(job, direction, opposite)
     least_ns = exact.least_latency_ns(figures)
     iodepth = exact.iodepth(section, job.definition, job.options)
     workers = _workers(job, iodepth)
@@ -151,7 +154,7 @@ def _result(job: _Job, figures: Figures) -> ImportedResult:
         target=job.target,
         expected=job.expected.devices,
         expected_why=job.expected.why,
-        other_direction_iops=_other_iops(job, direction, other),
+        other_direction_iops=_other_iops(job, opposite, other),
         other_direction_latency_mean_ns=None if other is None else exact.mean_latency_ns(other),
         machine_type=job.machine_type,
         capability=capability.published(
@@ -166,23 +169,19 @@ def _result(job: _Job, figures: Figures) -> ImportedResult:
     )
 
 
-def _other(job: _Job, direction: str) -> Figures | None:
-    """The other direction of a mixed job. A job that writes reads only to verify, afterwards."""
-    if job.rw and job.rw not in MIXED:
-        return None
-    one, other = (
-        job.section.directions.get(name) for name in (direction, _opposite(job, direction))
-    )
-    if not job.rw and one is not None and other is not None:
-        ran = sorted((one.runtime_ms or 0, other.runtime_ms or 0))
-        if ran[0] < _TOGETHER * ran[1]:
-            return None  # one after the other
-    return other
-
-
 def _opposite(job: _Job, direction: str) -> str:
+    """The other direction of a mixed job; empty where there is none."""
     pair = {"trim", "write"} if "trimwrite" in job.rw else {"read", "write"}
-    return next(iter(pair - {direction}), "") if direction in pair else ""
+    return next(iter(pair - {direction})) if direction in pair else ""
+
+
+def _other(job: _Job, direction: str, opposite: str) -> Figures | None:
+    """A mixed job's figures of it. A job that writes reads only to verify, afterwards."""
+    one, other = (job.section.directions.get(name) for name in (direction, opposite))
+    if job.rw or one is None or other is None:
+        return other if not job.rw or job.rw in MIXED else None
+    ran = sorted((one.runtime_ms or 0, other.runtime_ms or 0))
+    return other if ran[0] >= _TOGETHER * ran[1] else None  # not one after the other
 
 
 def _verifies(job: _Job, direction: str) -> bool:
@@ -190,12 +189,12 @@ def _verifies(job: _Job, direction: str) -> bool:
     return direction == "read" and "write" in job.rw and job.rw not in MIXED
 
 
-def _other_iops(job: _Job, direction: str, other: Figures | None) -> float | None:
+def _other_iops(job: _Job, opposite: str, other: Figures | None) -> float | None:
     """0.0 where the report says that there were none."""
-    opposite = _opposite(job, direction)
+    ios = job.section.total_ios.get(opposite)
     if other is not None:
-        return exact.iops(other, job.section.total_ios.get(opposite)).value
-    return 0.0 if job.section.total_ios.get(opposite) == 0 else None
+        return exact.iops(other, ios).value
+    return 0.0 if ios == 0 else None
 
 
 def _workers(job: _Job, iodepth: int | None) -> int | None:
@@ -239,14 +238,6 @@ def _is_part(report: Report, sections: Sequence[Section]) -> bool:
         if known and len(known) == len(amounts) and least > _MORE_THAN_ONE * sum(known):
             return True
     return False
-
-
-def _summary_bandwidth(job: _Job, direction: str) -> Printed | None:
-    """The group's bandwidth, where the group is this one section: the same figure twice."""
-    report = job.item.report
-    said = report.summaries.get((job.section.group, direction))
-    alone = job.alone and said is not None and not _is_part(report, report.sections)
-    return said.bandwidth_bytes if alone and said is not None else None
 
 
 # --------------------------------------------------------------------------- what was asked

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from appliance.clouds.provider import disk_count
-from appliance.fio_import import prose
+from appliance.fio_import import storage_stated as stated
 from appliance.fio_import.context import Surroundings
-from appliance.fio_import.drafts import Report, Section
+from appliance.fio_import.draft import Report, Section
 from appliance.fio_import.options import Options
 from appliance.model import DeviceIo, DiskKind
 
@@ -54,23 +54,20 @@ def devices_of(report: Report, surroundings: Surroundings, target: str) -> Devic
     """From the report's own figures; else from what the text says is mounted there."""
     if len(report.sections) * len(report.devices) > _MOST_SHARES:
         return Devices()
+    arrays = surroundings.storage.arrays
     if not report.devices:
         device = _stated(surroundings, target)
         # What an array is made of has to be said; a disk is its own member.
-        alone = (device,) if prose.family(device) else ()
-        return Devices(device, surroundings.arrays.get(device, alone))
+        alone = (device,) if stated.family(device) else ()
+        return Devices(device, arrays.get(device, alone))
     seen = _without_paths(report.devices)
-    names = list(seen)
-    above = [
-        name for name in names if prose.is_array(name) or (name in report.above and len(names) > 1)
-    ]
-    members = tuple(name for name in names if name not in above)
+    summed = report.above if len(seen) > 1 else ()
+    above = [name for name in seen if stated.is_array(name) or name in summed]
+    members = tuple(name for name in seen if name not in above)
+    device = next(iter(above or seen)) if above or len(seen) == 1 else ""
     if above:
-        device = above[0]
-        members = members or surroundings.arrays.get(device, ())
-    else:
-        device = names[0] if len(names) == 1 else ""
-    order = [*([device] if device else []), *(name for name in names if name != device)]
+        members = members or arrays.get(device, ())
+    order = sorted(seen, key=lambda name: name != device)
     return Devices(device, members, tuple(seen[name] for name in order), seen=True)
 
 
@@ -80,7 +77,7 @@ def _without_paths(reported: Mapping[str, DeviceIo]) -> dict[str, DeviceIo]:
     """
     seen: dict[str, DeviceIo] = {}
     for name, io in reported.items():
-        disk = prose.namespace(name)
+        disk = stated.namespace(name)
         known = seen.get(disk)
         if known is None or known.read_ios + known.write_ios < io.read_ios + io.write_ios:
             seen[disk] = replace(io, device=disk)
@@ -88,32 +85,22 @@ def _without_paths(reported: Mapping[str, DeviceIo]) -> dict[str, DeviceIo]:
 
 
 def _stated(surroundings: Surroundings, target: str) -> str:
+    """The device of the target, as far as the text says."""
     if target.startswith("/dev/"):
-        return "" if ":" in target else prose.disk_name(target)
-    directory = target
-    while directory:
-        if directory in surroundings.mounts:
-            return surroundings.mounts[directory]
+        return "" if ":" in target else stated.disk_name(target)
+    mounts, directory = surroundings.storage.mounts, target
+    while directory and directory not in mounts:
         # Whatever is not under a mount that was seen may be anywhere.
-        directory = posixpath.dirname(directory) if directory not in {"/", "."} else ""
-        if directory == "/":
-            return ""
-    return ""
+        directory = posixpath.dirname(directory).rstrip("/")
+    return mounts[directory] if directory else ""
 
 
 def share(
-    io: tuple[DeviceIo, ...], section: Section, others: Sequence[Section], totals: Mapping[str, int]
+    io: tuple[DeviceIo, ...], section: Section, totals: Mapping[str, int]
 ) -> tuple[DeviceIo, ...]:
-    """What the devices did for one of several jobs; nothing where that cannot be told.
-
-    The statistics are for all jobs of a report. Clones of one job (``numjobs`` without
-    ``group_reporting``) did alike, so that each has its share of the ``totals`` by I/Os; of
-    different jobs, ``totals`` are empty.
+    """What the devices did for one of several clones of a job (``numjobs`` without
+    ``group_reporting``): they did alike, so that each has its share of all by I/Os.
     """
-    if len(others) <= 1:
-        return io
-    if not totals:
-        return ()
     shares = {
         direction: section.total_ios.get(direction, 0) / total if total else 0.0
         for direction, total in totals.items()
@@ -165,35 +152,29 @@ class Places:
         if target.startswith("/dev/"):
             return _as_named(devices, target)
         key = (surroundings.host, target)
-        stated = _stated(surroundings, target)
-        known = self._known.get(key)
-        now = _Known(surroundings.layout, stated, devices.device, devices.members, line)
-        if known is None or (known.layout, known.stated) != (now.layout, now.stated):
-            self._remember(key, now)
+        device, members = devices.device, devices.members
+        now = _Known(surroundings.layout, _stated(surroundings, target), device, members, line)
+        first = self._known.get(key)
+        if (
+            first is None
+            or (first.layout, first.stated) != (now.layout, now.stated)
+            # An array on the same directory is a new layout, and so is a disk of the last one's.
+            or stated.is_array(device)
+            or len(members) != 1
+            or (stated.is_array(first.device) and device in first.members)
+        ):
+            if len(self._known) < _MOST_PLACES:
+                self._known[key] = now
             return Expected()
-        if prose.is_array(devices.device) or len(devices.members) != 1:
-            # An array on the same directory is a new layout.
-            self._remember(key, now)
-            return Expected()
-        if prose.is_array(known.device) and devices.device in known.members:
-            self._remember(key, now)
-            return Expected()
-        return Expected((known.device or known.members[0],), _why(target, known))
-
-    def _remember(self, key: tuple[str, str], now: _Known) -> None:
-        if len(self._known) < _MOST_PLACES:
-            self._known[key] = now
-
-
-def _why(target: str, known: _Known) -> str:
-    return f"the first report on {target}, line {known.line}, was on {known.device}"
+        why = f"the first report on {target}, line {first.line}, was on {first.device}"
+        return Expected((first.device or first.members[0],), why)
 
 
 def _as_named(devices: Devices, target: str) -> Expected:
     """The disks that fio was told, if they are named as the kernel names those that it saw."""
-    named = tuple(prose.disk_name(path) for path in target.split(":"))
-    families = {prose.family(name) for name in (*named, *devices.members)}
-    if len(families) != 1 or "" in families or prose.is_array(devices.device):
+    named = tuple(stated.disk_name(path) for path in target.split(":"))
+    families = {stated.family(name) for name in (*named, *devices.members)}
+    if len(families) != 1 or "" in families or stated.is_array(devices.device):
         return Expected()
     return Expected(named, f"fio was told {target}")
 
@@ -208,13 +189,13 @@ def kind_of(devices: Devices, surroundings: Surroundings, machine_type: str) -> 
     members = devices.members
     if not members and surroundings.kind == "network" and surroundings.volume_count:
         return DiskKind.NETWORK
-    if not members or surroundings.root_device in members:
+    if not members or surroundings.storage.root_device in members:
         return DiskKind.UNKNOWN
-    said = {surroundings.disks.get(name, DiskKind.UNKNOWN) for name in members}
+    said = {surroundings.storage.disks.get(name, DiskKind.UNKNOWN) for name in members}
     if len(said) == 1 and DiskKind.UNKNOWN not in said:
         return said.pop()
-    families = {prose.family(name) for name in members}
-    if families == {"nvme"} and prose.family(surroundings.root_device) == "xvd":
+    families = {stated.family(name) for name in members}
+    if families == {"nvme"} and stated.family(surroundings.storage.root_device) == "xvd":
         return DiskKind.INSTANCE_STORE
     if surroundings.kind == "network":
         return DiskKind.NETWORK

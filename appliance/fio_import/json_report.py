@@ -1,29 +1,139 @@
-"""fio's JSON reports (2.x, 3.x, json+) -> :class:`Report`. Pure; believes no field's type.
+"""fio's JSON reports (2.x, 3.x, json+) in a text with anything around them. Pure.
 
-Before 2.99 amounts are KiB (``io_bytes`` too, whatever its name says) and latencies µs;
-later ones have ``io_kbytes`` beside ``io_bytes``, and ``lat_ns`` (fio's stat.c).
+:func:`documents` finds them, linear in the text's length. They begin with ``{ "fio version"``, or
+with another of the top level's keys where they were sorted. From one beginning to the next there is
+at most one document: a part that is cut off is closed after its last whole value, and one with
+foreign lines in it is read without them.
+
+:func:`report` reads one, and believes no field's type. Before 2.99 amounts are KiB (``io_bytes``
+too, whatever its name says) and latencies µs; later ones have ``io_kbytes`` beside ``io_bytes``,
+and ``lat_ns`` (fio's stat.c).
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from appliance.fio_import import draft, units_printed
 from appliance.fio_import import options as asked
-from appliance.fio_import import units_printed
-from appliance.fio_import.drafts import DIRECTIONS, Figures, Report, Section
-from appliance.fio_import.json_text import Document
+from appliance.fio_import.draft import DIRECTIONS, Figures, Report, Section
 from appliance.fio_import.options import Asked
-from appliance.fio_import.text_line import SECTOR_BYTES
 from appliance.fio_import.units_printed import Printed
-from appliance.model import DeviceIo
 
+_BEGIN = re.compile(
+    r'\{\s*"(?:fio version|jobs|disk_util|client_stats|global options|time(?:stamp(?:_ms)?)?)"'
+)
+# Possessive: what was read is not given back, so that no string of 40 MB is remembered twice.
+_TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?|[{}\[\],]')
+_JSON_LINE = re.compile(r'\s*(?:["{}\[\]]|-?\d|$)')
+# No more digits than any counter has: Python refuses to convert numbers of thousands.
+_MOST_DIGITS = 40
+# A thousand jobs by json+ have some 5; decoded, they take up to thirty times as much.
+MOST_CHARACTERS = 6 * 1024 * 1024
 _KIB = 1024
-_MOST_SECTIONS = 4096
-_MOST_PERCENTILES = 64
-_MOST_DEVICES = 512
 _LATENCIES = ("slat", "clat", "lat")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One object with fio's ``jobs``, the characters it takes, and whether its end is missing."""
+
+    value: dict[str, Any]
+    start: int
+    end: int
+    cut: bool = False
+
+
+def documents(text: str, notes: list[str]) -> Iterator[Document]:
+    """Every fio document in ``text``, in order; what is not read is added to ``notes``."""
+    decoder = json.JSONDecoder(parse_int=_counter)
+    begin = _BEGIN.search(text)
+    while begin is not None:
+        start = begin.start()
+        begin = _BEGIN.search(text, begin.end())
+        # Cut out, because an error counts the lines from the beginning of what it was given.
+        end = begin.start() if begin else len(text)
+        part = text[start : min(end, start + MOST_CHARACTERS)]
+        decoded = _decoded(decoder, part)
+        if decoded is not None:
+            found = _document(decoded[0], start, start + decoded[1])
+        else:
+            found = _repaired(decoder, part, start)
+            if end - start > MOST_CHARACTERS:
+                notes.append(
+                    f"read only the first {MOST_CHARACTERS // 1024**2} Mi characters of a "
+                    "JSON document"
+                )
+        if found is not None:
+            yield found
+
+
+def _counter(digits: str) -> int | float:
+    return int(digits) if len(digits) < _MOST_DIGITS else float("inf")
+
+
+def _document(value: object, start: int, end: int, *, cut: bool = False) -> Document | None:
+    if not isinstance(value, dict):
+        return None
+    if not any(isinstance(value.get(key), list) for key in ("jobs", "client_stats")):
+        return None
+    return Document(value, start, end, cut)
+
+
+def _repaired(decoder: json.JSONDecoder, part: str, start: int) -> Document | None:
+    lines = part.split("\n")
+    clean = [line for line in lines if _JSON_LINE.match(line)]
+    if len(clean) < len(lines) and (found := _decoded(decoder, "\n".join(clean))):
+        last = part.rfind("\n}")
+        return _document(found[0], start, start + (last + 2 if last > 0 else len(part)))
+    # A terminal or a mail program broke lines within strings.
+    for between in (" ", "") if len(lines) > 1 else ():
+        if found := _decoded(decoder, between.join(lines)):
+            # With a space for each line's end nothing moves.
+            return _document(found[0], start, start + (found[1] if between else len(part)))
+    closed = _closed(part)
+    if closed is None or (found := _decoded(decoder, closed[0])) is None:
+        return None
+    return _document(found[0], start, start + closed[1], cut=True)
+
+
+def _decoded(decoder: json.JSONDecoder, text: str) -> tuple[object, int] | None:
+    """The value at the beginning of ``text`` and its length, if there is one."""
+    try:
+        return decoder.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _closed(part: str) -> tuple[str, int] | None:
+    """``part`` up to its last whole value, with what is open closed, and how far that is."""
+    stack: list[str] = []
+    safe, depth = 0, 0
+    for token in _TOKEN.finditer(part):
+        mark = token[0][0]
+        if mark == '"' and (len(token[0]) == 1 or token[0][-1] != '"'):
+            break
+        if mark in "{[":
+            stack.append("}" if mark == "{" else "]")
+        elif mark in "}]":
+            if not stack or stack.pop() != mark:
+                break
+            safe, depth = token.end(), len(stack)
+            if not stack:
+                break
+        elif mark == ",":
+            safe, depth = token.start(), len(stack)
+    if not safe:
+        return None
+    return part[:safe] + "".join(reversed(stack[:depth])), safe
+
+
+# ----------------------------------------------------------------------- what one says
 
 
 def report(document: Document, line: int, notes: list[str]) -> tuple[Report, Asked] | None:
@@ -35,17 +145,15 @@ def report(document: Document, line: int, notes: list[str]) -> tuple[Report, Ask
     jobs = _jobs(value)
     if not jobs:
         return None
-    if len(jobs) > _MOST_SECTIONS:
+    most = draft.MOST_SECTIONS
+    if len(jobs) > most:
         notes.append(
-            f"read only the first {_MOST_SECTIONS:,} of the {len(jobs):,} jobs in the report at "
-            f"line {line}"
+            f"read only the first {most:,} of the {len(jobs):,} jobs in the report at line {line}"
         )
-        jobs = jobs[:_MOST_SECTIONS]
     found = Report(line, kind="json", version=_text(value.get("fio version")), cut=document.cut)
     at_ms = units_printed.real(value.get("timestamp_ms"))
-    at = units_printed.real(value.get("timestamp"))
-    found.at = at_ms / 1000 if at_ms else at
-    found.sections = [_section(job, line) for job in jobs]
+    found.at = at_ms / 1000 if at_ms else units_printed.real(value.get("timestamp"))
+    found.sections = [_section(job, line) for job in jobs[:most]]
     _devices(found, value.get("disk_util"))
     options = asked.from_json(
         _options(value.get("global options")),
@@ -62,27 +170,21 @@ def _jobs(value: Mapping[str, Any]) -> list[dict[str, Any]]:
         listed = value.get("client_stats")
     jobs = [job for job in listed or [] if isinstance(job, dict)]
     jobs = [job for job in jobs if any(isinstance(job.get(d), dict) for d in DIRECTIONS)]
-    own = [job for job in jobs if job.get("jobname") != "All clients"]
-    return own or jobs
+    return [job for job in jobs if job.get("jobname") != "All clients"] or jobs
 
 
 def _section(job: Mapping[str, Any], line: int) -> Section:
     section = Section(_text(job.get("jobname")), line, _whole(job.get("groupid")) or 0)
     section.errors = _whole(job.get("error")) or 0
     section.options = _options(job.get("job options"))
-    shares = [units_printed.real(job.get(key)) for key in ("usr_cpu", "sys_cpu")]
-    known = [share for share in shares if share is not None]
-    section.cpu_percent = sum(known) if len(known) == 2 else None
-    sync = job.get("sync")
-    if isinstance(sync, dict):
-        # fdatasync is timed, but not in the total.
-        times = sync.get("lat_ns")
-        timed = _whole(times.get("N")) if isinstance(times, dict) else None
-        section.sync_ios = max(_whole(sync.get("total_ios")) or 0, timed or 0)
+    user, system = (units_printed.real(job.get(key)) for key in ("usr_cpu", "sys_cpu"))
+    section.cpu_percent = None if user is None or system is None else user + system
+    sync = _table(job.get("sync"))
+    # fdatasync is timed, but not in the total.
+    timed = _whole(_table(sync.get("lat_ns")).get("N"))
+    section.sync_ios = max(_whole(sync.get("total_ios")) or 0, timed or 0)
     for direction in DIRECTIONS:
-        part = job.get(direction)
-        if not isinstance(part, dict):
-            continue
+        part = _table(job.get(direction))
         ios = _whole(part.get("total_ios"))
         if ios is not None:
             section.total_ios[direction] = ios
@@ -92,36 +194,38 @@ def _section(job: Mapping[str, Any], line: int) -> Section:
 
 
 def _figures(direction: str, part: Mapping[str, Any], line: int) -> Figures:
-    figures = Figures(direction, line, iops=Printed.exact(units_printed.real(part.get("iops"))))
-    bandwidth, kib = units_printed.real(part.get("bw_bytes")), units_printed.real(part.get("bw"))
+    iops, bandwidth, kib, amount = (
+        units_printed.real(part.get(key)) for key in ("iops", "bw_bytes", "bw", "io_bytes")
+    )
     if bandwidth is None and kib is not None:
         bandwidth = kib * _KIB
-    figures.bandwidth_bytes = Printed.exact(bandwidth)
-    figures.runtime_ms = _whole(part.get("runtime"))
-    amount = units_printed.real(part.get("io_bytes"))
     if amount is not None and "io_kbytes" not in part and "lat_ns" not in part:
         amount *= _KIB
-    figures.io_bytes = Printed.exact(amount)
+    figures = Figures(
+        direction,
+        line,
+        iops=Printed.exact(iops),
+        bandwidth_bytes=Printed.exact(bandwidth),
+        io_bytes=Printed.exact(amount),
+        runtime_ms=_whole(part.get("runtime")),
+    )
     for name in _LATENCIES:
-        in_ns, in_us = part.get(f"{name}_ns"), part.get(name)
-        table, factor = (in_ns, 1) if isinstance(in_ns, dict) else (in_us, 1000)
-        if not isinstance(table, dict):
-            continue
+        in_ns = part.get(f"{name}_ns")
+        table, factor = (in_ns, 1) if isinstance(in_ns, dict) else (_table(part.get(name)), 1000)
         mean, least = units_printed.real(table.get("mean")), units_printed.real(table.get("min"))
         if mean is not None:
             figures.latency_ns[name] = mean * factor
         if least is not None:
             figures.least_ns[name] = least * factor
-        percentiles = table.get("percentile")
-        if isinstance(percentiles, dict):
-            figures.percentiles_ns[name] = _percentiles(percentiles, factor)
+        if isinstance(table.get("percentile"), dict):
+            figures.percentiles_ns[name] = _percentiles(table["percentile"], factor)
     return figures
 
 
 def _percentiles(table: Mapping[str, Any], factor: int) -> dict[str, int]:
     """Percent texts in fio's own form; unused entries of old versions are ``0.00``."""
     found = {}
-    for key, value in list(table.items())[:_MOST_PERCENTILES]:
+    for key, value in list(table.items())[: draft.MOST_PERCENTILES]:
         percent, ns = units_printed.number(str(key)[:20]), units_printed.real(value)
         if percent and percent <= 100 and ns is not None:
             found[f"{percent:.6f}"] = round(ns * factor)
@@ -129,40 +233,17 @@ def _percentiles(table: Mapping[str, Any], factor: int) -> dict[str, int]:
 
 
 def _devices(found: Report, listed: object) -> None:
-    for one in listed[:_MOST_DEVICES] if isinstance(listed, list) else []:
-        name = _text(one.get("name")) if isinstance(one, dict) else ""
+    for one in listed[: draft.MOST_DEVICES] if isinstance(listed, list) else []:
+        name = _text(_table(one).get("name"))
         if not name:
             continue
-        counts = {key: _whole(one.get(key)) for key in _COUNTS}
-        found.devices[name] = DeviceIo(
-            device=name,
-            read_ios=counts["read_ios"] or 0,
-            write_ios=counts["write_ios"] or 0,
-            read_merges=counts["read_merges"] or 0,
-            write_merges=counts["write_merges"] or 0,
-            read_ticks_ms=counts["read_ticks"],
-            write_ticks_ms=counts["write_ticks"],
-            read_bytes=_bytes(counts["read_sectors"]),
-            write_bytes=_bytes(counts["write_sectors"]),
-        )
+        counts = {
+            count: (_whole(one.get(f"read_{count}")), _whole(one.get(f"write_{count}")))
+            for count in ("ios", "merges", "ticks", "sectors")
+        }
+        found.devices[name] = draft.device_io(name, **counts)
         if any(str(key).startswith("aggr_") for key in one):
             found.above.add(name)
-
-
-_COUNTS = (
-    "read_ios",
-    "write_ios",
-    "read_merges",
-    "write_merges",
-    "read_ticks",
-    "write_ticks",
-    "read_sectors",
-    "write_sectors",
-)
-
-
-def _bytes(sectors: int | None) -> int | None:
-    return None if sectors is None else sectors * SECTOR_BYTES
 
 
 def _count_workers(sections: list[Section], options: Asked) -> None:
@@ -174,22 +255,15 @@ def _count_workers(sections: list[Section], options: Asked) -> None:
     names = Counter(section.name for section in sections)
     for section in sections:
         mine, clones = options.of(section.name), names[section.name]
-        count = _whole_text(mine.get("numjobs"))
-        if clones > 1 or "group_reporting" not in mine.said:
-            section.workers = 1 if clones > 1 or not count or count == 1 else count
+        count = units_printed.whole(mine.get("numjobs"))
+        if clones > 1 or ("group_reporting" not in mine.said and not count):
+            section.workers = 1
         else:
             section.workers = count
 
 
-def _whole_text(text: str | None) -> int | None:
-    return units_printed.whole(text) if text else None
-
-
 def _options(value: object) -> dict[str, str]:
-    if not isinstance(value, dict):
-        return {}
-    pairs = list(value.items())[:256]
-    return {_text(key): _value(one) for key, one in pairs}
+    return {_text(key): _value(one) for key, one in list(_table(value).items())[:256]}
 
 
 def _value(one: object) -> str:
@@ -197,6 +271,10 @@ def _value(one: object) -> str:
     if isinstance(one, str):
         return _text(one, 4096)
     return str(int(one)) if isinstance(one, bool | int) and abs(one) < _KIB**4 else asked.NOT_SEEN
+
+
+def _table(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _text(value: object, longest: int = 200) -> str:

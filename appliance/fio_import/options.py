@@ -6,6 +6,7 @@ should have (``<dir>``) is not known, and is left out.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 import shlex
@@ -26,48 +27,17 @@ _ALIASES = {
     "timeout": "runtime",
     "io_engine": "ioengine",
 }
-_FLAGS = frozenset(
-    [
-        "time_based",
-        "group_reporting",
-        "thread",
-        "stonewall",
-        "norandommap",
-        "readonly",
-        "minimal",
-        "append_terse",
-        "parse_only",
-        "idle_prof",
-        "allow_mounted_write",
-        "refill_buffers",
-        "invalidate",
-        "fsync_on_close",
-        "end_fsync",
-        "create_on_open",
-        "gtod_reduce",
-        "exitall",
-        "randrepeat",
-    ]
-)
+_FLAGS = frozenset({
+    "time_based", "group_reporting", "thread", "stonewall", "norandommap", "readonly", "minimal",
+    "append_terse", "parse_only", "idle_prof", "allow_mounted_write", "refill_buffers",
+    "invalidate", "fsync_on_close", "end_fsync", "create_on_open", "gtod_reduce", "exitall",
+    "randrepeat",
+})  # fmt: skip
 # Options of a job, at least one of which a command that asks for one has.
-_OF_A_JOB = frozenset(
-    [
-        "rw",
-        "bs",
-        "ioengine",
-        "iodepth",
-        "filename",
-        "directory",
-        "size",
-        "numjobs",
-        "direct",
-        "runtime",
-        "io_size",
-        "bssplit",
-        "bsrange",
-        "rwmixread",
-    ]
-)
+_OF_A_JOB = frozenset({
+    "rw", "bs", "ioengine", "iodepth", "filename", "directory", "size", "numjobs", "direct",
+    "runtime", "io_size", "bssplit", "bsrange", "rwmixread",
+})  # fmt: skip
 # The value of an option that a shell or a reader was to fill in.
 NOT_SEEN = "$"
 _PLACEHOLDER = re.compile(r"[$`{}<>]|%\w+%")
@@ -271,16 +241,15 @@ def _takes(name: str, word: str) -> bool:
 
 def _words(arguments: str) -> list[str]:
     text = arguments[:_LONGEST_COMMAND]
-    if _WINDOWS.search(text):
-        return [word.strip("'\"") for word in text.split()]  # a backslash is no quotation there
     if not _QUOTING.search(text):
         # What shlex makes of it, many times faster.
         return _OPERATOR.split(text, maxsplit=1)[0].split()
-    try:
-        return shlex.split(text, comments=False)
-    except ValueError:
-        # A quotation mark without its partner: the apostrophe of a text, or a cut line.
-        return [word.strip("'\"") for word in text.split()]
+    # A backslash of Windows is no quotation, and a quotation mark without its partner is the
+    # apostrophe of a text, or in a cut line.
+    if not _WINDOWS.search(text):
+        with contextlib.suppress(ValueError):
+            return shlex.split(text, comments=False)
+    return [word.strip("'\"") for word in text.split()]
 
 
 def _name(option: str) -> str:
@@ -368,11 +337,11 @@ class JobFile:
 def from_json(common: Mapping[str, str], jobs: Iterable[tuple[str, Mapping[str, str]]]) -> Asked:
     """What fio's JSON says that it was asked (``global options``, ``job options``)."""
     options: dict[str, str] = {}
-    for name, value in common.items():
-        _set(options, _name(name), value)
     own: dict[str, dict[str, str]] = {}
-    for job, settings in jobs:
-        mine = own.setdefault(job, {})
+    for given, settings in (
+        (options, common),
+        *((own.setdefault(job, {}), settings) for job, settings in jobs),
+    ):
         for name, value in settings.items():
-            _set(mine, _name(name), value)
+            _set(given, _name(name), value)
     return Asked(options, own)

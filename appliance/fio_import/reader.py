@@ -9,48 +9,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
-from appliance.fio_import import quoted_printable
 from appliance.fio_import.assemble import Item
 from appliance.fio_import.context import Context, Surroundings
-from appliance.fio_import.drafts import Report, Section
+from appliance.fio_import.decoding import JOINED
+from appliance.fio_import.draft import Report, Section
+from appliance.fio_import.json_report import Document, documents
 from appliance.fio_import.json_report import report as json_report
-from appliance.fio_import.json_text import Document, documents
 from appliance.fio_import.text_report import TextParser
 
 # Colours and cursor movements of a terminal that was recorded.
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;?]{0,20}[ -/]?[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-_])"
 )
-_ASTRAL = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
 _QUOTED = re.compile(r"(?:[ \t]{0,3}>)+ ?")
 _DEEPEST_QUOTE = 64
 # No command is longer, and what fio prints is shorter.
 _LONGEST_LINE = 16 * 1024
 # What a recorded terminal draws over one line in hours.
 _MOST_DRAWN = 4 * 1024 * 1024
+_DRAWN = re.compile(r"[^\r]+")
 # A report is of some 30 lines; more than 100,000 of them are not one diary.
 MOST_LINES = 4_000_000
 _TERSE = re.compile(r"\s*\d{1,2};fio-\d", re.ASCII)
-_QUOTED_JSON = re.compile(r'^[ \t]{0,3}>[> \t]{0,60}"(?:fio version|jobs)"', re.MULTILINE)
-_QUOTATION = re.compile(r"^(?:[ \t]{0,3}>){1,20} ?", re.MULTILINE)
 # How much earlier than the one before a run must have begun to be the same run (s).
 _SAME_RUN_SECONDS = 0.3
-
-
-def decode(data: bytes) -> str:
-    """Bytes as text; PowerShell writes UTF-16. Whatever is not text becomes U+FFFD."""
-    utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if not utf16 and _ASTRAL.search(data):
-        # A single one of these makes Python use four bytes for each character of the text.
-        data = _ASTRAL.sub(b"\xef\xbf\xbd", data)
-    text = quoted_printable.decoded(
-        data.decode("utf-16" if utf16 else "utf-8-sig", errors="replace")
-    )
-    if '"' in text and "\n>" in text and _QUOTED_JSON.search(text):
-        # A document is read as a whole: its quotation marks go first.
-        text = _QUOTATION.sub("", text)
-    return text
 
 
 def items(text: str, notes: list[str]) -> Iterator[Item]:
@@ -82,30 +66,31 @@ class _Reader:
         self._ready: list[Item] = []
 
     def items(self) -> Iterator[Item]:
-        at, number = 0, 1
-        for document in documents(self._text, self._notes):
-            # The line that the document begins on may have other text before it.
-            for line in _lines(self._text, at, document.start):
-                self._line(line, number)
-                number += line.endswith("\n")
-                if self._ready:
-                    yield from self._flush()
-            if number > MOST_LINES:
-                break
-            self._json(document, number)
-            yield from self._flush()
-            number += self._text.count("\n", document.start, document.end)
-            at = document.end
-        for line in _lines(self._text, at, len(self._text)):
-            if number > MOST_LINES:
-                self._notes.append(f"stopped reading at line {number:,}; split the file")
-                break
-            self._line(line, number)
-            number += line.endswith("\n")
+        for number, part in self._parts():
+            if isinstance(part, str):
+                self._line(part, number)
+            else:
+                self._json(part, number)
             if self._ready:
                 yield from self._flush()
         self._parser.close()
         yield from self._flush()
+
+    def _parts(self) -> Iterator[tuple[int, str | Document]]:
+        """Lines and documents, with the number of the line that each begins on."""
+        text, at, number = self._text, 0, 1
+        for document in chain(documents(text, self._notes), (None,)):
+            # The line that a document begins on may have other text before it.
+            for line in _lines(text, at, document.start if document else len(text)):
+                if number > MOST_LINES:
+                    self._notes.append(f"stopped reading at line {number:,}; split the file")
+                    return
+                yield number, line
+                number += line.endswith("\n")
+            if document:
+                yield number, document
+                number += text.count("\n", document.start, document.end)
+                at = document.end
 
     def _flush(self) -> Iterator[Item]:
         ready, self._ready = self._ready, []
@@ -115,22 +100,15 @@ class _Reader:
         if "\r" not in raw:
             self._piece(raw[:_LONGEST_LINE].rstrip("\n"), number)
             return
-        stop = len(raw) - raw.endswith("\n")
-        stop -= raw.endswith("\r", 0, stop)
-        if raw.find("\r", 0, stop) < 0:
-            self._piece(raw[: min(stop, _LONGEST_LINE)], number)
-            return
         # fio draws its progress over itself; what was drawn last stands last.
-        start = max(0, stop - _MOST_DRAWN)
-        while start < stop:
-            end = raw.find("\r", start, stop)
-            end = stop if end < 0 else end
-            if end > start:
-                self._piece(raw[start : min(end, start + _LONGEST_LINE)], number)
-            start = end + 1
+        stop, drawn = len(raw) - raw.endswith("\n"), None
+        for drawn in _DRAWN.finditer(raw, max(0, stop - _MOST_DRAWN), stop):
+            self._piece(drawn[0][:_LONGEST_LINE], number)
+        if drawn is None:
+            self._piece("", number)
 
     def _piece(self, line: str, number: int) -> None:
-        if line == quoted_printable.JOINED:
+        if line == JOINED:
             return
         if "\x1b" in line:
             line = _ESCAPES.sub("", line)

@@ -9,40 +9,22 @@ them on the line (quotation marks, a time stamp) does not matter.
 from __future__ import annotations
 
 import re
-from enum import Enum, auto
+from enum import Enum
 
 from appliance.fio_import import units_printed
-from appliance.fio_import.drafts import Definition, Figures
-from appliance.fio_import.units_printed import Printed
+from appliance.fio_import.draft import Definition, Figures, device_io
+from appliance.fio_import.units_printed import Printed, printed_count, printed_size
 from appliance.model import DeviceIo
 
-SECTOR_BYTES = 512
 _N = units_printed.NUMBER
 
 
-class Kind(Enum):
-    """What a line is. ``DETAIL`` is a line of a job's section that says nothing we need."""
-
-    DEFINITION = auto()
-    SECTION = auto()
-    HEADLINE = auto()
-    LATENCY = auto()
-    PERCENTILES = auto()
-    PERCENTILE = auto()
-    SYNC = auto()
-    ISSUED = auto()
-    CPU = auto()
-    DEPTH = auto()
-    DETAIL = auto()
-    GROUP = auto()
-    SUMMARY = auto()
-    DISKS = auto()
-    DISK = auto()
-    VERSION = auto()
-    SIGNAL = auto()
-    STARTING = auto()
-    CHATTER = auto()
-
+# What a line is. DETAIL is a line of a job's section that says nothing we need.
+Kind = Enum(
+    "Kind",
+    "DEFINITION SECTION HEADLINE LATENCY PERCENTILES PERCENTILE SYNC ISSUED CPU DEPTH DETAIL GROUP"
+    " SUMMARY DISKS DISK VERSION SIGNAL STARTING CHATTER",
+)
 
 # The names before these two have to be found from here backwards: a search that begins with
 # "anything" takes the square of a long line's length.
@@ -57,9 +39,9 @@ _LAST_WITHOUT_CARRY = (3, 25)
 _VERSION_NUMBER = re.compile(r"fio-(\d{1,3})\.(\d{1,3})")
 _HEADLINE = re.compile(r"\b(read|write|trim|mixed)\s*:\s+(?:io=\s*\d|IOPS=\s*\d)", re.ASCII)
 _OLD_IOPS = re.compile(rf"\biops=\s*({_N}\s?[kKMG]?)", re.ASCII)
-_OLD_IO = re.compile(rf"\bio=\s*({_N}\s*\w{{0,6}})", re.ASCII)
-_OLD_BW = re.compile(rf"\bbw=\s*({_N}\s*\w{{0,6}})/s", re.ASCII)
-_OLD_RUN = re.compile(rf"\brunt=\s*({_N})\s*msec", re.ASCII)
+_IO = re.compile(rf"\bio=\s*({_N}\s*\w{{0,6}})", re.ASCII)
+_OLD_BW = re.compile(rf"\b(?:bw|aggrb)=\s*({_N}\s*\w{{0,6}})/s", re.ASCII)
+_OLD_RUN = re.compile(rf"\b(?:runt|maxt)=\s*({_N})\s*msec", re.ASCII)
 _NEW_IOPS = re.compile(rf"\bIOPS=\s*({_N}\s?[kKMG]?)", re.ASCII)
 # A client of fio leaves "B/s" out: ``BW=7375Mi (7733M)(432GiB/60001msec)``.
 _NEW_BW = re.compile(
@@ -74,17 +56,15 @@ _LATENCY = re.compile(
 )
 _PERCENTILES = re.compile(r"\b(clat|lat|slat|sync)(.{0,40}?) percentiles \((nsec|usec|msec)\)")
 _PERCENTILE = re.compile(rf"({_N})th=\[\s*({_N})\s*\]", re.ASCII)
-_ISSUED_OLD = re.compile(r"total=r=(\d{1,18})/w=(\d{1,18})(?:/d=(\d{1,18}))?", re.ASCII)
-_ISSUED_NEW = re.compile(
-    r"total=(\d{1,18}),(\d{1,18}),(\d{1,18})(?:,(\d{1,18}))?|total=(\d{1,18})/(\d{1,18})/(\d{1,18})",
+_ISSUED = re.compile(
+    r"total=(?:r=(\d{1,18})/w=(\d{1,18})(?:/d=(\d{1,18}))?"
+    r"|(\d{1,18}),(\d{1,18}),(\d{1,18})(?:,(\d{1,18}))?|(\d{1,18})/(\d{1,18})/(\d{1,18}))",
     re.ASCII,
 )
 _CPU = re.compile(rf"usr=\s*({_N})%, sys=\s*({_N})%", re.ASCII)
 _DEPTH = re.compile(r"latency\s+:.{0,80}\bdepth=(\d{1,9})", re.ASCII)
 _GROUP = re.compile(r"Run status group (\d{1,9}) \(", re.ASCII)
 _SUMMARY = re.compile(r"\b(READ|WRITE|TRIM|MIXED): (io=.{0,60}?aggrb=|bw=)", re.ASCII)
-_OLD_AGGREGATE = re.compile(rf"\baggrb=\s*({_N}\s*\w{{0,6}})/s", re.ASCII)
-_OLD_LONGEST = re.compile(rf"\bmaxt=\s*({_N})\s*msec", re.ASCII)
 _NEW_LONGEST = re.compile(rf"\brun=\s*\d{{1,18}}-({_N})msec", re.ASCII)
 _DISK = re.compile(
     r"([A-Za-z][\w!.:-]{0,63}): ios=(\d{1,18})/(\d{1,18})"
@@ -108,6 +88,8 @@ _CHATTER = re.compile(
 )
 _DETAILS = ("lat (", "IO depths", "bw (", "clat prio", "zone resets")
 _DETAIL = re.compile(r"\s*(?:submit|complete|iops|errors|Description)\s*:\s", re.ASCII)
+# Matches every line: its kind is all that it says.
+_ANY = re.compile("")
 # What a line has when it was not broken: the end of what is read from it.
 _WHOLE = {
     Kind.DEFINITION: re.compile(r"\biodepth=\d"),
@@ -123,55 +105,64 @@ _WHOLE = {
 }
 
 
-def kind_of(line: str) -> Kind | None:
-    """Which line of a report ``line`` is, ``None`` if it is not one of a report's lines."""
+def recognised(line: str) -> tuple[Kind, re.Match[str]] | None:
+    """Which line of a report ``line`` is, and what shows it; ``None`` if it is none of them."""
+    kind: Kind | None
     if "=" not in line:
-        return _kind_without_figures(line)
-    if "(groupid=" in line and _SECTION.search(line):
-        return Kind.SECTION
-    if "(g=" in line and _DEFINITION.search(line):
-        return Kind.DEFINITION
-    if "th=[" in line:
-        return Kind.PERCENTILE
-    if "ios=" in line and _DISK.search(line):
-        return Kind.DISK
-    if ("min=" in line and "lat (" in line) or "sync (" in line:
-        return Kind.LATENCY if _LATENCY.search(line) else Kind.DETAIL
-    if ("io=" in line or "IOPS=" in line) and _HEADLINE.search(line):
-        return Kind.HEADLINE
-    if ("aggrb=" in line or "bw=" in line) and _SUMMARY.search(line):
-        return Kind.SUMMARY
-    if "issued" in line and "total=" in line:
-        return Kind.ISSUED
-    if "usr=" in line and _CPU.search(line):
-        return Kind.CPU
-    if "depth=" in line and _DEPTH.search(line):
-        return Kind.DEPTH
-    if "signal=" in line and _SIGNAL.search(line):
-        return Kind.SIGNAL
-    if any(detail in line for detail in _DETAILS) or _DETAIL.match(line):
-        return Kind.DETAIL
-    return Kind.CHATTER if _CHATTER.match(line) else None
+        kind, found = _without_figures(line)
+    elif "(groupid=" in line and (found := _SECTION.search(line)):
+        kind = Kind.SECTION
+    elif "(g=" in line and (found := _DEFINITION.search(line)):
+        kind = Kind.DEFINITION
+    elif "th=[" in line:
+        kind, found = Kind.PERCENTILE, None
+    elif "ios=" in line and (found := _DISK.search(line)):
+        kind = Kind.DISK
+    elif ("min=" in line and "lat (" in line) or "sync (" in line:
+        found = _LATENCY.search(line)
+        kind = Kind.LATENCY if found else Kind.DETAIL
+    elif ("io=" in line or "IOPS=" in line) and (found := _HEADLINE.search(line)):
+        kind = Kind.HEADLINE
+    elif ("aggrb=" in line or "bw=" in line) and (found := _SUMMARY.search(line)):
+        kind = Kind.SUMMARY
+    elif "issued" in line and "total=" in line:
+        found = _ISSUED.search(line)
+        kind = Kind.ISSUED if found else Kind.DETAIL
+    elif "usr=" in line and (found := _CPU.search(line)):
+        kind = Kind.CPU
+    elif "depth=" in line and (found := _DEPTH.search(line)):
+        kind = Kind.DEPTH
+    elif "signal=" in line and (found := _SIGNAL.search(line)):
+        kind = Kind.SIGNAL
+    elif any(detail in line for detail in _DETAILS) or _DETAIL.match(line):
+        kind, found = Kind.DETAIL, None
+    else:
+        found = _CHATTER.match(line)
+        kind = Kind.CHATTER if found else None
+    if kind is None:
+        return None
+    return kind, found or next(_ANY.finditer(line))
 
 
-def _kind_without_figures(line: str) -> Kind | None:
-    if "percentiles (" in line and _PERCENTILES.search(line):
-        return Kind.PERCENTILES
+def _without_figures(line: str) -> tuple[Kind | None, re.Match[str] | None]:
+    if "percentiles (" in line and (found := _PERCENTILES.search(line)):
+        return Kind.PERCENTILES, found
     if "fsync/fdatasync" in line:
-        return Kind.SYNC
-    if "Run status group" in line and _GROUP.search(line):
-        return Kind.GROUP
+        return Kind.SYNC, None
+    if "Run status group" in line and (found := _GROUP.search(line)):
+        return Kind.GROUP, found
     if "Disk stats (" in line:
-        return Kind.DISKS
-    if "fio-" in line and _VERSION.fullmatch(line):
-        return Kind.VERSION
-    if "on signal" in line and _SIGNAL.search(line):
-        return Kind.SIGNAL
-    if _DETAIL.match(line):
-        return Kind.DETAIL
-    if "Starting " in line and _STARTING.match(line):
-        return Kind.STARTING
-    return Kind.CHATTER if _CHATTER.match(line) else None
+        return Kind.DISKS, None
+    if "fio-" in line and (found := _VERSION.fullmatch(line)):
+        return Kind.VERSION, found
+    if "on signal" in line and (found := _SIGNAL.search(line)):
+        return Kind.SIGNAL, found
+    if found := _DETAIL.match(line):
+        return Kind.DETAIL, found
+    if "Starting " in line and (found := _STARTING.match(line)):
+        return Kind.STARTING, found
+    found = _CHATTER.match(line)
+    return Kind.CHATTER if found else None, found
 
 
 def is_whole(kind: Kind, line: str) -> bool:
@@ -182,34 +173,31 @@ def is_whole(kind: Kind, line: str) -> bool:
     return pattern is None or pattern.search(line) is not None
 
 
-def section(line: str) -> tuple[str, int, int, int, int | None] | None:
+# ---------------------------------------------------------------- what a found line says
+
+
+def section(found: re.Match[str]) -> tuple[str, int, int, int, int | None]:
     """Name, group, jobs, error and process of a job's first line."""
-    found = _SECTION.search(line)
-    if found is None:
-        return None
     pid = int(found[4]) if found[4] else None
-    return _name_before(line, found), int(found[1]), int(found[2]), int(found[3]), pid
+    return _name_before(found), int(found[1]), int(found[2]), int(found[3]), pid
 
 
-def _name_before(line: str, found: re.Match[str]) -> str:
-    before = line[max(0, found.start() - _LONGEST_NAME) : found.start()]
+def _name_before(found: re.Match[str]) -> str:
+    before = found.string[max(0, found.start() - _LONGEST_NAME) : found.start()]
     # Behind the quotation mark of a program's text, and of a comment's hash.
     return _QUOTATION_MARKS.split(before)[-1].strip(" \t>|#*")
 
 
-def definition(line: str) -> Definition | None:
+def definition(found: re.Match[str]) -> Definition:
     """What fio understood of a job; a block size that is a range is left out."""
-    found = _DEFINITION.search(line)
-    if found is None:
-        return None
-    engine = re.search(r"\bioengine=([\w.-]{1,40})", line, re.ASCII)
-    depth = re.search(r"\biodepth=(\d{1,9})", line, re.ASCII)
+    line = found.string
+    depth = _first(r"\biodepth=(\d{1,9})", line)
     return Definition(
-        name=_name_before(line, found),
+        name=_name_before(found),
         rw=found[1],
         block_size_bytes=_block_sizes(line),
-        engine=engine[1] if engine else "",
-        iodepth=int(depth[1]) if depth else None,
+        engine=_first(r"\bioengine=([\w.-]{1,40})", line),
+        iodepth=int(depth) if depth else None,
     )
 
 
@@ -235,57 +223,36 @@ def cuts_digits(version: str) -> bool:
     return found is None or (int(found[1]), int(found[2])) <= _LAST_WITHOUT_CARRY
 
 
-def headline(line: str, number: int, *, kilo: int = 1024, cut: bool = False) -> Figures | None:
-    """A direction's first line. ``kilo`` is what ``KB`` is in the old form; ``cut`` as in
-    :func:`units.printed`, for the new one.
+def figures(found: re.Match[str], number: int, *, kilo: int, cut: bool) -> Figures:
+    """A direction's first line, or a group's line of one direction, which has no IOPS.
+
+    ``kilo`` is what ``KB`` is in the old form; ``cut`` as in
+    :func:`units_printed.printed_count`, for the new one.
     """
-    found = _HEADLINE.search(line)
-    if found is None:
-        return None
-    figures = Figures(found[1], number)
-    if "IOPS=" in line:
-        figures.bandwidth_bytes = _bandwidth(line, cut=cut)
-        figures.iops = _count(_NEW_IOPS, line, cut=cut)
+    line, made = found.string, Figures(found[1].lower(), number)
+    whole = units_printed.whole
+    if found.re is _HEADLINE and "IOPS=" in line:
+        made.bandwidth_bytes = _bandwidth(line, cut=cut)
+        made.iops = printed_count(_first(_NEW_IOPS, line), cut=cut)
         if run := _NEW_RUN.search(line):
-            figures.io_bytes = units_printed.printed(
-                run[1], units_printed.size(run[1], 1000), cut=cut
-            )
-            figures.runtime_ms = units_printed.whole(run[2])
+            made.io_bytes = printed_size(run[1], 1000, cut=cut)
+            made.runtime_ms = whole(run[2])
+    elif found.re is _SUMMARY and "aggrb=" not in line:
+        made.io_bytes = printed_size(_first(_IO, line), 1000, cut=cut)
+        made.bandwidth_bytes = _bandwidth(line, cut=cut)
+        made.runtime_ms = whole(_first(_NEW_LONGEST, line))
     else:
-        figures.io_bytes = _amount(_OLD_IO, line, kilo)
-        figures.bandwidth_bytes = _amount(_OLD_BW, line, kilo)
-        figures.iops = _count(_OLD_IOPS, line)
-        figures.runtime_ms = _milliseconds(_OLD_RUN, line)
-    return figures
+        made.io_bytes = printed_size(_first(_IO, line), kilo)
+        made.bandwidth_bytes = printed_size(_first(_OLD_BW, line), kilo)
+        made.iops = printed_count(_first(_OLD_IOPS, line))
+        made.runtime_ms = whole(_first(_OLD_RUN, line))
+    return made
 
 
-def summary(line: str, number: int, *, kilo: int = 1024, cut: bool = False) -> Figures | None:
-    """A group's line of one direction: no IOPS and no latency, but amount, rate and time.
-
-    ``kilo`` and ``cut`` as for :func:`headline`.
-    """
-    found = _SUMMARY.search(line)
-    if found is None:
-        return None
-    figures = Figures(found[1].lower(), number)
-    if "aggrb=" in line:
-        figures.io_bytes = _amount(_OLD_IO, line, kilo)
-        figures.bandwidth_bytes = _amount(_OLD_AGGREGATE, line, kilo)
-        figures.runtime_ms = _milliseconds(_OLD_LONGEST, line)
-    else:
-        figures.io_bytes = _amount(_OLD_IO, line, 1000, cut=cut)
-        figures.bandwidth_bytes = _bandwidth(line, cut=cut)
-        figures.runtime_ms = _milliseconds(_NEW_LONGEST, line)
-    return figures
-
-
-def _amount(pattern: re.Pattern[str], line: str, kilo: int, *, cut: bool = False) -> Printed | None:
-    found = pattern.search(line)
-    return (
-        units_printed.printed(found[1], units_printed.size(found[1], kilo), cut=cut)
-        if found
-        else None
-    )
+def _first(pattern: str | re.Pattern[str], line: str) -> str:
+    """What the pattern's group holds where it is found first, else empty."""
+    found = re.search(pattern, line)
+    return found[1] if found else ""
 
 
 def _bandwidth(line: str, *, cut: bool) -> Printed | None:
@@ -293,38 +260,19 @@ def _bandwidth(line: str, *, cut: bool) -> Printed | None:
     found = _NEW_BW.search(line)
     if found is None:
         return None
-    first, second = (
-        units_printed.printed(text, units_printed.size(text, 1000), cut=cut) if text else None
-        for text in (found[1], found[2])
-    )
+    first, second = (printed_size(text or "", 1000, cut=cut) for text in found.groups())
     return first.narrowed(second) if first else second
 
 
-def _count(pattern: re.Pattern[str], line: str, *, cut: bool = False) -> Printed | None:
-    found = pattern.search(line)
-    return (
-        units_printed.printed(found[1], units_printed.count(found[1]), cut=cut) if found else None
-    )
-
-
-def _milliseconds(pattern: re.Pattern[str], line: str) -> int | None:
-    found = pattern.search(line)
-    return units_printed.whole(found[1]) if found else None
-
-
-def latency(line: str) -> tuple[str, float | None, float] | None:
+def latency(found: re.Match[str]) -> tuple[str, float | None, float | None]:
     """Which latency, its least value and its mean in ns."""
-    found = _LATENCY.search(line)
-    mean = units_printed.time_ns(found[4], found[2]) if found else None
-    if found is None or mean is None:
-        return None
-    return found[1], units_printed.time_ns(found[3] or "", found[2]), mean
+    least, mean = (units_printed.time_ns(found[at] or "", found[2]) for at in (3, 4))
+    return found[1], least, mean
 
 
-def percentiles_heading(line: str) -> tuple[str, str] | None:
+def percentiles_heading(found: re.Match[str]) -> tuple[str, str]:
     """Which latency the table below is of, and its unit; by priority is not for us."""
-    found = _PERCENTILES.search(line)
-    return None if found is None else (found[1] if not found[2] else "", found[3])
+    return found[1] if not found[2] else "", found[3]
 
 
 def percentiles(line: str, unit: str) -> dict[str, int]:
@@ -337,75 +285,33 @@ def percentiles(line: str, unit: str) -> dict[str, int]:
     return found
 
 
-def issued(line: str) -> tuple[dict[str, int], int] | None:
+def issued(found: re.Match[str]) -> tuple[dict[str, int], int]:
     """I/Os by direction, and how many syncs there were among them."""
-    if old := _ISSUED_OLD.search(line):
-        counts = (old[1], old[2], old[3] or "0")
-        return _by_direction(counts), 0
-    if new := _ISSUED_NEW.search(line):
-        counts = (new[1], new[2], new[3]) if new[1] else (new[5], new[6], new[7])
-        return _by_direction(counts), int(new[4] or 0)
-    return None
+    counts = [int(count) for count in found.groups() if count]
+    reads, writes, trims, syncs = (*counts, 0, 0)[:4]
+    return {"read": reads, "write": writes, "trim": trims}, syncs
 
 
-def _by_direction(counts: tuple[str, str, str]) -> dict[str, int]:
-    return dict(zip(("read", "write", "trim"), map(int, counts), strict=True))
-
-
-def cpu_percent(line: str) -> float | None:
+def cpu_percent(found: re.Match[str]) -> float | None:
     """User and system share of a core, by a worker on average."""
-    found = _CPU.search(line)
-    shares = [units_printed.number(found[at]) for at in (1, 2)] if found else []
-    known = [share for share in shares if share is not None]
-    return sum(known) if len(known) == 2 else None
+    user, system = units_printed.number(found[1]), units_printed.number(found[2])
+    return None if user is None or system is None else user + system
 
 
-def depth(line: str) -> int | None:
-    found = _DEPTH.search(line)
-    return int(found[1]) if found else None
-
-
-def group(line: str) -> int:
-    found = _GROUP.search(line)
-    return int(found[1]) if found else 0
-
-
-def workers(line: str) -> int:
+def workers(found: re.Match[str]) -> int:
     """How many processes and threads fio starts."""
-    found = _STARTING.match(line)
-    return int(found[1]) + int(found[2] or 0) if found else 0
+    return int(found[1]) + int(found[2] or 0)
 
 
-def version(line: str) -> str:
-    found = _VERSION.fullmatch(line)
-    return found[1] if found else ""
-
-
-def signal(line: str) -> str:
+def signal(found: re.Match[str]) -> str:
     """In words, how a signal ended fio or one of its workers."""
-    found = _SIGNAL.search(line)
-    if found is None:
-        return ""
     if found[1]:
         return f"fio was ended by signal {found[1]}"
     return f"one of fio's workers was ended by signal {found[2]}"
 
 
-def device(line: str) -> DeviceIo | None:
+def device(found: re.Match[str]) -> DeviceIo:
     """One line of the disk statistics; its own figures, not the sums of what is below it."""
-    found = _DISK.search(line)
-    if found is None:
-        return None
-    counts = [int(found[at]) if found[at] else None for at in range(2, 10)]
-    read_ios, write_ios, *sectors, read_merges, write_merges, read_ms, write_ms = counts
-    return DeviceIo(
-        device=found[1],
-        read_ios=read_ios or 0,
-        write_ios=write_ios or 0,
-        read_merges=read_merges or 0,
-        write_merges=write_merges or 0,
-        read_ticks_ms=read_ms,
-        write_ticks_ms=write_ms,
-        read_bytes=None if sectors[0] is None else sectors[0] * SECTOR_BYTES,
-        write_bytes=None if sectors[1] is None else sectors[1] * SECTOR_BYTES,
-    )
+    counts = [None if one is None else int(one) for one in found.groups()[1:]]
+    ios, sectors, merges, ticks = zip(counts[::2], counts[1::2], strict=True)
+    return device_io(found[1], ios=ios, merges=merges, ticks=ticks, sectors=sectors)

@@ -10,7 +10,14 @@ import re
 from collections.abc import Callable
 
 from appliance.fio_import import text_line
-from appliance.fio_import.drafts import Figures, Report, Section
+from appliance.fio_import.draft import (
+    MOST_DEVICES,
+    MOST_PERCENTILES,
+    MOST_SECTIONS,
+    Figures,
+    Report,
+    Section,
+)
 from appliance.fio_import.text_line import Kind
 
 # Nothing that fio prints is longer, and no time is spent on what is.
@@ -22,10 +29,6 @@ _LONGEST_STRAY = 20
 # What can be the rest of a broken line of which nothing is needed.
 _FIGURES = re.compile(r"(?=.{0,120}[=%\d])[\w.%=,:/() <>-]{1,120}", re.ASCII)
 _DIGITS = re.compile(r"\d{1,6}\s*", re.ASCII)
-# A report of more jobs, or a "table" of more percentiles, is not one.
-_MOST_SECTIONS = 4096
-_MOST_PERCENTILES = 64
-_MOST_DEVICES = 512
 
 
 class TextParser:
@@ -55,15 +58,17 @@ class TextParser:
     def feed(self, line: str, number: int) -> bool:
         """Take the line ``number``; false if it is not part of a report."""
         line = line[:LONGEST_LINE]
-        kind = text_line.kind_of(line)
-        if kind is None:
+        recognised = text_line.recognised(line)
+        if recognised is None:
             return self._continue(line)
+        kind, found = recognised
         self._wraps = 0
-        taken = self._take(kind, line, number)
+        taken = self._take(kind, found, number)
         self._strays = 0
         # Set only now: a line that ends the report before it forgets what was broken there.
-        self._number_may_be_cut = kind is Kind.DEFINITION and text_line.is_whole(kind, line)
-        broken = not text_line.is_whole(kind, line) or kind is Kind.DETAIL
+        whole = text_line.is_whole(kind, line)
+        self._number_may_be_cut = kind is Kind.DEFINITION and whole
+        broken = not whole or kind is Kind.DETAIL
         broken |= self._number_may_be_cut and line[-1:].isdecimal()
         self._broken, self._broken_number = line if broken else "", number
         return taken
@@ -79,7 +84,8 @@ class TextParser:
         What fio said before any figure (a signal) is kept, except across a command.
         """
         if self._report is not None and self._report.measured:
-            self._report.cut |= not self._is_whole(self._report)
+            sections = self._report.sections
+            self._report.cut |= not sections or not all(one.whole for one in sections)
             self._done(self._report)
         self._report = self._section = self._figures = self._table = self._group = None
         self._gap = False
@@ -108,30 +114,9 @@ class TextParser:
         if self._number_may_be_cut and not _DIGITS.fullmatch(line):
             broken = ""
         long = len(broken) >= _NARROWEST_TERMINAL or broken.rstrip().endswith((",", ":"))
-        if (
-            long
-            and broken
-            and len(broken) + len(line) <= LONGEST_LINE
-            and self._wraps < _MOST_WRAPS
-        ):
-            # A terminal breaks anywhere, a mail program at a space, which is then gone.
-            for joined in (broken + line, f"{broken.rstrip()} {line.lstrip()}"):
-                kind = text_line.kind_of(joined)
-                if kind is Kind.DETAIL:
-                    if _FIGURES.fullmatch(line):
-                        return True
-                elif kind is not None and text_line.is_whole(kind, joined):
-                    self._wraps += 1
-                    return self._take(kind, joined, self._broken_number, again=True)
-            # In the middle of a line broken twice, the terminal's width is full.
-            full = len(line) >= max(_NARROWEST_TERMINAL, len(broken) // (self._wraps + 1) - 1)
-            full |= _FIGURES.fullmatch(line) is not None
-            joined = broken + line
-            kind = text_line.kind_of(joined)
-            if full and kind not in (None, Kind.DETAIL):
-                self._wraps += 1
-                self._broken = joined
-                return self._take(kind, joined, self._broken_number, again=True)
+        fits = len(broken) + len(line) <= LONGEST_LINE and self._wraps < _MOST_WRAPS
+        if broken and long and fits and (taken := self._rejoin(broken, line)) is not None:
+            return taken
         # The fences of a code block, and what separates: not yet the end of a report.
         if line.strip("`~-=_*> \t"):
             # Nor is a word that another program wrote in between.
@@ -140,26 +125,51 @@ class TextParser:
             self._gap |= long or self._strays > 1
         return False
 
-    def _take(self, kind: Kind, line: str, number: int, *, again: bool = False) -> bool:
+    def _rejoin(self, broken: str, line: str) -> bool | None:
+        """Take the two as one, ``None`` if they are not."""
+        figures = _FIGURES.fullmatch(line) is not None
+        # A terminal breaks anywhere, a mail program at a space, which is then gone.
+        for joined in (broken + line, f"{broken.rstrip()} {line.lstrip()}"):
+            kind, found = text_line.recognised(joined) or (None, None)
+            if kind is Kind.DETAIL:
+                if figures:
+                    return True
+            elif kind and found and text_line.is_whole(kind, joined):
+                self._wraps += 1
+                return self._take(kind, found, self._broken_number, again=True)
+        # In the middle of a line broken twice, the terminal's width is full.
+        full = len(line) >= max(_NARROWEST_TERMINAL, len(broken) // (self._wraps + 1) - 1)
+        kind, found = text_line.recognised(broken + line) or (None, None)
+        if (full or figures) and kind and found and kind is not Kind.DETAIL:
+            self._wraps += 1
+            self._broken = broken + line
+            return self._take(kind, found, self._broken_number, again=True)
+        return None
+
+    def _take(self, kind: Kind, found: re.Match[str], number: int, *, again: bool = False) -> bool:
+        """``again``: as the same line as before, which was broken."""
+        report = self._report
         if kind is Kind.DEFINITION:
-            self._define(line, number)
+            self._define(found, number)
         elif kind is Kind.SECTION:
-            self._begin_section(line, number, again=again)
+            self._begin_section(found, number, again=again)
         elif kind is Kind.HEADLINE:
-            self._begin_direction(line, number, again=again)
-        elif kind in (Kind.GROUP, Kind.SUMMARY):
-            self._summarise(kind, line, number, again=again)
+            self._begin_direction(found, number, again=again)
+        elif kind is Kind.GROUP:
+            self._group = int(found[1])
+        elif kind is Kind.SUMMARY:
+            self._summarise(found, number, again=again)
         elif kind in (Kind.DISKS, Kind.DISK):
-            return self._disk(kind, line)
+            return self._disk(kind, found)
         elif kind is Kind.VERSION:
-            self._new_version(line)
+            self._new_version(found[1])
         elif kind is Kind.SIGNAL:
-            self._signal(line)
+            self._signal(text_line.signal(found))
         elif kind is Kind.STARTING:
-            if self._report is not None and not self._report.measured:
-                self._report.workers = text_line.workers(line)
+            if report is not None and not report.measured:
+                report.workers = text_line.workers(found)
         elif kind is not Kind.CHATTER:
-            return self._detail(kind, line)
+            return self._detail(kind, found)
         return True
 
     # ----------------------------------------------------------------- where reports begin
@@ -177,20 +187,16 @@ class TextParser:
         version = self._version if self._report is None else self._report.version
         return text_line.cuts_digits(version)
 
-    def _define(self, line: str, number: int) -> None:
+    def _define(self, found: re.Match[str], number: int) -> None:
         if self._report is not None and self._report.measured:
             self.close()
-        found = text_line.definition(line)
-        report = self._open(number)
-        if found is not None and len(report.definitions) < _MOST_SECTIONS:
-            report.definitions[found.name] = found
+        report, definition = self._open(number), text_line.definition(found)
+        if len(report.definitions) < MOST_SECTIONS:
+            report.definitions[definition.name] = definition
         self._gap = False
 
-    def _begin_section(self, line: str, number: int, *, again: bool) -> None:
-        found = text_line.section(line)
-        if found is None:
-            return
-        name, group, jobs, errors, pid = found
+    def _begin_section(self, found: re.Match[str], number: int, *, again: bool) -> None:
+        name, group, jobs, errors, pid = text_line.section(found)
         if again and self._section is not None:
             self._section.errors, self._section.pid = errors, pid
             return
@@ -203,7 +209,7 @@ class TextParser:
             )
             over = report.summaries or report.devices or not report.sections
             apart = self._gap or self._strays
-            if over or merged or apart or len(report.sections) >= _MOST_SECTIONS:
+            if over or merged or apart or len(report.sections) >= MOST_SECTIONS:
                 self.close()
         report = self._open(number)
         self._gap = False
@@ -211,67 +217,59 @@ class TextParser:
         self._figures = self._table = None
         report.sections.append(self._section)
 
-    def _begin_direction(self, line: str, number: int, *, again: bool) -> None:
-        found = text_line.headline(line, number, kilo=self.kilo, cut=self._cut)
-        if found is None:
-            return
-        section = self._section
+    def _begin_direction(self, found: re.Match[str], number: int, *, again: bool) -> None:
+        figures = text_line.figures(found, number, kilo=self.kilo, cut=self._cut)
+        section, report = self._section, self._report
         if again and section is not None:
-            section.directions[found.direction] = self._figures = found
+            section.directions[figures.direction] = self._figures = figures
             return
-        report = self._report
         finished = report is not None and (report.summaries or report.devices)
-        seen = section is not None and (section.whole or found.direction in section.directions)
+        seen = section is not None and (section.whole or figures.direction in section.directions)
         if section is None or self._gap or self._strays or finished or seen:
             # An excerpt: the job's own line was not pasted.
             if report is not None and report.measured:
                 self.close()
             section = self._section = Section("", number)
             self._open(number).sections.append(section)
-        section.directions[found.direction] = self._figures = found
+        section.directions[figures.direction] = self._figures = figures
         self._table = None
         self._gap = False
 
-    def _summarise(self, kind: Kind, line: str, number: int, *, again: bool) -> None:
+    def _summarise(self, found: re.Match[str], number: int, *, again: bool) -> None:
         report = self._report
-        if kind is Kind.GROUP:
-            self._group = text_line.group(line)
-            return
-        found = text_line.summary(line, number, kilo=self.kilo, cut=self._cut)
-        if found is None:
-            return
-        key = (self._group or 0, found.direction)
+        figures = text_line.figures(found, number, kilo=self.kilo, cut=self._cut)
+        key = (self._group or 0, figures.direction)
         if report is not None and not again and (key in report.summaries or report.devices):
             self.close()
-            key = (0, found.direction)
+            key = (0, figures.direction)
         report = self._open(number)
-        if len(report.summaries) < _MOST_SECTIONS:
-            report.summaries[key] = found
+        if len(report.summaries) < MOST_SECTIONS:
+            report.summaries[key] = figures
         self._section = self._figures = None
         self._gap = False
 
-    def _disk(self, kind: Kind, line: str) -> bool:
+    def _disk(self, kind: Kind, found: re.Match[str]) -> bool:
         report = self._report
         if report is None or not report.measured:
             return False
-        found = text_line.device(line) if kind is Kind.DISK else None
-        if found is not None and len(report.devices) < _MOST_DEVICES:
-            report.devices[found.device] = found
-            if "aggrios=" in line:
-                report.above.add(found.device)
+        if kind is Kind.DISK and len(report.devices) < MOST_DEVICES:
+            device = text_line.device(found)
+            report.devices[device.device] = device
+            if "aggrios=" in found.string:
+                report.above.add(device.device)
         self._section = self._figures = None
         return True
 
-    def _new_version(self, line: str) -> None:
+    def _new_version(self, version: str) -> None:
         if self._report is not None and self._report.measured:
             self.close()
         if self._report is not None:
-            self._report.version = text_line.version(line)
+            self._report.version = version
         else:
-            self._version = text_line.version(line)
+            self._version = version
 
-    def _signal(self, line: str) -> None:
-        report, said = self._report, text_line.signal(line)
+    def _signal(self, said: str) -> None:
+        report = self._report
         if report is not None and (not report.measured or not report.devices):
             report.ended = report.ended or said
         else:
@@ -280,7 +278,7 @@ class TextParser:
 
     # ----------------------------------------------------------------- within a section
 
-    def _detail(self, kind: Kind, line: str) -> bool:
+    def _detail(self, kind: Kind, found: re.Match[str]) -> bool:
         section, figures = self._section, self._figures
         if section is None or self._gap:
             return False
@@ -289,29 +287,24 @@ class TextParser:
             self._figures = self._table = None
             section.sync_ios = max(1, section.sync_ios)
         elif kind is Kind.LATENCY and figures is not None:
-            if found := text_line.latency(line):
-                name, least, mean = found
+            name, least, mean = text_line.latency(found)
+            if mean is not None:
                 figures.latency_ns[name] = mean
                 if least is not None:
                     figures.least_ns[name] = least
         elif kind is Kind.PERCENTILES:
-            self._table = text_line.percentiles_heading(line)
+            self._table = text_line.percentiles_heading(found)
         elif kind is Kind.PERCENTILE:
             if figures is not None and self._table is not None and self._table[0]:
                 table = figures.percentiles_ns.setdefault(self._table[0], {})
-                if len(table) < _MOST_PERCENTILES:
-                    table.update(text_line.percentiles(line, self._table[1]))
+                if len(table) < MOST_PERCENTILES:
+                    table.update(text_line.percentiles(found.string, self._table[1]))
         elif kind is Kind.ISSUED:
-            if found_ios := text_line.issued(line):
-                section.total_ios, syncs = found_ios
-                section.sync_ios = max(syncs, section.sync_ios)
-                section.whole = True
+            section.total_ios, syncs = text_line.issued(found)
+            section.sync_ios = max(syncs, section.sync_ios)
+            section.whole = True
         elif kind is Kind.CPU:
-            section.cpu_percent = text_line.cpu_percent(line)
+            section.cpu_percent = text_line.cpu_percent(found)
         elif kind is Kind.DEPTH:
-            section.depth = text_line.depth(line)
+            section.depth = int(found[1])
         return True
-
-    @staticmethod
-    def _is_whole(report: Report) -> bool:
-        return bool(report.sections) and all(section.whole for section in report.sections)

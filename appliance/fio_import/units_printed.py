@@ -128,12 +128,21 @@ class Printed:
         return Printed(self.value if low <= self.value <= high else (low + high) / 2, low, high)
 
 
-def printed(text: str, value: float | None, *, cut: bool) -> Printed | None:
-    """The figure ``value`` that ``text`` (``26.0k``) is read as.
+def printed_size(text: str, kilo: int, *, cut: bool = False) -> Printed | None:
+    """Bytes, and what prints so; see :func:`size` and :func:`printed_count`."""
+    return _printed(text, size(text, kilo), cut=cut)
+
+
+def printed_count(text: str, *, cut: bool = False) -> Printed | None:
+    """I/Os, and what prints so (``26.0k``).
 
     fio rounds or truncates to the last digit. Until 3.25 it lost what rounding up carries
     (``26.0k`` for 26,991): with ``cut`` a decimal 0 may stand for nearly the next number.
     """
+    return _printed(text, count(text), cut=cut)
+
+
+def _printed(text: str, value: float | None, *, cut: bool) -> Printed | None:
     match = _AMOUNT.match(text)
     shown = number(match[1]) if match else None
     if match is None or value is None or shown is None:

@@ -11,7 +11,6 @@ from appliance.client.plan_requests import (
     AskedApply,
     PlannedHere,
     PlanNote,
-    layout_text,
 )
 from appliance.errors import OperatorError, StalePlan
 from appliance.model import Disk, Inventory, Layout, Machine, Orders, Volume
@@ -19,6 +18,7 @@ from appliance.storage.execute.request_spool import Request
 from appliance.storage.policy import planner
 from appliance.storage.policy.identity import identify_all
 from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout
+from appliance.storage.policy.layout_render import render_layout
 from appliance.storage.policy.preview import Preview, preview
 from tests.tui.fakes import MEMBERS, NOW, STATUS
 from tests.unit.disks import member
@@ -64,7 +64,7 @@ def planned(
     plan = planner.plan(inventory_now, layout, waited=True, orders=orders)
     refused = plan.decision.value == "refuse"
     why = why_not or ("the plan is a refusal" if refused else "")
-    return PlannedHere(plan, inventory_now, request, at_s, not why, why)
+    return PlannedHere(plan, inventory_now, request, at_s, why)
 
 
 def note_of(made: PlannedHere) -> PlanNote:
@@ -150,4 +150,4 @@ def progress(made: PlannedHere, step: int, since_s: float) -> ApplyProgress:
 
 
 def text_of(*volumes: Volume) -> str:
-    return layout_text(Layout(volumes))
+    return render_layout(Layout(volumes))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from appliance.bench import timetable
 from appliance.bench.live_file import LiveJob
-from appliance.client.schedule_requests import Row, ScheduleNow
+from appliance.client.schedule_requests import ScheduleNow
 from appliance.errors import OperatorError
 from appliance.history.pages import RunSummary
 from appliance.model import Job, RunRecord, RunState, Severity, Suite
@@ -97,7 +97,7 @@ CATALOG = Catalog(
     },
 )
 SCHEDULE = ScheduleNow(
-    rows=tuple(Row(*row) for row in timetable.describe(timetable.Schedule())),
+    rows=tuple(timetable.describe(timetable.Schedule())),
     next_at={
         "stripewright-bench@smoke.timer": WALL + 15_120,
         "stripewright-bench@full.timer": WALL + 200_000,

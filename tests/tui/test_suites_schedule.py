@@ -54,7 +54,7 @@ async def test_a_schedule_is_set_with_its_mistakes_told_at_the_field(size):
 async def test_a_timer_is_switched_off_and_given_back_its_own_times(size):
     text = '# ours\n[suite.smoke]\nevery = "1h"\n'
     rows = tuple(
-        replace(row, source="schedule.toml") if row.what == "suite smoke" else row
+        row._replace(source="schedule.toml") if row.what == "suite smoke" else row
         for row in SCHEDULE.rows
     )
     suites = FakeSuites(now=replace(SCHEDULE, text=text, rows=rows))

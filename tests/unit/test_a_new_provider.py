@@ -20,7 +20,7 @@ from appliance.clouds.provider import (
     is_type,
     providers,
 )
-from appliance.fio_import import prose
+from appliance.fio_import import context
 from appliance.model import Capability, DiskKind
 from tests.unit.fakesysfs import FakeSysfs, by_name, three_disks
 
@@ -58,7 +58,7 @@ TOY = Provider(
 
 
 def _forget() -> None:
-    for cached in (data.disk_rules, providers, prose._machine_type):
+    for cached in (data.disk_rules, providers, context._machine_type):
         cached.cache_clear()
 
 
@@ -91,7 +91,7 @@ def test_a_module_and_its_rules_are_a_provider(tmp_path: Path) -> None:
     assert (disk.kind, disk.cloud_name) == (DiskKind.INSTANCE_STORE, "toy-3")
     assert disk.reason.startswith("Toy local disk")
     assert is_type("toybox-2")
-    assert prose.machine_types("measured on a toybox-2 today") == ["toybox-2"]
+    assert context.machine_types("measured on a toybox-2 today") == ["toybox-2"]
 
     def limit(kind: DiskKind, rw: str) -> float | None:
         found = capability.published(

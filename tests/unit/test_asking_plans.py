@@ -20,6 +20,7 @@ from appliance.model import Decision, Layout, Orders, Plan, VolumePlan
 from appliance.storage.execute import executor
 from appliance.storage.execute.request_spool import Request
 from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout
+from appliance.storage.policy.layout_render import render_layout
 from appliance.system import files, services
 from tests.unit import test_planning
 from tests.unit.test_planning import DIGEST, FOUND, LAYOUT, PLAN, Unit
@@ -55,7 +56,7 @@ def test_a_request_is_the_installed_layout_or_another(places: Path) -> None:
     paths.LAYOUT_FILE.write_text(LAYOUT)
     assert plan_requests.current_layout().volume_names == ("data",)
     layout = parse_layout(LOGS, "layout")
-    text = plan_requests.layout_text(layout)
+    text = render_layout(layout)
     request = plan_requests.make_request(text, remove=["data", "data"], erase=["S1"])
     assert request == Request(text, ("data",), ("S1",)), "what is not declared stays as written"
     assert parse_layout(text, "layout") == layout

@@ -13,7 +13,7 @@ import pytest
 from appliance import fio_import
 from appliance.bench.validity import coverage, impossible, unit_slips
 from appliance.errors import UsageError
-from appliance.fio_import import import_reports, json_report, json_text, reader
+from appliance.fio_import import draft, import_reports, json_report, reader
 from appliance.history.json_documents import report_to_json
 from appliance.model import DeviceIo, ImportedResult, Measurement, Source
 from tests.unit.legacies import FIO, codes, command, imported, measured, only, report_3
@@ -642,11 +642,11 @@ def test_what_is_not_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "only the first 2 results" in kept.notes[0]
     monkeypatch.setattr(reader, "MOST_LINES", 30)
     assert "at line 31;" in notes(report_3().encode() * 3)[0]
-    monkeypatch.setattr(json_report, "_MOST_SECTIONS", 1)
+    monkeypatch.setattr(draft, "MOST_SECTIONS", 1)
     two = json.loads((FIO / "fio-3.33-group.json").read_bytes())
     two["jobs"] *= 2
     assert "of the 2 jobs" in notes(json.dumps(two, indent=1).encode())[0]
-    monkeypatch.setattr(json_text, "MOST_CHARACTERS", 2000)
+    monkeypatch.setattr(json_report, "MOST_CHARACTERS", 2000)
     assert any("of a JSON document" in note for note in notes(json.dumps(two).encode()))
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from appliance import paths
+from appliance.bench.timetable import Row
 from appliance.cli import schedule
 from appliance.cli.main import main
 from appliance.cli.schedule import Places, When
 from appliance.client import answers, schedule_requests
 from appliance.client.machine_status import schedule_problem
-from appliance.client.schedule_requests import Row
 from appliance.errors import OperatorError, UsageError
 from appliance.storage.execute import request_spool
 from appliance.system import journal, services

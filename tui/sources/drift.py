@@ -135,13 +135,15 @@ class MachineDrift:
 
     def acknowledge(self, finding_id: int, note: str) -> FindingRecord:
         from appliance.client import finding_actions
+        from appliance.drift.spool import Action
 
-        return finding_actions.acknowledge(self._db, finding_id, note)
+        return finding_actions.say(self._db, finding_id, Action.ACKNOWLEDGE, note)
 
     def approve(self, finding_id: int, note: str) -> FindingRecord:
         from appliance.client import finding_actions
+        from appliance.drift.spool import Action
 
-        return finding_actions.approve(self._db, finding_id, note)
+        return finding_actions.say(self._db, finding_id, Action.APPROVE, note)
 
     def look(self) -> None:
         services.start_and_wait(services.DRIFT_UNIT)

@@ -1,40 +1,151 @@
-"""One direction of a draft -> the figures of a :class:`Measurement`. Pure."""
+"""What a parser found in one fio report, and the figures of a :class:`Measurement` in it. Pure.
+
+The classes are mutable, because a report is read line by line and a terminal may have broken a
+line in two. Everything is in SI units already; ``None`` and empty mean that the text did not say.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from appliance.fio_import import units_printed
-from appliance.fio_import.drafts import Definition, Figures, Section
 from appliance.fio_import.options import Options
 from appliance.fio_import.units_printed import Printed
+from appliance.model import DeviceIo
 
+DIRECTIONS = ("read", "write", "trim", "mixed")
+_SECTOR_BYTES = 512
+# A report of more jobs or devices, or a "table" of more percentiles, is not one.
+MOST_SECTIONS = 4096
+MOST_DEVICES = 512
+MOST_PERCENTILES = 64
 # An amount printed with three or four digits may be this far from the exact one.
 _PRINTED_PRECISION = 0.01
 _MAX_BLOCK_BYTES = 1 << 28
 _OFF = frozenset({"0", "false", "none", ""})
 _SYNCS = ("sync", "fsync", "fdatasync", "end_fsync", "fsync_on_close", "sync_file_range")
-_PACES = (
-    "rate",
-    "rate_iops",
-    "iodepth_low",
+_BATCHES = (
     "iodepth_batch",
     "iodepth_batch_submit",
     "iodepth_batch_complete",
     "iodepth_batch_complete_min",
-    "latency_target",
-    "flow",
 )
+_PACES = ("rate", "rate_iops", "iodepth_low", *_BATCHES, "latency_target", "flow")
 _LONGEST_VALUE = 40
 # fio's histogram has 64 bins for each power of two, and means of whole µs in old reports.
 _BIN_WIDTH = 0.05
 _SMALLEST_MEAN_NS = 1000
+_OF_SEVERAL_SIZES = frozenset({"bsrange", "bssplit", "blocksize_range"})
 # Options that end a job by another amount than its size.
 _OTHER_BOUNDS = frozenset({"io_size", "io_limit", "number_ios", "loops", "filesize"})
 # Options that end a job when it has become steady.
 _STEADY = ("ss", "steadystate")
+
+
+@dataclass(slots=True)
+class Figures:
+    """One direction of one job, or of a group's summary (then without latencies).
+
+    ``latency_ns`` maps ``slat``, ``clat`` and ``lat`` to means, ``least_ns`` to minima,
+    ``percentiles_ns`` ``clat`` and ``lat`` to tables.
+    """
+
+    direction: str
+    line: int
+    iops: Printed | None = None
+    bandwidth_bytes: Printed | None = None
+    io_bytes: Printed | None = None
+    runtime_ms: int | None = None
+    latency_ns: dict[str, float] = field(default_factory=dict)
+    least_ns: dict[str, float] = field(default_factory=dict)
+    percentiles_ns: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Section:
+    """One job (or one group of jobs reported together): ``name: (groupid=0, jobs=16): ...``.
+
+    ``workers`` is what fio says there (``jobs=``). ``depth`` is the iodepth that it printed
+    with the latency target. ``whole`` is set when the last line of a section was seen.
+    """
+
+    name: str
+    line: int
+    group: int = 0
+    workers: int | None = None
+    pid: int | None = None
+    errors: int = 0
+    directions: dict[str, Figures] = field(default_factory=dict)
+    total_ios: dict[str, int] = field(default_factory=dict)
+    sync_ios: int = 0
+    cpu_percent: float | None = None
+    depth: int | None = None
+    whole: bool = False
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What fio printed when it read the job: ``name: (g=0): rw=..., bs=..., ioengine=...``."""
+
+    name: str
+    rw: str
+    block_size_bytes: dict[str, int]
+    engine: str
+    iodepth: int | None
+
+
+@dataclass(slots=True)
+class Report:
+    """One run of fio. ``devices`` are in the report's order; ``above`` those that fio
+    printed with the sum of what is below them (``md0``).
+
+    ``at`` is when the report was made, in seconds since the epoch (JSON only); ``kind`` is
+    ``text`` or ``json``. ``cut`` says that the report's end was missing, ``workers`` how many
+    fio said that it starts (0: not said).
+    """
+
+    line: int
+    kind: str = "text"
+    version: str = ""
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    sections: list[Section] = field(default_factory=list)
+    summaries: dict[tuple[int, str], Figures] = field(default_factory=dict)
+    devices: dict[str, DeviceIo] = field(default_factory=dict)
+    above: set[str] = field(default_factory=set)
+    ended: str = ""
+    at: float | None = None
+    cut: bool = False
+    workers: int = 0
+
+    @property
+    def measured(self) -> bool:
+        """Whether it says anything about a measurement, and not only what was asked."""
+        return bool(self.sections or self.summaries)
+
+
+_Pair = tuple[int | None, int | None]
+
+
+def device_io(name: str, *, ios: _Pair, merges: _Pair, ticks: _Pair, sectors: _Pair) -> DeviceIo:
+    """A line of the disk statistics: each of reads and of writes."""
+    read_bytes, write_bytes = (None if one is None else one * _SECTOR_BYTES for one in sectors)
+    return DeviceIo(
+        device=name,
+        read_ios=ios[0] or 0,
+        write_ios=ios[1] or 0,
+        read_merges=merges[0] or 0,
+        write_merges=merges[1] or 0,
+        read_ticks_ms=ticks[0],
+        write_ticks_ms=ticks[1],
+        read_bytes=read_bytes,
+        write_bytes=write_bytes,
+    )
+
+
+# ---------------------------------------------------------------- the figures in a draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +205,7 @@ def block_size(
     direction = figures.direction
     if definition is not None and definition.block_size_bytes:
         return definition.block_size_bytes.get(direction)
-    if {"bsrange", "bssplit", "blocksize_range"} & options.said.keys():
+    if _OF_SEVERAL_SIZES & options.said.keys():
         return None
     if asked := options.get("bs"):
         # bs=read,write,trim; the last one given is for the rest.

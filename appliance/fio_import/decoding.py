@@ -1,8 +1,4 @@
-"""Quoted-printable mail (RFC 2045, section 6.7) as text, with its lines where they were. Pure.
-
-Archives hand mail out as it was sent: ``IOPS=3D15.9M``, and lines cut with ``=`` at their end.
-A file may hold such mail beside plain text, so that each line tells for itself.
-"""
+"""Bytes of a file -> text: UTF-16, quoted-printable mail, quoted JSON. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+_ASTRAL = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
+_QUOTED_JSON = re.compile(r'^[ \t]{0,3}>[> \t]{0,60}"(?:fio version|jobs)"', re.MULTILINE)
+_QUOTATION = re.compile(r"^(?:[ \t]{0,3}>){1,20} ?", re.MULTILINE)
 # Stands for a line that was joined with the one before it.
 JOINED = "\x0b"
 # In plain text fio writes no "=3D" behind its own words.
@@ -29,8 +28,26 @@ _MOST_LINES = 16
 _AT_A_TIME = 10_000
 
 
-def decoded(text: str) -> str:
-    """``text`` with its quoted-printable lines decoded; as it is, if it has none."""
+def decode(data: bytes) -> str:
+    """Bytes as text; PowerShell writes UTF-16. Whatever is not text becomes U+FFFD."""
+    utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if not utf16 and _ASTRAL.search(data):
+        # A single one of these makes Python use four bytes for each character of the text.
+        data = _ASTRAL.sub(b"\xef\xbf\xbd", data)
+    text = _mail_decoded(data.decode("utf-16" if utf16 else "utf-8-sig", errors="replace"))
+    if '"' in text and "\n>" in text and _QUOTED_JSON.search(text):
+        # A document is read as a whole: its quotation marks go first.
+        text = _QUOTATION.sub("", text)
+    return text
+
+
+def _mail_decoded(text: str) -> str:
+    """``text`` with its quoted-printable lines (RFC 2045, section 6.7) decoded, and its lines where
+    they were.
+
+    Archives hand mail out as it was sent: ``IOPS=3D15.9M``, and lines cut with ``=`` at their end.
+    A file may hold such mail beside plain text, so that each line tells for itself.
+    """
     if ("=3D" not in text and "=3d" not in text) or not _MARK.search(text):
         return text
     # Some lines at a time: a line as an object is larger than the line.
