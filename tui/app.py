@@ -100,7 +100,7 @@ class StripewrightApp(App[int]):
         self.post_message(SnapshotReady(snapshot))
 
     def _go_on(self) -> None:
-        """Draw without a snapshot where none has come: clock and ages go on."""
+        """Draw without a snapshot if none has come: clock and ages advance."""
         silent = self.world.clock() - self._received
         if silent > _SILENT_INTERVALS * self.world.policy.interval_seconds:
             self.present()
@@ -172,7 +172,7 @@ class StripewrightApp(App[int]):
 
         was = None if before is None else before.running
         last = None if after.status is None else after.status.last_run
-        # Its end is told also where the next one is on already.
+        # Report its end even if the next one has begun.
         now = after.running
         if was is None or (now is not None and now.id == was.id):
             return

@@ -56,7 +56,7 @@ def disk_reason(disk: Disk, status: Status | None) -> str:
 
 
 def disk_hint(disk: Disk, status: Status | None) -> str:
-    """What can be done so that ``disk`` is used; empty where it is, or nobody knows."""
+    """How to get ``disk`` used; empty if it is used or no way is known."""
     if member_of(disk, status) is not None:
         return ""
     waits = _waiting(disk, status)
@@ -175,7 +175,7 @@ def results_sheet(run: RunRecord, results: tuple[JobResult, ...], glyphs: Glyphs
 
 
 def _result(result: JobResult, run: RunRecord, glyphs: Glyphs) -> list[Content]:
-    # Only when somebody wants to read results: the first screen does not need it.
+    # Imported only to show results: the first screen does not need it.
     from tui.widgets.results_item import figures, of_result, percentiles
 
     item = of_result(result, run, glyphs)

@@ -179,7 +179,7 @@ class Feed:
             self._wake.clear()
             before, snapshot = self._latest, self.step_live()
             self.post(snapshot)
-            # Rates need two readings, and somebody waits for the first figure.
+            # Rates need two readings, and the user waits for the first figure.
             is_first = bool(snapshot.live) and not before.live
             self._wake.wait(self.interval_seconds * (_FIRST_SHARE if is_first else 1.0))
 
@@ -187,7 +187,7 @@ class Feed:
         while not self._stopping:
             self._wake_status.clear()
             if self.step_status():
-                # Shown at once: somebody waits for the first one, and for what was asked for.
+                # Shown at once: the user waits for the first one, and for what they asked for.
                 self._wake.set()
             self._wake_status.wait(self.interval_seconds)
 

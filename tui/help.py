@@ -48,11 +48,9 @@ def _legend(glyphs: Glyphs) -> list[Content]:
         Content.assemble(
             (f"{glyphs.good} valid", marks.GOOD), "          the number may be quoted and compared"
         ),
+        Content.assemble((f"{glyphs.warn} CODE", marks.WARN), "           valid, with a warning"),
         Content.assemble(
-            (f"{glyphs.warn} CODE", marks.WARN), "           valid, with something to look at"
-        ),
-        Content.assemble(
-            (f"{glyphs.label} CODE", marks.BUSY), "           valid, and limited by what is named"
+            (f"{glyphs.label} CODE", marks.BUSY), "           valid; a named limit applied"
         ),
         Content.assemble(
             (f"{glyphs.bad} CODE", marks.BAD), "           cannot be true as measured; r says why"
@@ -61,7 +59,7 @@ def _legend(glyphs: Glyphs) -> list[Content]:
 
 
 def described(active: Mapping[str, ActiveBinding]) -> list[ActiveBinding]:
-    """Pick the bindings with a name and help text of ours, each action once, in order."""
+    """Pick the bindings that have our name and help text, each action once, in order."""
     seen = set()
     found = []
     for entry in active.values():

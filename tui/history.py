@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def history_world(db: Path, policy: Policy) -> World:
     """``db`` is the history; whatever it is, and whether it is there, the screens say."""
-    why = f"this shows the history in {db}: nothing is done from here"
+    why = f"viewing the history in {db}"
 
     def sources() -> Sources:
         from tui.sources.history import HistorySources

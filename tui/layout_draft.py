@@ -79,7 +79,7 @@ class Draft:
         )
 
     def in_two_plans(self, base: Layout, volume: Volume) -> Draft:
-        """The volume of that name is removed by this plan, and made anew by the next."""
+        """Remove the volume of that name by this plan and recreate it by the next."""
         draft = self.without(base, volume.name, carried=(volume.name,))
         return replace(draft, later=(*draft.later, volume))
 
@@ -161,8 +161,8 @@ def differences(before: Volume, after: Volume, arrow: str) -> tuple[str, ...]:
 
 
 def is_another_shape(before: Volume, after: Volume) -> bool:
-    """Whether ``after`` cannot be had of ``before`` but by making it anew, as far as the layout
-    tells; of disks that are added or taken away the planner knows.
+    """Whether only recreating turns ``before`` into ``after``, as far as the layout tells; the
+    planner knows about added and removed disks.
     """
     return (
         before.stripe != after.stripe

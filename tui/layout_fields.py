@@ -17,7 +17,7 @@ from appliance.storage.policy.layout import parse_layout
 from appliance.storage.policy.layout_render import amount, render_layout
 from appliance.text import printable
 
-ALL, COUNT, ROLE, SERIALS = "all", "so many", "by role", "chosen"
+ALL, COUNT, ROLE, SERIALS = "all", "count", "by role", "chosen"
 DEFAULT, YES, NO = "default", "yes", "no"
 _SOURCE = "draft"
 _PLACE = re.compile(rf"{_SOURCE}: (?P<place>[^ :]+)(?: \(line \d+\))?: (?P<what>.*)", re.DOTALL)

@@ -30,13 +30,13 @@ def presets(inventory: Inventory | None) -> tuple[Preset, ...]:
     """All of them, in the order in which they are offered."""
     count = len(own_disks(inventory))
     half = Selector(count=max(1, count // 2))
-    few = "" if count >= 2 else f"it takes two disks of instance storage, and {count} are known"
-    none = "" if count else "no instance storage is known here"
+    few = "" if count >= 2 else f"it needs two disks of instance storage; {count} found"
+    none = "" if count else "no instance storage was found here"
     rest = count - max(1, count // 2)
     return (
         Preset(
             "one", "one stripe of all disks",
-            "md RAID0, 256 KiB chunks, XFS: the fastest for all; one lost disk loses everything",
+            "md RAID0, 256 KiB chunks, XFS: fastest overall; one lost disk loses everything",
             (_volume("scratch"),), none,
         ),
         Preset(
@@ -46,12 +46,12 @@ def presets(inventory: Inventory | None) -> tuple[Preset, ...]:
         ),
         Preset(
             "log", "data and a log disk of its own",
-            f"data is a stripe of {max(0, count - 1)}, log one plain disk: sequential writes alone",
+            f"data is a stripe of {max(0, count - 1)}, log one plain disk: sequential writes only",
             (_volume("data"), _volume("log", select=Selector(count=1), stripe="single")), few,
         ),
         Preset(
             "ext4", "one stripe of all disks with ext4",
-            "as the first, for software that is supported on ext4 only; mkfs takes longer",
+            "as the first, for software that supports only ext4; mkfs takes longer",
             (_volume("scratch", filesystem="ext4"),), none,
         ),
         Preset(
@@ -61,7 +61,7 @@ def presets(inventory: Inventory | None) -> tuple[Preset, ...]:
         ),
         Preset(
             "lvm", "LVM stripe of all disks",
-            "LVM in place of md, 64 KiB chunks, XFS: for who manages volumes with LVM",
+            "LVM in place of md, 64 KiB chunks, XFS: for sites that use LVM",
             (_volume("scratch", stripe="lvm-stripe", chunk_bytes=64 * 1024),), few,
         ),
     )  # fmt: skip

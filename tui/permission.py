@@ -30,13 +30,13 @@ def may_start(snapshot: Snapshot | None, suite: str, unable: str) -> Permission:
     if snapshot is None or snapshot.status is None:
         return Permission("the state of this machine has not been read yet")
     if snapshot.starting:
-        return Permission(f"suite {snapshot.starting} is just being started")
+        return Permission(f"suite {snapshot.starting} is starting")
     if snapshot.running is not None:
         return Permission(
             f"suite {snapshot.running.suite} is already running; two at once would spoil both"
         )
     if snapshot.applying is not None:
-        return Permission("a plan is just being carried out on the disks")
+        return Permission("a plan is being carried out on the disks")
     if snapshot.mounted_volume is None:
         return Permission(f"no volume is mounted, so {suite} has nothing to measure")
     return Permission()

@@ -19,7 +19,7 @@ def key_text(text: str) -> str:
 
 def palette() -> CommandPalette:
     """The palette; its own words end in an ellipsis, and its loupe is two cells on some fonts."""
-    return CommandPalette(id="--command-palette", placeholder="what to do")
+    return CommandPalette(id="--command-palette", placeholder="search commands")
 
 
 def stand_still(widget: Widget) -> None:

@@ -33,7 +33,7 @@ def start_question(suite: Suite, volume: VolumeStatus, glyphs: Glyphs) -> Conten
     ]
     if volume.free_bytes is not None:
         facts.append(("free", f"{size(volume.free_bytes)} on {clean(volume.name)} now"))
-    facts.append(("effect", "other work on these disks gets slower, and spoils the figures"))
+    facts.append(("effect", "other I/O on these disks gets slower, and distorts the figures"))
     lines = [line for label, text in facts for line in _fact(label, text)]
     lines.append(Content(""))
     hidden = len(suite.jobs) - _MOST_JOBS
@@ -54,8 +54,8 @@ def cancel_question(run: RunRecord | None, suite: str) -> Content:
     facts = [
         ("stops", f"{clean(run.suite)}, now in {clean(run.phase)}"),
         ("measures", clean(run.target)),
-        ("keeps", "the results of the jobs that are finished"),
-        ("loses", "the job that is being measured; the run is marked as aborted"),
+        ("keeps", "the results of finished jobs"),
+        ("loses", "the running job; the run is marked as aborted"),
     ]
     return Content("\n").join([line for label, text in facts for line in _fact(label, text)])
 

@@ -1,4 +1,4 @@
-"""What is typed of when a suite runs: what is wrong with it, and what it comes to; pure."""
+"""The typed schedule of a suite: what is wrong with it, and its result; pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIELDS = ("every", "at", "jitter")
 EXAMPLES = {
     "every": "30min, 1h, 2h, 3h, 4h, 6h, 8h, 12h or 24h",
     "at": "Sun 02:00 or Mon..Fri 01,13:30 or *-*-01 04:00",
-    "jitter": "up to so much later, always the same here: 20min",
+    "jitter": "random delay, constant per machine: 20min",
 }
 _NEVER = "never"
 _BUILT_IN = "built in"
@@ -60,7 +60,7 @@ def judged(suite: str, when: When, suites: Sequence[str]) -> Judged:
     if not any((when.every, when.at, when.jitter, when.state)):
         return Judged()
     if when.every and when.at:
-        return Judged("at", "there is every, too: leave one of the two empty")
+        return Judged("at", "every is set too: leave one of the two empty")
     try:
         parsed = timetable.parse_schedule(with_times("", suite, when), "schedule", suites)
     except UsageError as error:

@@ -63,7 +63,7 @@ class Snapshot:
     starting: str = ""
     starting_volume: str = ""
     start_problem: str = ""
-    # The plan that is carried out right now, by whomever.
+    # The plan that is being carried out, by any operator.
     applying: ApplyProgress | None = None
     # Changes whenever the history has something new; empty until it was read.
     history_mark: str = ""

@@ -64,7 +64,7 @@ class SuiteActions:
                 app.tell(f"not started: {permission.reason}", "error")
                 return
             if app.asker.waiting_since(_START) is not None:
-                # It would wait for its turn, and begin when nobody looks any more.
+                # It would wait for its turn, and begin long after it was asked for.
                 app.tell("not started: systemd has not answered the start before", "error")
                 return
             named = self._named(volume)

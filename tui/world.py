@@ -31,7 +31,7 @@ class Control(Protocol):
     def start(self, suite: str, volume: str) -> None: ...
 
     def stop(self, suite: str, volume: str, pid: int) -> None:
-        """Stop what process ``pid`` measures, or (0) what is just being started."""
+        """Stop what process ``pid`` measures, or (0) what is starting."""
         ...
 
 

@@ -46,7 +46,7 @@ async def test_findings_gravest_first_with_evidence_and_all_of_it(size):
         assert "✗ critical" in rows[0]
         assert "MOUNT-MISSING" in rows[0]
         assert "▲ warning" in rows[1]
-        assert "last look 2 min 00 s ago" in text
+        assert "last check 2 min 00 s ago" in text
         assert "2 of 12 series are not judged yet: a baseline needs 12" in text
         # Without a series: expected against observed.
         assert "expected  mounted at /mnt/logs" in text
@@ -62,7 +62,7 @@ async def test_findings_gravest_first_with_evidence_and_all_of_it(size):
         assert "changed" in text
         assert "see whether the disk warns" in text
         # What does not fit is behind enter; a wide screen has it all.
-        assert ("enter: all of it" in text) == (size[0] == 80)
+        assert ("enter: details" in text) == (size[0] == 80)
         assert ("baseline_slots        60" in text) == (size[0] == 140)
         assert ("2026-09-20 02:13:20Z  opened" in text) == (size[0] == 140)
         braille = text
@@ -85,7 +85,7 @@ async def test_acknowledge_with_a_note(size):
         await shown(acted, pilot)
         text = await pressed(acted, pilot, "a")
         assert "Acknowledge finding 14?" in text
-        assert "raises no alarm any more" in text
+        assert "it silences the alarm" in text
         await pressed(acted, pilot, "escape")
         assert drift.calls == ["findings"]
         await pilot.press("a")
@@ -111,7 +111,7 @@ async def test_approve_says_what_is_judged_and_has_cancel_focused(size):
         assert "only a changed speed can be the new normal" in "".join(notices(acted.app))
         text = await pressed(acted, pilot, "down", "b")
         assert "403.7k to 420.2k IOPS, from 60 results" in text
-        assert "from run 61 on alone: a baseline needs 12 of them" in text
+        assert "only by results from run 61 on: a baseline needs 12 of them" in text
         assert "there are 10" in text
         assert acted.app.focused.id == "leave"
         await pressed(acted, pilot, "enter")
@@ -139,9 +139,9 @@ async def test_confirm_says_what_it_does_and_is_followed_to_its_end(size):
         assert drift.calls == ["findings"]
         await pressed(acted, pilot, "c", "right", "enter")
         assert "confirm" in drift.calls
-        assert "is being repeated" in screen_text(acted.app)
+        assert "repeating the suspect jobs" in screen_text(acted.app)
         await pressed(acted, pilot, "c")
-        assert any("just being repeated" in notice for notice in notices(acted.app))
+        assert any("already being repeated" in notice for notice in notices(acted.app))
         # x stops it, and not the suite that another screen would stop.
         text = await pressed(acted, pilot, "x")
         assert "Stop the repeats?" in text
@@ -152,7 +152,7 @@ async def test_confirm_says_what_it_does_and_is_followed_to_its_end(size):
             acted.app.present()
             await settled(pilot)
         assert "smoke/rand-read-4k read: unclear" in notices(acted.app)
-        assert "is being repeated" not in screen_text(acted.app)
+        assert "repeating the suspect jobs" not in screen_text(acted.app)
         assert acted.control.calls == []
 
 
@@ -161,7 +161,7 @@ async def test_repeats_of_others_are_seen_and_a_suite_is_cancelled_as_elsewhere(
     acted = stage(snapshot(replace(STATUS, running=repeats)))
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await shown(acted, pilot)
-        assert "is being repeated" in screen_text(acted.app)
+        assert "repeating the suspect jobs" in screen_text(acted.app)
         text = await pressed(acted, pilot, "x")
         assert "Stop the repeats?" in text
         await pressed(acted, pilot, "escape")
@@ -169,7 +169,7 @@ async def test_repeats_of_others_are_seen_and_a_suite_is_cancelled_as_elsewhere(
         await settled(pilot)
         assert "Stop suite smoke?" in await pressed(acted, pilot, "x")
         await pressed(acted, pilot, "escape")
-        assert "for suite smoke: another run at work is waited" in await pressed(acted, pilot, "c")
+        assert "for suite smoke: waits for a running suite" in await pressed(acted, pilot, "c")
 
 
 async def test_look_now_and_what_cannot_be_done_says_why():
@@ -179,13 +179,13 @@ async def test_look_now_and_what_cannot_be_done_says_why():
         await shown(acted, pilot)
         await pressed(acted, pilot, "d")
         assert "look" in drift.calls
-        assert "looked for drift" in notices(acted.app)
+        assert "drift check done" in notices(acted.app)
         await pressed(acted, pilot, "c")
         assert any("repeated lately, or often enough" in notice for notice in notices(acted.app))
         await pressed(acted, pilot, "T")
         assert any("no chart" in notice for notice in notices(acted.app))
         await pressed(acted, pilot, "f", "down", "down", "down", "a")
-        assert any("is closed: it is no longer so" in notice for notice in notices(acted.app))
+        assert any("is already closed" in notice for notice in notices(acted.app))
         drift.now = Findings(())
         drift.problem = OperatorError("the look failed", "")
         await pressed(acted, pilot, "d")
@@ -203,7 +203,7 @@ async def test_nothing_is_changed_where_nothing_may_be():
         await pressed(acted, pilot, "down", "a", "b", "c", "d", "x")
         assert drift.calls == ["findings"]
         said = notices(acted.app)
-        for name in ("Ack", "Base", "Confirm", "Look", "Cancel"):
+        for name in ("Ack", "Base", "Confirm", "Check", "Cancel"):
             assert f"{name}: only read here" in said
 
 
@@ -211,7 +211,7 @@ async def test_overdue_and_never_looked_are_said():
     late = replace(STATUS.drift, overdue="not checked for 3 h 00 min")
     acted = stage(snapshot(replace(STATUS, drift=late)))
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        assert "▲ not checked for 3 h 00 min; d looks now" in await shown(acted, pilot)
+        assert "▲ not checked for 3 h 00 min; d checks now" in await shown(acted, pilot)
         acted.give(snapshot(replace(STATUS, drift=replace(late, checked_at=None, overdue=""))))
         await settled(pilot)
         assert "never looked" in screen_text(acted.app)
@@ -299,11 +299,11 @@ async def test_help_names_every_key_of_drift():
     acted = stage(snapshot())
     async with acted.app.run_test(size=(80, 24)) as pilot:
         text = await shown(acted, pilot)
-        for word in ("Detail", "Ack", "Base", "Confirm", "Look", "Closed"):
+        for word in ("Detail", "Ack", "Base", "Confirm", "Check", "Closed"):
             assert word in text.splitlines()[-1]
         await pilot.resize_terminal(140, 45)
         text = await pressed(acted, pilot, "question_mark")
-        for word in ("Ack", "Base", "Confirm", "Look", "Numbers", "Marker"):
+        for word in ("Ack", "Base", "Confirm", "Check", "Numbers", "Marker"):
             assert word in text
     assert drift_questions.AT_ONCE == repeating.MAX_SUSPECTS
 

@@ -100,7 +100,7 @@ def test_why_something_cannot_be_done():
     assert questions.why_not_confirm(None, ()) == "the findings have not been read yet"
     assert "nothing is suspect" in questions.why_not_confirm([MISSING], ())
     by_hand: FindingRecord = replace(SLOWER, fact=replace(SLOWER.fact, evidence={"by_hand": 1}))
-    assert "by people only" in questions.why_not_confirm([by_hand], ())
+    assert "measured by hand" in questions.why_not_confirm([by_hand], ())
     assert questions.why_not_confirm([SLOWER], REPEATS) == ""
 
 

@@ -21,7 +21,7 @@ from tui.terminal import RICH_THEME
 
 # What a laptop may not have.
 ABSENT = ("systemd", "systemd.journal", "pyudev", "psutil")
-WHY = "nothing is done from here"
+WHY = "viewing the history in"
 
 
 def fill(db):
@@ -130,7 +130,7 @@ async def test_a_history_shows_what_it_knows_on_every_screen(db, elsewhere):
         await started(pilot, app)
         text = screen_text(app)
         assert "and the longest series has 0" in text
-        assert "nobody has looked yet" in text
+        assert "never checked yet" in text
         assert "nothing has drifted" not in text
         for tab in TABS:
             await pilot.press(tab.key)
@@ -170,7 +170,7 @@ def test_sources_that_a_history_has_not_say_why(db):
         with pytest.raises(OperatorError):
             question()
     assert world.suites.catalog().last["smoke"].run.id == 2
-    assert world.unable.startswith(f"this shows the history in {db}")
+    assert world.unable.startswith(f"viewing the history in {db}")
 
 
 def test_the_own_history_is_the_machine_s(monkeypatch):

@@ -274,7 +274,7 @@ def test_presets_say_what_they_lack():
     one_disk = inventory(disk(1))
     why = {one.key: one.why_not for one in presets(one_disk)}
     assert why["one"] == ""
-    assert why["halves"] == "it takes two disks of instance storage, and 1 are known"
+    assert why["halves"] == "it needs two disks of instance storage; 1 found"
     assert all(one.why_not for one in presets(None))
     network = replace(disk(1), kind=DiskKind.NETWORK)
     assert presets(replace(one_disk, disks=(network,)))[0].why_not

@@ -93,8 +93,8 @@ async def test_a_plan_is_shown_as_it_will_run_and_only_the_names_confirm_it(size
         assert acted.app.focused.id == "leave"
         text = plain(acted)
         assert "✗ /dev/nvme1n1 serial AWS00001EXAMPLE, 3.41 TiB: member of 'scratch'" in text
-        assert "✗ scratch is taken down: ALL THAT IT HOLDS IS LOST" in text
-        assert "◆ data is made, new and empty" in text
+        assert "✗ scratch is taken down: ALL DATA ON IT IS DESTROYED" in text
+        assert "◆ data is created, empty" in text
         assert f"type these 3 names: {NAMES}" in text
         assert f"cannot be carried out: still to be typed: {NAMES}" in text
         if size == (80, 24):
@@ -114,7 +114,7 @@ async def test_a_plan_is_shown_as_it_will_run_and_only_the_names_confirm_it(size
         await keys(pilot, "p", "tab")
         assert acted.app.focused.id == "typed"
         await typed(pilot, "scratch dat")
-        await shows(acted, pilot, "'dat' is not what is asked for")
+        await shows(acted, pilot, "'dat' is not one of the names asked for")
         await keys(pilot, "enter", "enter", "tab", "enter")  # the button is disabled: Cancel
         assert applied(layouts) == []
         await keys(pilot, "p", "tab")
@@ -143,7 +143,7 @@ async def test_steps_are_followed_to_the_end_and_done_ones_keep_their_time(size)
     acted = stage(HERE, layouts=layouts)
     async with acted.app.run_test(size=size) as pilot:
         await begun(acted, pilot)
-        await shows(acted, pilot, "not begun yet")
+        await shows(acted, pilot, "not started yet")
         await shows(acted, pilot, "root's unit waits for its turn")
         plan = made(layouts)
         # It waits for somebody else's: that is not mistaken for it.
@@ -227,7 +227,7 @@ async def test_exit_4_is_said_in_words_and_that_plan_is_stale_from_then_on():
         text = plain(acted)
         assert "▲ STALE" in text
         assert said in text
-        assert "no step was begun" in text
+        assert "no step was started" in text
         assert "next plan again" in text
         await keys(pilot, "escape", "o")
         await shows(acted, pilot, "▲ stale")
@@ -311,7 +311,7 @@ async def test_where_nothing_may_be_changed_all_can_be_looked_at_and_root_is_not
         await settled(pilot)
         await keys(pilot, *TO_HALVES)
         text = plain(acted)
-        assert "looking only: this is --readonly" in text
+        assert "read-only: this is --readonly" in text
         assert "◆ new" in text  # previewed all the same
         await keys(pilot, "p")
         assert notices(acted.app)[-1] == "Plan: this is --readonly"

@@ -53,7 +53,7 @@ async def test_a_volume_is_added_in_a_form_that_checks_as_it_is_typed(size):
         # It takes all disks, and so does scratch: said at the disks.
         await shows(acted, pilot, "volume[1] ('scratch') takes all of the same disks")
         await keys(pilot, "ctrl+s")
-        assert notices(acted.app) == ["Keep: a field is not right yet"]
+        assert notices(acted.app) == ["Keep: fix the field marked above"]
         await keys(pilot, "down", "right", "tab")
         await typed(pilot, "2")
         text = plain(acted)
@@ -118,7 +118,7 @@ async def test_what_cannot_be_changed_in_place_leads_to_two_plans():
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, "enter")
         await keys(pilot, "ctrl+r")
-        assert notices(acted.app) == ["Remove first: it can be changed as it stands"]
+        assert notices(acted.app) == ["Remove first: it can be changed in place"]
         await keys(pilot, "tab", "tab", "tab", "end", *["backspace"] * 6)
         await typed(pilot, "64KiB")
         text = plain(acted)
@@ -126,7 +126,7 @@ async def test_what_cannot_be_changed_in_place_leads_to_two_plans():
         assert "the layout declares raid0 with chunk 64KiB" in text
         await keys(pilot, "ctrl+r")
         await shows(acted, pilot, "✗ two plans")
-        await shows(acted, pilot, "after that it is made anew, chunk 256KiB → 64KiB")
+        await shows(acted, pilot, "then it is recreated, chunk 256KiB → 64KiB")
         # The first plan was carried out: the second is in the draft by itself.
         layouts.base = replace(layouts.base, volumes=(), source="/etc/stripewright/layout.toml")
         blank = tuple(disk(number) for number in range(1, 5))
@@ -145,7 +145,7 @@ async def test_another_name_removes_the_one_that_is_there():
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, "enter")
         await keys(pilot, "2")
-        await shows(acted, pilot, "scratch and what it holds are removed, scratch2 is made new")
+        await shows(acted, pilot, "scratch and its data are removed, scratch2 is created")
         await keys(pilot, "ctrl+s")
         assert draft(acted).removed == ("scratch",)
         await shows(acted, pilot, "scratch2 ○ not made md-raid0 xfs 4 13.6 TiB ◆ new")
@@ -204,7 +204,7 @@ async def test_a_preset_that_cannot_be_had_says_why_and_is_not_taken():
     acted = stage(snapshot(one))
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, "s", "down", "enter")
-        await shows(acted, pilot, "not here: it takes two disks of instance storage")
+        await shows(acted, pilot, "not here: it needs two disks of instance storage")
         await keys(pilot, "escape")
         assert draft(acted) == Draft()
 
@@ -271,7 +271,7 @@ async def test_without_a_list_of_disks_a_draft_can_be_made_and_says_what_is_not_
     async with acted.app.run_test(size=(80, 18)) as pilot:
         await opened(pilot)
         await shows(acted, pilot, "built-in default")
-        await shows(acted, pilot, "what it comes to is not known: the boot unit left no list")
+        await shows(acted, pilot, "no preview: the boot unit left no list")
         await keys(pilot, "enter")
         acted.app.screen.query_one("#field-initialise-rate Input").focus()
         await typed(pilot, "20")
@@ -300,15 +300,15 @@ async def test_a_layout_that_cannot_be_read_says_so_and_what_was_there_stays():
 
 
 async def test_of_a_history_alone_no_layout_is_shown():
-    why = "this shows the history in a.db"
+    why = "viewing the history in a.db"
     layouts = FakeLayouts(
         problems={"current": OperatorError(why, ""), "recent": OperatorError("", "")}
     )
     acted = stage(HERE, layouts=layouts, unable=why)
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await shows(acted, pilot, "not to be seen from here")
-        await shows(acted, pilot, f"looking only: {why}")
+        await shows(acted, pilot, "not available from here")
+        await shows(acted, pilot, f"read-only: {why}")
         await keys(pilot, "p")
         assert notices(acted.app) == [f"Plan: {why}"]
 

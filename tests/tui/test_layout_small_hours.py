@@ -80,6 +80,6 @@ async def test_what_cannot_be_seen_any_more_is_said_and_not_asked_for_ever():
         layouts.problems["look"] = OperatorError("unit ended without a result", "look there")
         for _ in range(8):
             await look(acted, pilot, None)
-        await shows(acted, pilot, "how far it is cannot be seen: unit ended without a result")
-        assert notices(acted.app)[-1].startswith("not followed any more")
+        await shows(acted, pilot, "its progress is not known: unit ended without a result")
+        assert notices(acted.app)[-1].startswith("no longer followed")
         assert layout_screen(acted).work._timer is None

@@ -36,9 +36,9 @@ def text(lines):
 def test_all_that_is_made_or_lost_has_to_be_typed():
     assert names_to_type(TWO.plan) == NAMES
     assert confirm_words(TWO.plan, NAMES) == [
-        ("scratch", "is taken down: ALL THAT IT HOLDS IS LOST", True),
-        ("data", "is made, new and empty", False),
-        ("logs", "is made, new and empty", False),
+        ("scratch", "is taken down: ALL DATA ON IT IS DESTROYED", True),
+        ("data", "is created, empty", False),
+        ("logs", "is created, empty", False),
     ]
 
 
@@ -61,10 +61,10 @@ def test_where_nothing_is_lost_those_with_something_to_do_are_typed():
         ("scratch", "still to be typed: data logs"),
         ("scratch, logs,data", ""),
         ("  logs\tdata scratch ", ""),
-        ("scratch data log", "'log' is not what is asked for"),
-        ("scratch data logs more", "'more' is not what is asked for"),
-        ("SCRATCH data logs", "'SCRATCH' is not what is asked for"),
-        ("scr\x1batch", "'scr\\\\x1batch' is not what is asked for"),
+        ("scratch data log", "'log' is not one of the names asked for"),
+        ("scratch data logs more", "'more' is not one of the names asked for"),
+        ("SCRATCH data logs", "'SCRATCH' is not one of the names asked for"),
+        ("scr\x1batch", "'scr\\\\x1batch' is not one of the names asked for"),
     ],
 )
 def test_only_exactly_the_names_confirm(typed, why):
@@ -146,7 +146,7 @@ def test_steps_that_were_passed_are_done_with_their_time():
     assert "▶ running    mark the disk as released from 'scratch'" in shown
     assert lines[at].plain.startswith("  5. ")
     assert "$ stripewright chore release scratch" in shown
-    assert "it goes on whoever leaves" in text(end_lines(made, 76, marks.UNICODE))
+    assert "it continues if you leave" in text(end_lines(made, 76, marks.UNICODE))
     assert title_words(made).endswith("step 5 of 15")
 
 
@@ -176,7 +176,7 @@ def test_what_was_not_begun_is_not_run_and_says_so():
     assert set(states(made)) == {"not run"}
     shown = text(end_lines(made, 76, marks.UNICODE))
     assert "▲ STALE" in shown
-    assert "no step was begun" in shown
+    assert "no step was started" in shown
 
 
 def test_an_end_that_names_no_step_leaves_the_last_one_unclear():

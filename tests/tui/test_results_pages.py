@@ -148,7 +148,7 @@ async def test_a_trend_with_normal_epochs_and_findings(size):
         text = screen_text(acted.app)
         for words in (
             "TREND smoke/rand-read-4k read",
-            "its last 30 days, 1 of 3",
+            "last 30 days, 1 of 3",
             "PERF-SLOWER",
             "░ normal",
             "✗ not valid",
@@ -160,7 +160,7 @@ async def test_a_trend_with_normal_epochs_and_findings(size):
             assert words in text
         await pressed(pilot, "z", "z")
         text = screen_text(acted.app)
-        assert "all of it, 1 of 3" in text
+        assert "all time, 1 of 3" in text
         assert "epoch 3" in text
         assert "shown     241 runs, 9 not valid" in text
         if size[0] == 80:

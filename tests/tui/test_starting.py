@@ -79,7 +79,7 @@ async def test_confirmed_start_asks_systemd_and_watches(keys):
         assert "asked systemd to start smoke" in screen_text(acted.app)
         await pilot.press("s")
         await settled(pilot)
-        assert "Start smoke: suite smoke is just being started" in notices(acted.app)
+        assert "Start smoke: suite smoke is starting" in notices(acted.app)
 
 
 async def test_start_that_is_not_allowed_is_told_as_plain_text():
@@ -160,16 +160,16 @@ async def test_no_suite_starts_while_a_plan_is_carried_out():
         await begun(acted, pilot)
         await pilot.press("s")
         await settled(pilot)
-        assert "Start smoke: a plan is just being carried out on the disks" in notices(acted.app)
+        assert "Start smoke: a plan is being carried out on the disks" in notices(acted.app)
 
 
 async def test_a_copy_of_history_can_only_be_looked_at():
-    acted = stage(snapshot(), unable="this shows the history in /tmp/copy.db")
+    acted = stage(snapshot(), unable="viewing the history in /tmp/copy.db")
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await begun(acted, pilot)
         await pilot.press("s")
         await settled(pilot)
-        assert notices(acted.app) == ["Start smoke: this shows the history in /tmp/copy.db"]
+        assert notices(acted.app) == ["Start smoke: viewing the history in /tmp/copy.db"]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ async def test_a_schedule_is_set_with_its_mistakes_told_at_the_field(size):
         assert "● then 00/4:00, up to 20 min later" in screen_text(acted.app)
         acted.app.screen.query_one("#schedule-at", Input).focus()
         await press(pilot, "S")
-        assert "there is every, too" in screen_text(acted.app)
+        assert "every is set too" in screen_text(acted.app)
         acted.app.screen.query_one("#schedule-at", Input).value = ""
         await press(pilot, "enter")
         assert acted.app.focused.id == "set"

@@ -55,7 +55,7 @@ async def test_a_suite_is_started_after_a_question_that_says_what_it_does(size):
         assert "5 jobs, 2 min 30 s in all" in text
         assert "about 16 GiB of files in /mnt/scratch/.stripewright-bench" in text
         assert "13.3 TiB on scratch now" in text
-        assert "other work on these disks gets slower" in text
+        assert "other I/O on these disks gets slower" in text
         assert acted.app.focused.id == "leave"
         await press(pilot, "right", "enter")
         assert acted.control.calls == ["start smoke"]
@@ -64,7 +64,7 @@ async def test_a_suite_is_started_after_a_question_that_says_what_it_does(size):
         await settled(pilot)
         assert "asked systemd to start smoke" in screen_text(acted.app)
         await press(pilot, "s")
-        assert "Start: suite smoke is just being started" in notices(acted.app)
+        assert "Start: suite smoke is starting" in notices(acted.app)
         await press(pilot, "x", "right", "enter")
         assert acted.control.calls[-1] == "stop smoke"
 

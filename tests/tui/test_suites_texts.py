@@ -116,7 +116,7 @@ def test_the_detail_has_facts_and_as_many_jobs_as_fit():
     assert "randrw 4 KiB QD 32 × 8, 40 s · 70 % reads" in whole
     probe = suites.sheet(PROBE, known, view, 78).plain
     assert "psync · 5 ms between two I/Os" in probe
-    assert "never by itself (it has no timer); e sets a time" in probe
+    assert "never automatically (it has no timer); e sets a time" in probe
     assert "it has never been run here" in probe
 
 
@@ -229,7 +229,7 @@ def test_old_figures_are_told_as_a_warning():
     assert any(marks.WARN in str(span.style) for span in line.spans)
     stale = seen(running_snapshot(), 42)
     heading = text_of(suites_run.run_heading(RUNNING, stale, 78))
-    assert "▲ how far it is was read 42 s ago" in heading
+    assert "▲ progress read 42 s ago" in heading
 
 
 def test_the_end_says_how_and_where_to_go_on():

@@ -31,9 +31,9 @@ def _key(key: str, action: str, name: str, tooltip: str, *, show: bool = True) -
 
 
 def chart_bindings(screen: str) -> list[BindingType]:
-    """The keys of a chart that is part of ``screen``; told beside it, not in the footer."""
+    """The keys of a chart that is part of ``screen``; shown beside it, not in the footer."""
     return [
-        Binding("T", "numbers", "Numbers", tooltip="the numbers of the chart as a table",
+        Binding("T", "numbers", "Numbers", tooltip="the chart's figures as a table",
                 show=False, id=f"{screen}.numbers"),
         Binding("m", "marker", "Marker", tooltip="draw the chart with other characters",
                 show=False, id=f"{screen}.marker"),
@@ -55,7 +55,7 @@ class MainScreen(Screen[None]):
         *(_key(tab.key, f"show('{tab.mode}')", tab.name, tab.about, show=False) for tab in TABS),
         _key("x", "cancel_run", "Cancel", "stop the suite that is running; asks first"),
         _key("question_mark", "help", "Help", "the keys and marks of this screen"),
-        _key("q", "quit", "Quit", "leave; what runs keeps running"),
+        _key("q", "quit", "Quit", "leave; running work continues"),
         _key("u", "update", "Update", "read everything again now", show=False),
         _key("escape", "back", "Back", "go to the overview", show=False),
     ]
@@ -143,7 +143,7 @@ class MainScreen(Screen[None]):
         """Take ``view`` and draw it, if this screen has its size already."""
         self._view = view
         snapshot = view.snapshot
-        # Before the first status nobody knows whether there is a history; after it one without a
+        # Before the first status it is unknown whether there is a history; after it one without a
         # mark cannot be read, and what needs none is asked for all the same.
         if snapshot is not None and (snapshot.status or snapshot.status_problem):
             mark = snapshot.history_mark

@@ -79,7 +79,7 @@ class DisksScreen(MainScreen):
             "f",
             "choose",
             "Not used",
-            tooltip="those not used, those used, or all",
+            tooltip="only unused, only used, or all",
             id="disks.choose",
         ),
     ]

@@ -1,4 +1,4 @@
-"""Drift: what is no longer as it was, why that is believed, and what can be done about it."""
+"""Drift: what has changed, and since when, why that is believed, and what can be done about it."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class DriftScreen(MainScreen):
 
     NAME = "Drift"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "acknowledge", "Ack", tooltip="take note of a finding, with a note",
+        Binding("a", "acknowledge", "Ack", tooltip="acknowledge a finding, with a note",
                 id="drift.acknowledge"),
-        Binding("b", "approve", "Base", tooltip="make the changed speed the new normal; asks",
+        Binding("b", "approve", "Base", tooltip="make the changed speed the new normal; asks first",
                 id="drift.approve"),
-        Binding("c", "confirm", "Confirm", tooltip="repeat what is suspect now; asks first",
+        Binding("c", "confirm", "Confirm", tooltip="repeat the suspect jobs now; asks first",
                 id="drift.confirm"),
-        Binding("d", "look", "Look", tooltip="look for drift now", id="drift.look"),
-        Binding("f", "closed", "Closed", tooltip="show the closed findings, too",
+        Binding("d", "look", "Check", tooltip="check for drift now", id="drift.look"),
+        Binding("f", "closed", "Closed", tooltip="show closed findings too",
                 id="drift.closed"),
         *chart_bindings("drift"),
         Binding("x", "stop", "Cancel", tooltip="stop the repeats, or the suite, that is running",
@@ -62,7 +62,7 @@ class DriftScreen(MainScreen):
         self._marker: Marker | None = None
         self._known: dict[int, Evidence] = {}
         self._unknown: dict[int, str] = {}
-        # Counts how often both began anew: what was asked for before that is no longer so.
+        # Counts restarts of both: answers to earlier questions are out of date.
         self._generation = 0
         # Whose evidence was asked for last.
         self._evidence_of = 0
@@ -198,11 +198,11 @@ class DriftScreen(MainScreen):
         if self._repeats.at_work:
             seconds = self._repeats.seconds(view)
             since = "" if seconds is None else f", for {duration(seconds)}"
-            doing = f"what is suspect is being repeated{since}; x stops it"
+            doing = f"repeating the suspect jobs{since}; x stops it"
         elif seconds := self.asking_seconds(_LOOK):
-            doing = f"looking for drift, for {duration(seconds)}"
+            doing = f"checking for drift, for {duration(seconds)}"
         elif seconds := self.asking_seconds(_SAY):
-            doing = f"telling the history, for {duration(seconds)}"
+            doing = f"writing to the history, for {duration(seconds)}"
         return drift.Work(
             self.asking_seconds(_FINDINGS), self._problem, view.now - self._read_at, doing
         )
@@ -249,15 +249,15 @@ class DriftScreen(MainScreen):
     def _why_not_now(self, action: str) -> str:
         found, record = self._findings, self._record
         if action in {"acknowledge", "approve"} and self.is_asking(_SAY):
-            return "the history is just being told of another one"
+            return "another note is still being written"
         if action == "acknowledge":
             return questions.why_not_acknowledge(record)
         if action == "approve":
             return questions.why_not_approve(record)
         if action == "look":
-            return "that is just being done" if self.is_asking(_LOOK) else ""
+            return "that is already being done" if self.is_asking(_LOOK) else ""
         if self._repeats.at_work:
-            return "what is suspect is just being repeated"
+            return "the suspect jobs are already being repeated"
         repeats = () if found is None else found.repeats
         return questions.why_not_confirm(None if found is None else found.records, repeats)
 
@@ -316,7 +316,7 @@ class DriftScreen(MainScreen):
             if answer.problem:
                 self.main.tell(answer.problem, "error")
             else:
-                self.main.tell("looked for drift")
+                self.main.tell("drift check done")
             self._changed()
 
         self.ask(_LOOK, self.main.world.drift.look, looked)

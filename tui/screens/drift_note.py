@@ -1,4 +1,4 @@
-"""A question with a line for a note: what somebody says of a finding."""
+"""A question with a line for a note on a finding."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class NoteScreen(ModalScreen[str | None]):
             yield Static(self._title, classes="sheet-title", markup=False)
             yield Static(self._text, classes="question-text", markup=False)
             yield Input(
-                placeholder="a note for those who come later",
+                placeholder="a note for later readers",
                 max_length=MAX_NOTE_CHARS,
                 classes="note-line",
             )

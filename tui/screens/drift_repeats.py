@@ -68,7 +68,7 @@ class DriftRepeats:
 
         screen.main.push_screen(
             ConfirmScreen(
-                "Repeat what is suspect now?",
+                "Repeat the suspect jobs now?",
                 questions.confirm_text(repeats, running=self._running),
                 do="Repeat",
                 leave="Cancel",
@@ -93,7 +93,7 @@ class DriftRepeats:
             self._changed()
         elif answer.problem:
             self._asked = None
-            main.tell(f"what came of the repeats is not known: {answer.problem}", "error")
+            main.tell(f"the result of the repeats is not known: {answer.problem}", "error")
 
     def stop(self) -> None:
         """Ask whether they shall be stopped, and have them stopped."""

@@ -48,17 +48,17 @@ class LayoutScreen(MainScreen):
     NAME = "Layout"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "Add", tooltip="a new volume, in a form", id="layout.add"),
-        Binding("d", "remove", "Remove", tooltip="remove the volume, or keep it after all",
+        Binding("d", "remove", "Remove", tooltip="remove the volume, or undo that",
                 id="layout.remove"),
-        Binding("s", "preset", "Preset", tooltip="start from a layout that is made for these disks",
+        Binding("s", "preset", "Preset", tooltip="start from a layout made for these disks",
                 id="layout.preset"),
-        Binding("z", "discard", "Discard", tooltip="forget the draft", show=False,
+        Binding("z", "discard", "Discard", tooltip="discard the draft", show=False,
                 id="layout.discard"),
         Binding("p", "plan", "Plan", tooltip="have root read the disks and plan; writes nothing",
                 id="layout.plan"),
-        Binding("o", "plans", "Plans", tooltip="what was planned since boot, also by others",
+        Binding("o", "plans", "Plans", tooltip="plans since boot, by anyone",
                 show=False, id="layout.plans"),
-        Binding("w", "progress", "Progress", tooltip="the plan that is carried out, step by step",
+        Binding("w", "progress", "Progress", tooltip="the running plan, step by step",
                 show=False, id="layout.progress"),
     ]  # fmt: skip
 
@@ -117,10 +117,10 @@ class LayoutScreen(MainScreen):
     def ask_preview(
         self, key: str, draft: Draft, done: Callable[[Preview | None, str], None]
     ) -> None:
-        """Have worked out what ``draft`` comes to; why it is not known, where it is not."""
+        """Have ``draft`` previewed; where that is not possible, say why."""
         base, inventory = self.base, self._inventory
         if base is None or inventory is None:
-            done(None, "what it comes to is not known: the boot unit left no list of disks")
+            done(None, "no preview: the boot unit left no list of disks")
             return
         layout, removed = draft.layout(base), draft.removed
         layouts = self.main.world.layouts
@@ -181,20 +181,20 @@ class LayoutScreen(MainScreen):
             lines.append(applying_line(snapshot.applying, view.now, width, view.glyphs))
         elif self.main.world.unable:
             lead = Content.styled(view.glyphs.warn, marks.WARN)
-            words = f"looking only: {clean(self.main.world.unable)}"
+            words = f"read-only: {clean(self.main.world.unable)}"
             lines += wrapped(words, first=lead, indent=2, width=width, style=marks.WARN)
         elif not self.draft.is_empty:
             words = (
                 f"{view.glyphs.label} a draft: p plans it, and nothing changes before you confirm"
             )
-            lines.append(Content.assemble((words, marks.BUSY), ("; z forgets it", marks.MUTED)))
+            lines.append(Content.assemble((words, marks.BUSY), ("; z discards it", marks.MUTED)))
         return lines
 
     def _base_words(self, view: View) -> Content:
         glyphs = view.glyphs
         waiting = self.asking_seconds("current")
         if self._base_problem and self.main.world.unable and self.base is None:
-            return Content.styled("not to be seen from here", marks.MUTED)
+            return Content.styled("not available from here", marks.MUTED)
         if self._base_problem:
             old = "" if self.base is None else f", {duration(view.now - self._base_at)} old"
             return Content.styled(f"{glyphs.warn} {clean(self._base_problem)}{old}", marks.WARN)
@@ -245,7 +245,7 @@ class LayoutScreen(MainScreen):
         if action == "plans" and not self.work.notes:
             return "nothing was planned since boot"
         if action == "progress" and self.work.watched is None:
-            return "nothing was carried out since this was started"
+            return "no plan was carried out since the screens started"
         return ""
 
     # -- actions on the draft

@@ -25,15 +25,15 @@ class ApplyScreen(ModalScreen[None]):
     """Draws what ``watched`` gives, each second."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,w", "dismiss", "Back", tooltip="go back; the plan goes on",
+        Binding("escape,w", "dismiss", "Back", tooltip="go back; the plan continues",
                 id="apply.back"),
-        # It stays where it is, and is there when somebody comes back.
+        # It keeps its place for the next visit.
         *(
             Binding(tab.key, f"app.show('{tab.mode}')", tab.name, tooltip=tab.about,
                     show=False, id=f"apply.{tab.mode}")
             for tab in TABS
         ),
-        Binding("q", "app.quit", "Quit", tooltip="leave; the plan goes on", id="apply.quit"),
+        Binding("q", "app.quit", "Quit", tooltip="leave; the plan continues", id="apply.quit"),
     ]  # fmt: skip
 
     def __init__(
@@ -63,7 +63,7 @@ class ApplyScreen(ModalScreen[None]):
     def tick(self) -> None:
         """Draw how far it is now."""
         watched = self._watched()
-        # A screen that is being taken down loses its parts before it is asked no more.
+        # A screen that is being closed loses its parts before its timer stops.
         if watched is None or not self.is_mounted or len(self.query(_PARTS)) < _PARTS.count("#"):
             return
         body = self.query_one("#apply-body", VerticalScroll)
@@ -74,6 +74,6 @@ class ApplyScreen(ModalScreen[None]):
         self.query_one("#apply-end", Panel).show(end_lines(watched, width, self._glyphs))
         step = 0 if watched.latest is None else watched.latest.step
         if step != self._shown_step:
-            # Once a step, so that whoever scrolls is not pulled back every second.
+            # Once per step, so that scrolling is not undone every second.
             self._shown_step = step
             self.call_after_refresh(body.scroll_to, y=max(0, at - _ROWS_ABOVE), animate=False)

@@ -75,7 +75,7 @@ class VolumeForm(ModalScreen[Wish]):
         Binding("ctrl+s", "keep", "Keep", tooltip="put the volume into the draft",
                 id="form.keep", priority=True),
         Binding("ctrl+r", "two_plans", "Remove first",
-                tooltip="remove the volume that is there by this plan, make this one by the next",
+                tooltip="remove the existing volume by this plan, create this one by the next",
                 id="form.two", priority=True),
         Binding("down", "app.focus_next", "Next field", tooltip="go to the next field",
                 show=False, id="form.down"),
@@ -207,8 +207,8 @@ class VolumeForm(ModalScreen[Wish]):
             self._volume = None
             self._problem = Problem(
                 "name",
-                "this draft removes a volume of that name: another name, or make it when that"
-                " plan was carried out",
+                "this draft removes a volume of that name: use another name, or add it after that"
+                " plan",
             )
         if self._volume is None:
             self._preview, self._no_preview = None, ""
@@ -218,7 +218,7 @@ class VolumeForm(ModalScreen[Wish]):
         self._draw()
 
     def _previewed(self, asked: Volume, preview: Preview | None, why_none: str) -> None:
-        # What was typed before comes to something else.
+        # The preview of what was typed before.
         if asked != self._volume:
             return
         self._preview, self._no_preview = preview, why_none
@@ -261,14 +261,14 @@ class VolumeForm(ModalScreen[Wish]):
         glyphs, volume = self._glyphs, self._volume
         if volume is None:
             problem = self._problem
-            text = "a field is not right yet"
+            text = "fix the field marked above"
             if problem is not None and not problem.field:
                 text = problem.text
             lead = Content.styled(glyphs.bad, marks.BAD)
             return wrapped(text, first=lead, indent=2, width=width, style=marks.BAD, rows=4)
         lines = self._needs(volume, width)
         if self._preview is None:
-            words = self._no_preview or "what it comes to is being worked out"
+            words = self._no_preview or "computing the preview"
             return [*lines, Content.styled(words, marks.MUTED)]
         for one in self._preview.volumes:
             if one.name == volume.name:
@@ -284,18 +284,20 @@ class VolumeForm(ModalScreen[Wish]):
             return []
         if volume.name != stands.name:
             text = (
-                f"another name is another volume: {clean(stands.name)} and what it holds are"
-                f" removed, {clean(volume.name)} is made new"
+                f"another name is another volume: {clean(stands.name)} and its data are removed,"
+                f" {clean(volume.name)} is created"
             )
             return wrapped(text, first=lead, indent=2, width=width, style=marks.WARN, rows=2)
         if self.why_not("two_plans"):
             return []
         if self._decision(volume) in _STAYS:
-            text = "its disks stay as they are: ctrl+r removes it first, and a second plan makes it"
+            text = (
+                "its disks are unchanged: ctrl+r removes it first, and a second plan recreates it"
+            )
             return wrapped(text, first=lead, indent=2, width=width, style=marks.MUTED, rows=2)
         text = (
-            "it cannot be changed in place: ctrl+r removes it first and makes this one by a second"
-            " plan; or give this one another name. Either way what it holds is lost"
+            "it cannot be changed in place: ctrl+r removes it first and creates this one by another"
+            " plan; or give this one another name. Either way all data on it is destroyed"
         )
         return wrapped(text, first=lead, indent=2, width=width, style=marks.WARN, rows=3)
 
@@ -304,14 +306,14 @@ class VolumeForm(ModalScreen[Wish]):
     def why_not(self, action: str) -> str:
         """Why ``action`` cannot be done now; empty if it can."""
         if action in {"keep", "two_plans"} and self._volume is None:
-            return "a field is not right yet"
+            return "fix the field marked above"
         if action == "two_plans":
             stands, volume = self._subject.stands, self._volume
             if stands is None or volume is None or volume.name != stands.name:
                 return "there is no volume of that name to be removed"
-            made_anew = {None, Decision.REFUSE, *_STAYS}
-            if not is_another_shape(stands, volume) or self._decision(volume) not in made_anew:
-                return "it can be changed as it stands"
+            recreated = {None, Decision.REFUSE, *_STAYS}
+            if not is_another_shape(stands, volume) or self._decision(volume) not in recreated:
+                return "it can be changed in place"
         return ""
 
     def _decision(self, volume: Volume) -> Decision | None:

@@ -132,7 +132,7 @@ class PlansList(ListScreen):
     Read = Callable[[], tuple[tuple[PlanNote, ...], frozenset[str], dict[str, str], float]]
 
     def __init__(self, read: Read, glyphs: Glyphs) -> None:
-        super().__init__("Planned since boot, by whomever", glyphs)
+        super().__init__("Plans since boot, by anyone", glyphs)
         self._read = read
 
     def fill(self, table: FilterTable, width: int) -> None:

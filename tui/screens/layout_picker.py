@@ -149,7 +149,7 @@ class DiskPicker(ModalScreen[tuple[str, ...]]):
         """Why ``action`` cannot be done now; empty if it can."""
         found = self._present() if self.is_mounted else None
         if action == "take" and found is not None and not found.serial:
-            return "the disk tells no serial, so it cannot be named by one"
+            return "the disk reports no serial, so it cannot be selected by one"
         return ""
 
     def action_keep(self) -> None:

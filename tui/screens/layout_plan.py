@@ -46,7 +46,7 @@ class Desk:
 
 
 class PlanScreen(ModalScreen[None]):
-    """Shows that it waits, then the plan or why there is none; typing names confirms it."""
+    """Shows that it waits, then the plan or why there is no plan; typing names confirms it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("pagedown", "page(1)", "Page down", tooltip="the next page of the plan",
@@ -60,7 +60,7 @@ class PlanScreen(ModalScreen[None]):
         Binding("tab", "app.focus_next", "Next", tooltip="go to the answers and the text",
                 id="plan.next"),
         Binding("escape", "dismiss", "Back",
-                tooltip="go back without doing anything; waiting ends, too", id="plan.back"),
+                tooltip="go back without doing anything; stops waiting too", id="plan.back"),
     ]  # fmt: skip
 
     def __init__(self, title: str, desk: Desk) -> None:
@@ -98,7 +98,7 @@ class PlanScreen(ModalScreen[None]):
     # -- from below
 
     def answered(self, answer: Answer[PlannedHere]) -> None:
-        """The plan is there, or why there is none."""
+        """The plan has arrived, or the reason why there is no plan."""
         self._made, self._problem = answer.value, answer.problem
         if answer.value is not None:
             self._names = names_to_type(answer.value.plan)
@@ -162,7 +162,7 @@ class PlanScreen(ModalScreen[None]):
             panel.show(lines if self._made is not None else [])
         else:
             style = f"bold {marks.BAD}"
-            panel.show([Content.styled("tab goes to Carry out; there is no way back then", style)])
+            panel.show([Content.styled("tab goes to Carry out, which cannot be undone", style)])
 
     def _words(self, width: int) -> list[Line]:
         made, glyphs = self._made, self._desk.glyphs

@@ -68,7 +68,7 @@ class PlanWork:
         return self.notes, self.mine, self.stale_by_digest(view), view.now
 
     def follow(self, view: View) -> None:
-        """See whether somebody has a plan carried out, and look at the plans now and then."""
+        """See whether a plan is being carried out, and look at the plans now and then."""
         if self._notes_at is None or view.now - self._notes_at >= _NOTES_EVERY_SECONDS:
             self.read_notes()
         applying = None if view.snapshot is None else view.snapshot.applying
@@ -150,7 +150,7 @@ class PlanWork:
         status = None if view.snapshot is None else view.snapshot.status
         decided_at = None if status is None else status.decided_at
         made_at = view.wall - (view.now - made_at_s)
-        # What was decided in the future was so before the clock was put back: that says nothing.
+        # A decision in the future was made before the clock was put back: ignore it.
         if decided_at is not None and made_at + _SLACK_SECONDS < decided_at <= view.wall:
             return "stale: volumes were changed or brought up since it was made; plan again"
         kept = {note.digest for note in self.notes}
@@ -170,7 +170,7 @@ class PlanWork:
     # -- carrying out
 
     def begin(self, made: PlannedHere, done: Callable[[str], None]) -> None:
-        """Have ``made`` carried out; ``done`` is told why it was not, or nothing."""
+        """Have ``made`` carried out; ``done`` gets the reason if it was not, else nothing."""
         layouts = self._screen.main.world.layouts
         plan = made.plan
         asked_from = self._screen.app.screen
@@ -199,7 +199,7 @@ class PlanWork:
         self.watched = watched
         self._problems = 0
         if self._timer is None:
-            # Of its own, because it goes on while another screen is shown.
+            # A timer of its own, because it runs while another screen is shown.
             interval = self._screen.main.world.policy.interval_seconds
             self._timer = self._screen.set_interval(interval, self.look)
 
@@ -225,7 +225,7 @@ class PlanWork:
             if self._problems >= _MOST_PROBLEMS:
                 self._stop()
                 self.watched = replace(self.watched, is_lost=True)
-                self._screen.main.tell(f"not followed any more: {answer.problem}", "error")
+                self._screen.main.tell(f"no longer followed: {answer.problem}", "error")
         else:
             self._problems = 0
             self.watched = watched.seen(answer.value)

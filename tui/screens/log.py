@@ -30,12 +30,12 @@ class LogScreen(MainScreen):
 
     NAME = "Log"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "level", "Severity", tooltip="leave out what is less grave, step by step",
+        Binding("f", "level", "Severity", tooltip="raise the least severity shown, step by step",
                 id="log.level"),
         Binding("n", "unit", "Unit", tooltip="show the entries of one unit", id="log.unit"),
         Binding("slash", "words", "Filter", tooltip="show only entries with these words",
                 id="log.words"),
-        Binding("o", "older", "Older", tooltip="read what was before, also of earlier boots",
+        Binding("o", "older", "Older", tooltip="read older entries, also of earlier boots",
                 id="log.older"),
         Binding("escape", "leave", "Back", tooltip="all entries again, or go back", show=False,
                 id="log.back"),
@@ -51,7 +51,7 @@ class LogScreen(MainScreen):
         yield Panel(id="log-heading")
         yield Static("", id="log-nothing", markup=False)
         yield LogList(self._line, id="log-list")
-        yield Input(placeholder="words to look for; enter keeps, escape ends", id="log-words")
+        yield Input(placeholder="words to find; enter keeps, escape ends", id="log-words")
         yield Panel(id="log-entry")
 
     def on_mount(self) -> None:

@@ -19,7 +19,7 @@ class ReadingScreen(ModalScreen[None]):
         Binding(
             "escape", "dismiss", "Back", tooltip="go back to the screen below", id="sheet.back"
         ),
-        Binding("q", "app.quit", "Quit", tooltip="leave; what runs keeps running", id="sheet.quit"),
+        Binding("q", "app.quit", "Quit", tooltip="leave; running work continues", id="sheet.quit"),
     ]
 
     def __init__(self, title: str, text: Content) -> None:

@@ -122,7 +122,7 @@ class ResultsScreen(MainScreen):
         if self._imports:
             words += f", {len(self._imports)} import{'s' * (len(self._imports) > 1)}"
         if loaded < total and self._table.has_class("-filtering"):
-            return Content.styled(f"only {words} are looked through; o loads older", marks.WARN)
+            return Content.styled(f"only {words} searched; o loads older", marks.WARN)
         if self._marked:
             words += f", {len(self._marked)} marked"
         return Content.styled(words, marks.MUTED)

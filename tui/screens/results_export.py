@@ -50,7 +50,7 @@ class ExportScreen(ModalScreen[None]):
         forms = "\n".join(f"{ending:6} {what}" for ending, what in FORMS.items())
         with Vertical(classes="sheet question"):
             yield Static(clean(title), classes="sheet-title", markup=False)
-            yield Static("enter writes the file; its ending says what is in it:", markup=False)
+            yield Static("enter writes the file; its extension sets the format:", markup=False)
             yield Static(Content.styled(forms, marks.MUTED), markup=False)
             yield Input(value=default, id="export-name", compact=True, select_on_focus=False)
             yield Static("", id="export-said", markup=False)
@@ -58,7 +58,7 @@ class ExportScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         self.query_one("#export-name", Input).focus()
-        self._say(f"a new file in {_here()}; no file is replaced", marks.MUTED)
+        self._say(f"a new file in {_here()}; existing files stay", marks.MUTED)
         self.set_interval(self.main.world.policy.interval_seconds, self._tick)
 
     def _say(self, words: str, style: str) -> None:

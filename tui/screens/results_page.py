@@ -43,7 +43,7 @@ class PageScreen(Screen[T]):
             tooltip="the keys and marks of this page",
             id="page.help",
         ),
-        Binding("q", "app.quit", "Quit", tooltip="leave; what runs keeps running", id="page.quit"),
+        Binding("q", "app.quit", "Quit", tooltip="leave; running work continues", id="page.quit"),
     ]
 
     def __init__(self) -> None:

@@ -39,7 +39,7 @@ class SuitesScreen(MainScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start_suite", "Start", tooltip="measure a volume; asks first",
                 id="suites.start"),
-        Binding("e", "schedule", "Schedule", tooltip="when it is started by itself",
+        Binding("e", "schedule", "Schedule", tooltip="when it starts automatically",
                 id="suites.schedule"),
         Binding("w", "watch", "Watch", tooltip="the run, or the table of suites again",
                 id="suites.watch"),
@@ -79,7 +79,7 @@ class SuitesScreen(MainScreen):
         self.focus_first(DataTable)
 
     def on_screen_suspend(self) -> None:
-        # A run that is over has been seen: whoever comes back looks for the suites.
+        # A finished run has been seen: show the suites on return.
         snapshot = self.main.snapshot
         if snapshot is not None and snapshot.running is None:
             self._away = True
@@ -292,14 +292,14 @@ class SuitesScreen(MainScreen):
         if self._catalog is None:
             return self._problems.get(_CATALOG) or "the suites have not been read yet"
         if self._shows_run:
-            return "the suite of this run is none of the program's own"
+            return "this run's suite is not a built-in one"
         return "no suite is chosen"
 
     def _why_not_schedule(self) -> str:
         if self.main.world.unable:
             return self.main.world.unable
         if self.is_asking(_SET):
-            return "another schedule is just being asked for"
+            return "another schedule is being requested"
         if self._suite is None:
             return self._why_no_suite()
         if self._schedule is None:

@@ -95,7 +95,7 @@ class ScheduleScreen(ModalScreen[When | None]):
 
     @on(Input.Changed)
     def _judge(self) -> Judged:
-        """Say at each field what is wrong there, and below what it all comes to."""
+        """Say at each field what is wrong there, and below the resulting schedule."""
         when = self._typed
         found = judged(self._suite, when, self._suites)
         for field in FIELDS:

@@ -122,7 +122,7 @@ _NOTHING = Status(
 
 
 def _status(reader: queries.Reader) -> Status:
-    # A history of somebody's own measurements has no epoch of the appliance.
+    # A history of hand-made measurements has no epoch of the appliance.
     epoch = reader.current_epoch() or next(iter(reversed(reader.epochs())), None)
     running = next((run for run in reader.runs(limit=5) if run.state is RunState.RUNNING), None)
     of_suites = reader.runs(limit=5, repeats=False)

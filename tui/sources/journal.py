@@ -1,7 +1,7 @@
 """What happened, followed: the journal of our units, or the events in the history.
 
 One thread of its own reads, and keeps the last entries in a frozen :class:`LogState` that the
-screen looks at. It reads only while somebody looks; a journal that hangs leaves the state there
+screen looks at. It reads only while it is shown; a journal that hangs leaves the state there
 to grow old.
 """
 
@@ -47,7 +47,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class EntryDetail:
-    """All fields of an entry, and what the catalog says of it (empty if it says nothing)."""
+    """All fields of an entry, and its catalog text (empty if there is none)."""
 
     fields: tuple[tuple[str, str], ...]
     explanation: str = ""
@@ -96,7 +96,7 @@ class Log(Protocol):
     """What the screen asks. Only :meth:`detail` may block."""
 
     def state(self) -> LogState:
-        """What there is; begins to read with the first call, and goes on while it is called."""
+        """The current state; reading begins with the first call and lasts while it is called."""
         ...
 
     def load_older(self) -> None:

@@ -145,7 +145,7 @@ class SystemJournal:
         give himself any name.
         """
         reader = self._reader
-        # Root's own commands, which are in no unit of ours.
+        # Root's own commands, which run in none of our units.
         reader.add_match(f"SYSLOG_IDENTIFIER={_IDENTIFIER}")
         reader.add_match("_UID=0")
         for field, values in (("_SYSTEMD_UNIT", UNITS), ("_SYSTEMD_SLICE", SLICES)):
@@ -255,7 +255,7 @@ def _open(folder: Path | None) -> Any:  # noqa: ANN401 - the library has no type
         from systemd import journal
     except ImportError as error:
         raise NoJournal("systemd-python is not installed, so no journal can be read", "") from error
-    # Times as they are, microseconds since the epoch: not in somebody's time zone.
+    # Times stay microseconds since the epoch, in no time zone.
     converters = {"__REALTIME_TIMESTAMP": lambda value: value}
     try:
         if folder is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from appliance.bench.live_file import LiveJob
     from appliance.client.plan_requests import ApplyProgress
 
-# A timer's next time changes when it fires, or when somebody changes the schedule.
+# A timer's next time changes when it fires or when the schedule changes.
 _NEXT_RUN_EVERY_SECONDS = 60.0
 
 
@@ -67,7 +67,7 @@ class MachineSources:
         return read_live()
 
     def applying(self) -> ApplyProgress | None:
-        # Every second, and nearly always there is none: nothing is imported for that.
+        # Runs every second and rarely finds a file: import nothing for that.
         if not paths.APPLY_FILE.exists():
             return None
         from appliance.client.plan_requests import applying
@@ -92,7 +92,7 @@ class MachineControl:
 
 
 def _unit_of(pid: int) -> str:
-    """The unit that measures: a suite's, by whomever it was started, or one that repeats it."""
+    """The unit that measures: a suite's, whatever started it, or one that repeats it."""
     unit = services.unit_of_process(pid)
     if not unit.startswith("stripewright-"):
         raise OperatorError(

@@ -17,7 +17,7 @@ def disk_lines(view: View, width: int, rows: int) -> list[Line]:
     glyphs = view.glyphs
     status = None if view.snapshot is None else view.snapshot.status
     disks = () if status is None else status.disks
-    words = "press 2 for all of it" if disks else "none recorded by the boot unit"
+    words = "press 2 for all" if disks else "none recorded by the boot unit"
     if status is None:
         words = "not read yet"
     lines = [section("DISKS", Content.styled(words, marks.MUTED), width, glyphs)]

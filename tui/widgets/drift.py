@@ -72,7 +72,7 @@ def state_mark(state: DriftState, glyphs: Glyphs) -> Mark:
 
 
 def in_order(records: Iterable[FindingRecord], *, closed: bool) -> list[FindingRecord]:
-    """Those that are not closed, gravest first; then, if wanted, the closed, latest first."""
+    """Open findings, most severe first; then, if wanted, closed ones, latest first."""
     here = [one for one in records if one.state is not DriftState.CLOSED]
     over = [one for one in records if one.state is DriftState.CLOSED] if closed else []
     return [
@@ -110,7 +110,7 @@ def heading_lines(
     *,
     closed: bool,
 ) -> list[Line]:
-    """How many there are, when somebody last looked, what cannot be judged yet, what goes on."""
+    """How many there are, when the last check was, what cannot be judged yet, what runs."""
     glyphs = view.glyphs
     status = None if view.snapshot is None else view.snapshot.status
     summary = None if status is None else status.drift
@@ -127,7 +127,7 @@ def heading_lines(
         )
     ]
     if summary is not None and summary.overdue:
-        words = f"{glyphs.warn} {clean(summary.overdue)}; d looks now"
+        words = f"{glyphs.warn} {clean(summary.overdue)}; d checks now"
         lines.append(Content.styled(cell(words, width, glyphs), marks.WARN))
     if work.problem:
         old = f"; this is {duration(work.problem_age)} old" if records is not None else ""
@@ -146,11 +146,11 @@ def heading_lines(
 
 
 def nothing_words(view: View) -> str:
-    """What is said where there is no finding; that nothing has drifted only if somebody looked."""
+    """The line without findings; it says that nothing has drifted only after a check."""
     status = None if view.snapshot is None else view.snapshot.status
     summary = None if status is None else status.drift
     if summary is None or summary.checked_at is None:
-        return "no findings, and nobody has looked yet"
+        return "no findings: never checked yet"
     return "nothing has drifted"
 
 
@@ -166,7 +166,7 @@ def _looked(summary: DriftSummary | None, wall: float) -> str:
     if summary.checked_at is None:
         return "never looked"
     seconds = wall - summary.checked_at
-    return f"last look {duration(seconds)} ago" if seconds >= 0 else "last look just now"
+    return f"last check {duration(seconds)} ago" if seconds >= 0 else "last look just now"
 
 
 # ----------------------------------------------------------------------- the finding itself
@@ -202,7 +202,7 @@ def finding_lines(
     if rows > len(lines) + _LEAST_MORE:
         lines += _further(record, evidence, width)
     if len(lines) > rows > 1:
-        lines = [*lines[: rows - 1], Content.styled("enter: all of it", marks.MUTED)]
+        lines = [*lines[: rows - 1], Content.styled("enter: details", marks.MUTED)]
     return lines[:rows]
 
 
@@ -242,7 +242,7 @@ def _noted(record: FindingRecord) -> str:
     if record.acknowledged_at is None:
         return ""
     said = f": {record.note}" if record.note else ""
-    return f"acknowledged by {record.acknowledged_by or 'somebody'}{said}"
+    return f"acknowledged by {record.acknowledged_by or 'unknown'}{said}"
 
 
 def _labelled(label: str, text: str, width: int, indent: int, rows: int) -> list[Line]:

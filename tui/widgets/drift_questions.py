@@ -23,14 +23,14 @@ _TEXT_CELLS = 72
 _LABEL_CELLS = 10
 # Of appliance.drift.repeating, which is not imported for a word; a test compares them.
 AT_ONCE = 3
-_WAITS = "another run at work is waited for, half an hour at most"
+_WAITS = "waits for a running suite, half an hour at most"
 
 
 def acknowledge_text(record: FindingRecord) -> Content:
     return _facts(
         [
             ("finding", f"#{record.id} {record.fact.code}: {record.fact.summary}"),
-            ("then", "it raises no alarm any more, and stays here until it is no longer so"),
+            ("then", "it silences the alarm; the finding stays here until it clears"),
             ("before", record.note),
         ]
     )
@@ -54,11 +54,11 @@ def approve_text(record: FindingRecord, evidence: Evidence | None) -> Content:
         [
             ("series", f"{record.fact.subject} in {known.get('target', '')}"),
             ("until now", old),
-            ("from now", f"{new}what it does since run {run} is normal"),
+            ("from now", f"{new}its level since run {run} is normal"),
             (
                 "judged",
-                f"by results from run {run} on alone: a baseline needs {LEAST} of them{there}, "
-                "and until then nothing is said of this series",
+                f"only by results from run {run} on: a baseline needs {LEAST} of them{there}, "
+                "and until then this series is not judged",
             ),
             ("closes", f"finding #{record.id}; what was measured stays in the history"),
         ]
@@ -76,9 +76,9 @@ def confirm_text(repeats: Sequence[Repeat], *, running: str) -> Content:
         [
             ("repeats", ", ".join(one.subject for one in repeats) + at_once),
             ("how", "each job five times, beside a job that touches no disk"),
-            ("takes", f"about {duration(seconds)}, and what it takes to write the files first"),
+            ("takes", f"about {duration(seconds)}, plus writing the files first"),
             ("writes", f"{said}, in {targets}"),
-            ("effect", "other work on these disks gets slower; foreign load puts it off"),
+            ("effect", "other I/O on these disks gets slower, and postpones the repeats"),
             ("waits", f"for suite {running}: {_WAITS}" if running else ""),
             ("then", "each suspect is confirmed or closed; x stops it"),
         ]
@@ -88,9 +88,9 @@ def confirm_text(repeats: Sequence[Repeat], *, running: str) -> Content:
 def stop_text() -> Content:
     return _facts(
         [
-            ("stops", "the repeated runs that are at work"),
-            ("keeps", "what earlier repeats said"),
-            ("then", "what is suspect stays so, and is repeated another time"),
+            ("stops", "the running repeats"),
+            ("keeps", "the answers of earlier repeats"),
+            ("then", "suspects stay suspect, and are repeated another time"),
         ]
     )
 
@@ -108,7 +108,7 @@ def why_not_acknowledge(record: FindingRecord | None) -> str:
     if record is None:
         return "no finding is under the cursor"
     if record.state is DriftState.CLOSED:
-        return f"finding {record.id} is closed: it is no longer so"
+        return f"finding {record.id} is already closed"
     return ""
 
 
@@ -117,7 +117,7 @@ def why_not_approve(record: FindingRecord | None) -> str:
         return why
     if record is None or record.fact.code not in APPROVABLE:
         code = "" if record is None else clean(record.fact.code)
-        return f"{code} is set right or acknowledged; only a changed speed can be the new normal"
+        return f"{code} can be fixed or acknowledged; only a changed speed can be the new normal"
     if type(record.fact.evidence.get("change_run")) is not int:
         return f"finding {record.id} does not say with which run its change began"
     return ""
@@ -132,8 +132,8 @@ def why_not_confirm(records: Sequence[FindingRecord] | None, repeats: Sequence[R
     if not suspects:
         return "nothing is suspect, so there is nothing to repeat"
     if all("by_hand" in one.fact.evidence for one in suspects):
-        return "what is suspect is measured by people only, and repeated by them"
-    return "what is suspect was repeated lately, or often enough"
+        return "the suspects were measured by hand, and are repeated by hand"
+    return "the suspects were repeated lately, or often enough"
 
 
 def _facts(rows: Sequence[tuple[str, str]]) -> Content:

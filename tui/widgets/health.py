@@ -66,7 +66,7 @@ def health_lines(view: View, width: int, *, brief: bool = False) -> list[Line]:
 
 
 def _applying(doing: ApplyProgress, view: View, width: int) -> list[Line]:
-    """The plan that is carried out right now, whoever confirmed it."""
+    """The plan that is being carried out, by any operator."""
     since = f", for {duration(max(0.0, view.now - doing.at_monotonic_s))}"
     volume = f"{clean(doing.volume)}: " if doing.volume else ""
     words = f"step {doing.step} of {doing.steps}{since}: {volume}{clean(doing.why)}"
@@ -80,7 +80,7 @@ def _labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:
 
 
 def _drift(drift: DriftSummary, width: int, glyphs: Glyphs) -> list[Line]:
-    """One line: the gravest finding is named, the rest counted."""
+    """One line: the most severe finding is named, the rest counted."""
     mark = marks.drift(drift, glyphs)
     return wrapped(
         f"{mark.glyph} {clean(drift.words)}",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from appliance.model import EpochRecord
 
 _INDENT = 11
-# Volumes whose layout is told in full.
+# Volumes whose layout is shown in full.
 _VOLUMES = 4
 
 

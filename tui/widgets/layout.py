@@ -29,7 +29,7 @@ def decision_mark(decision: Decision, glyphs: Glyphs) -> Mark:
     """What becomes of a volume, as glyph, word and colour."""
     return {
         Decision.CREATE: Mark(glyphs.label, "made new", marks.BUSY),
-        Decision.RECREATE: Mark(glyphs.bad, "made anew, empty", marks.BAD),
+        Decision.RECREATE: Mark(glyphs.bad, "recreated, empty", marks.BAD),
         Decision.REMOVE: Mark(glyphs.bad, "removed", marks.BAD),
         Decision.GROW: Mark(glyphs.label, "grown", marks.BUSY),
         Decision.ASSEMBLE: Mark(glyphs.good, "brought up", marks.GOOD),
@@ -100,7 +100,7 @@ def geometry_words(preview: VolumePreview, glyphs: Glyphs) -> str:
 
 
 def verdict_lines(preview: VolumePreview, width: int, glyphs: Glyphs) -> list[Line]:
-    """What a declaration comes to: decision and reason, next step, capacity and geometry."""
+    """A declaration's preview: decision and reason, next step, capacity and geometry."""
     mark = decision_mark(preview.decision, glyphs)
     lines = _labelled("would be", f"{mark.text}: {clean(preview.reason)}", width, mark.style)
     if preview.hint:
@@ -115,7 +115,7 @@ def verdict_lines(preview: VolumePreview, width: int, glyphs: Glyphs) -> list[Li
 
 
 def volume_lines(row: VolumeRow, width: int, glyphs: Glyphs) -> list[Line]:
-    """The volume under the cursor: now, as declared, changed, and what that comes to."""
+    """The volume under the cursor: now, as declared, changed, and the preview."""
     mark = now_mark(row, glyphs)
     title = section(clean(row.name), Content.styled(mark.text, mark.style), width, glyphs)
     lines = [title]
@@ -158,11 +158,11 @@ def _change_lines(row: VolumeRow, width: int, glyphs: Glyphs) -> list[Line]:
         return _labelled("draft", clean(words), width, marks.BUSY)
     if row.change is Change.REMOVED:
         return _labelled(
-            "draft", "removed: what it holds is given up, its disks are free", width, marks.BAD
+            "draft", "removed: all data on it is destroyed, its disks are freed", width, marks.BAD
         )
     if row.change is Change.LATER and row.after is not None:
         changed = "" if row.before is None else ", ".join(differences(row.before, row.after, arrow))
-        text = f"two plans: p removes it and what it holds; after that it is made anew, {changed}"
+        text = f"two plans: p removes it and its data; then it is recreated, {changed}"
         return _labelled("draft", clean(text), width, marks.BAD)
     if row.change is Change.UNDECLARED:
         return _labelled(
@@ -205,7 +205,7 @@ def _disk_line(lead: Content, one: Destruction | PreviewDisk, words: str, glyphs
 
 
 def note_words(note: PlanNote, now: float) -> str:
-    """A plan of somebody in a line: when, what, how many steps."""
+    """A plan in a line: when, what, how many steps."""
     ago = duration(max(0.0, now - note.made_at_monotonic_s))
     steps = "no steps" if not note.steps else f"{note.steps} steps"
     return f"{ago} ago  {note.digest[:12]}  {note.words}, {steps}"

@@ -62,7 +62,7 @@ class Choice(Widget, can_focus=True):
 
     def render(self) -> Content:
         parts = [
-            # Brackets, because colour alone tells nothing where there is none.
+            # Brackets: colour alone shows nothing on a terminal without it.
             Content.styled(f"[{word}]", "bold")
             if word == self._value
             else Content.styled(f" {word} ", marks.MUTED)

@@ -20,11 +20,11 @@ from tui.widgets.panel import Line, clean, section, wrapped
 # What is made or loses what it holds.
 _GRAVE = (Decision.CREATE, Decision.RECREATE, Decision.REMOVE)
 _WHAT = {
-    Decision.CREATE: "is made, new and empty",
-    Decision.RECREATE: "is made anew and is EMPTY afterwards: what it held is lost",
-    Decision.REMOVE: "is taken down: ALL THAT IT HOLDS IS LOST",
-    Decision.GROW: "grows and keeps what it holds",
-    Decision.ASSEMBLE: "is brought up with what it holds",
+    Decision.CREATE: "is created, empty",
+    Decision.RECREATE: "is recreated EMPTY: all data on it is destroyed",
+    Decision.REMOVE: "is taken down: ALL DATA ON IT IS DESTROYED",
+    Decision.GROW: "grows and keeps its data",
+    Decision.ASSEMBLE: "is brought up with its data",
     Decision.NOTHING: "stays as it is",
     Decision.WAIT: "waits for disks",
     Decision.REFUSE: "is refused: nothing is done to it",
@@ -58,7 +58,7 @@ def not_yet_confirmed(names: Sequence[str], typed: str) -> str:
     said = _NAME.findall(typed)
     asked = list(dict.fromkeys(_NAME.findall(" ".join(map(clean, names)))))
     if wrong := [one for one in said if one not in asked]:
-        return f"{clean(wrong[0])!r} is not what is asked for"
+        return f"{clean(wrong[0])!r} is not one of the names asked for"
     if left := [one for one in asked if one not in said]:
         return f"still to be typed: {' '.join(left)}"
     return ""
@@ -139,7 +139,7 @@ def _lost(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
 
 def _steps(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
     words = (
-        "what would be run; it is refused, and nothing is"
+        "what would run; it is refused, and nothing runs"
         if plan.decision is Decision.REFUSE
         else "exactly what is run, in this order"
     )

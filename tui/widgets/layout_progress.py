@@ -48,7 +48,7 @@ def title_words(watched: Watched) -> str:
     if watched.end is not None:
         return f"{name}: ended"
     if watched.latest is None:
-        return f"{name}: not begun yet"
+        return f"{name}: not started yet"
     lost = ", when it was last seen" if watched.is_lost else ""
     return f"{name}: step {watched.latest.step} of {watched.latest.steps}{lost}"
 
@@ -77,13 +77,13 @@ def steps_lines(watched: Watched, now: float, width: int, glyphs: Glyphs) -> tup
 
 
 def _steps(watched: Watched) -> list[tuple[str, tuple[str, ...]]]:
-    """Why and argv of each step; of a plan that is not known only what was told of it."""
+    """Why and argv of each step; of an unknown plan only what was reported of it."""
     if watched.plan is not None:
         return [(f"{step.why}{_one_disk(step)}", step.argv) for step in watched.plan.steps]
     latest = watched.latest
     if latest is None:
         return []
-    unknown = [("not seen from here", ())] * (latest.steps - 1)
+    unknown = [("not visible from here", ())] * (latest.steps - 1)
     return [*unknown[: latest.step - 1], (latest.why, latest.argv), *unknown[latest.step - 1 :]]
 
 
@@ -94,14 +94,14 @@ def _one_disk(step: Step) -> str:
 
 
 def end_lines(watched: Watched, width: int, glyphs: Glyphs) -> list[Line]:
-    """What came of it in words: what went wrong, what to do next; or that it goes on."""
+    """The outcome in words: what went wrong, what to do next; or that it is still running."""
     if watched.problem:
         lead = Content.styled(glyphs.warn, marks.WARN)
-        text = f"how far it is cannot be seen: {clean(watched.problem)}"
+        text = f"its progress is not known: {clean(watched.problem)}"
         return wrapped(text, first=lead, indent=2, width=width, style=marks.WARN, rows=3)
     end = watched.end
     if end is None:
-        text = "it goes on whoever leaves; esc goes back, w shows it again"
+        text = "it continues if you leave; esc goes back, w shows it again"
         if watched.latest is None:
             text = f"root's unit waits for its turn and reads the disks; {text}"
         return wrapped(text, first=Content(""), indent=0, width=width, style=marks.MUTED, rows=3)
@@ -109,7 +109,7 @@ def end_lines(watched: Watched, width: int, glyphs: Glyphs) -> list[Line]:
     lines = [section(mark.text, Content(""), width, glyphs, style=f"bold {mark.style}")]
     lines += wrapped(clean(end.message), first=Content(""), indent=0, width=width, rows=8)
     if end.exit_code in {EXIT_STALE, EXIT_REFUSED} and not watched.began_s:
-        lines.append(Content.styled("no step was begun", marks.MUTED))
+        lines.append(Content.styled("no step was started", marks.MUTED))
     if end.hint:
         lead = Content.styled("next", marks.MUTED)
         lines += wrapped(clean(end.hint), first=lead, indent=6, width=width, rows=4)

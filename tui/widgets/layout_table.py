@@ -48,7 +48,7 @@ def volume_columns(width: int) -> tuple[Column, ...]:
 
 
 def volume_row(row: VolumeRow, columns: Sequence[Column], glyphs: Glyphs) -> Row:
-    """One volume: with figures of what the draft comes to, where that is known."""
+    """One volume: with the draft's preview, where that is known."""
     now, change, volume = now_mark(row, glyphs), change_mark(row, glyphs), row.volume
     stripe = "-" if volume is None else f"{volume.stripe} {volume.filesystem}"
     count = len(row.now.members) if row.now is not None else 0

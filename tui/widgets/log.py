@@ -23,8 +23,8 @@ _PREFIX = "stripewright-"
 # A log that has not answered for so long is shown as stale: a look takes a second, of the
 # history five.
 STALE_AFTER_SECONDS = 8.0
-# What a key chooses, one after the other: the least grave priority that is shown.
-LEVELS = ((7, "all"), (5, "notice and graver"), (4, "warning and graver"), (3, "error and graver"))
+# What a key cycles through: the least severe priority shown.
+LEVELS = ((7, "all"), (5, "notice and above"), (4, "warning and above"), (3, "error and above"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def units(entries: Iterable[Entry]) -> list[tuple[str, int]]:
 
 
 def severity_word(priority: int) -> str:
-    """The word of syslog's priority; the three gravest are one."""
+    """The word of a syslog priority; the three most severe share one."""
     words = ("critical", "critical", "critical", "error", "warning", "notice", "info", "debug")
     return words[min(7, max(0, priority))]
 
@@ -83,7 +83,7 @@ def severity_mark(priority: int, glyphs: Glyphs) -> Mark:
 
 
 def short(unit: str) -> str:
-    """A unit's name without what all of ours have in common."""
+    """A unit's name without the prefix that all of ours share."""
     return clean(unit).removeprefix(_PREFIX).removesuffix(".service")
 
 
@@ -134,7 +134,7 @@ def heading_lines(
     if following:
         mark = Mark(glyphs.good, "following", marks.GOOD)
     else:
-        mark = Mark(glyphs.idle, f"held, {below:,} below; end follows", marks.BUSY)
+        mark = Mark(glyphs.idle, f"paused, {below:,} below; end follows", marks.BUSY)
     note = Content.assemble(
         (f" {glyphs.dot} ".join(parts), marks.MUTED), "  ", (mark.text, mark.style)
     )

@@ -29,7 +29,7 @@ WIDE_CELLS = 110
 _STEP_SECONDS = 15.0
 # Less than a dot of a terminal of 80 columns; a chart takes more time than all else of a screen.
 _DRAWN_EVERY_SECONDS = 2.0
-# A silence of the feed is a gap; a second that came late is none.
+# A silent feed is a gap; a late second is not.
 _GAP_SECONDS = 3.5
 _GAP = 2
 _ROW_SECONDS = 10.0

@@ -26,7 +26,7 @@ Line = Content
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A snapshot and the present, which goes on when the snapshots stop.
+    """A snapshot and the present, which advances when the snapshots stop.
 
     ``now`` and ``started`` (of the screens) are of the feed's monotonic clock, ``wall`` is
     seconds since the epoch. ``history`` is the file, where no machine is shown but a history.

@@ -63,14 +63,14 @@ def table_rows(
         while waiting and waiting[0].at >= one.run.started_at:
             made.append(_import_row(waiting.pop(0), marked, glyphs, wide=wide))
         made.append(_run_row(one, stripes, marked, glyphs, wide=wide))
-    # What is older than all runs here is told where those runs are.
+    # What is older than all runs here is shown with those runs.
     if not more:
         made += [_import_row(one, marked, glyphs, wide=wide) for one in waiting]
     return tuple(made)
 
 
 def run_mark(one: RunSummary, glyphs: Glyphs) -> Mark:
-    """The gravest verdict of a run; how it ended, if it is not complete."""
+    """The most severe verdict of a run; how it ended, if it is not complete."""
     if one.run.state is not RunState.COMPLETE:
         return marks.run_state(one.run.state, glyphs)
     if one.severity is not None:
@@ -152,7 +152,7 @@ def short_layout(words: str, glyphs: Glyphs) -> str:
 def _took(one: RunSummary) -> str:
     run = one.run
     seconds = -1.0 if run.ended_at is None else run.ended_at - run.started_at
-    # Negative as well if the clock was put back meanwhile: then nobody knows.
+    # Negative if the clock was put back meanwhile: then it is unknown.
     return duration(seconds) if seconds >= 0 else "-"
 
 
@@ -172,7 +172,7 @@ def run_lines(
 def import_lines(one: ImportRecord, width: int, glyphs: Glyphs) -> list[Line]:
     """The import under the cursor."""
     facts = [one.file, one.machine_type or "machine type not given"]
-    said = f"{one.valid} of {one.reports} reports of somebody else's fio are valid"
+    said = f"{one.valid} of {one.reports} imported reports are valid"
     mark = import_mark(one, glyphs)
     return _lines(f"import {one.id}", mark, facts, said, width=width, glyphs=glyphs)
 

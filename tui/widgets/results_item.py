@@ -34,7 +34,7 @@ _MIXED = {"rw", "randrw", "readwrite"}
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is shown of a result. ``None`` is what nobody knows; texts are as they came.
+    """What is shown of a result. ``None`` is unknown; texts are as they came.
 
     ``published`` and ``limited`` say in words how it stands to what is published and how long
     a provisioned limit was exceeded, ``own`` how long the disks themselves took. ``members`` are
@@ -129,7 +129,7 @@ def published_words(of: Measurement) -> str:
         # What is published for this block size: the lesser of IOPS and bandwidth.
         return f"{share:.0f} % of the published {count(100 * of.iops / share)} IOPS{by}"
     if iops:
-        return f"{count(iops)} IOPS{by}; out of reach of what this job asked for"
+        return f"{count(iops)} IOPS{by}; beyond what this job asked for"
     return ""
 
 

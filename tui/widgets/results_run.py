@@ -43,7 +43,7 @@ def run_facts(run: RunRecord, layout: str, width: int, glyphs: Glyphs) -> list[L
 
 
 def import_facts(record: ImportRecord | None, width: int) -> list[Line]:
-    """Whose report it is, as far as somebody said so."""
+    """Whose report it is, as far as that was given."""
     if record is None:
         return []
     machine = record.machine_type or "machine type not given"

@@ -55,7 +55,7 @@ class Drawing:
 
 def zoom_words(days: int | None) -> str:
     """How much of the series is shown, for the heading."""
-    return "all of it" if days is None else f"its last {days} days"
+    return "all time" if days is None else f"last {days} days"
 
 
 def drawing(trend: Trend, days: int | None, glyphs: Glyphs, *, now: float) -> Drawing:
@@ -209,7 +209,7 @@ def facts(trend: Trend, drawn: Drawing, *, width: int, rows: int, glyphs: Glyphs
     runs = "run" if drawn.shown == 1 else "runs"
     shown = f"{drawn.shown} {runs}, {drawn.invalid} not valid"
     if trend.left_out:
-        shown += f"; {trend.left_out} of the suite as it was before are left out"
+        shown += f"; {trend.left_out} of an earlier version of the suite are left out"
     lines += _fact("shown", shown, width)
     room = rows - len(lines)
     for one in sorted(trend.findings, key=lambda one: one.opened_at, reverse=True):

@@ -192,7 +192,7 @@ def next_words(found: Holds | None, view: View) -> str:
     if found is None:
         return "the schedule has not been read"
     if not found.runs:
-        return f"never by itself ({found.source}); e sets a time"
+        return f"never automatically ({found.source}); e sets a time"
     words = f"{found.when} ({found.source})"
     if found.next_at is not None and found.next_at > view.wall:
         words = f"in {duration(found.next_at - view.wall)}, {moment(found.next_at)[:16]}Z; {words}"

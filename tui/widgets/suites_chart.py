@@ -26,10 +26,10 @@ from tui.widgets.panel import Line, View, clean, milliseconds, section
 # More lines than these cannot be told apart: then the least, the median and the most are drawn.
 _MOST_MEMBERS = 6
 _STYLES = ("$secondary", "$accent", "$foreground 70%", "$secondary 60%", "$accent 60%")
-# A second in which nobody could read the counters is a gap.
+# A second without readable counters is a gap.
 _GAP_SECONDS = 5.0
 _LEAST_ROWS = 5
-# The last minutes go on by steps: were each second to move every cell, SSH would carry it.
+# The last minutes advance in steps: if each second moved every cell, SSH would carry it.
 _STEP_SECONDS = 5.0
 # What is drawn of many members: fields of a Spread.
 _OF_MANY = ("least", "median", "most")
@@ -169,7 +169,7 @@ def _series(
     apart = [(second.at - shift, spread(second, stripe, shown.figure)) for second in seconds]
     for number, (words, style) in enumerate(zip(_OF_MANY, _STYLES, strict=False)):
         made = [(at, _times(getattr(one, words), shown)) for at, one in apart]
-        # Of what is told once: all names have to fit into 78 cells.
+        # All names must fit into 78 cells.
         name = words if number else f"{words} of {len(members)} members"
         lines.append(_line(name, made, style))
     return lines

@@ -60,8 +60,8 @@ def run_heading(run: RunRecord, view: View, width: int) -> list[Line]:
     if run.scaled:
         lines.append(Content.styled(f"{glyphs.warn} {run.scaled}", marks.WARN))
     if view.status_is_stale and view.status_age is not None:
-        # Bars go on by the clock; what they began from is old.
-        words = f"{glyphs.warn} how far it is was read {duration(view.status_age)} ago"
+        # Bars advance by the clock; their starting point is old.
+        words = f"{glyphs.warn} progress read {duration(view.status_age)} ago"
         lines.append(Content.styled(words, marks.WARN))
     return lines
 
@@ -287,10 +287,10 @@ def _told(run: RunRecord, jobs: Sequence[LiveJob]) -> tuple[LiveJob, ...]:
 def _why_none(run: RunRecord, view: View) -> str:
     seconds = view.wall - run.phase_started_at
     if run.phase_seconds < _ASKED_SECONDS + _QUIET_SECONDS:
-        return "none told: the job is too short for that"
+        return "none: the job is too short for that"
     if seconds < 3 * max(_ASKED_SECONDS, run.phase_seconds / _ASKED_TIMES):
         return "none yet; the first come some seconds into the job"
-    return "none told: a run that was started by hand tells none"
+    return "no live percentiles for runs started by hand"
 
 
 def _latency_line(job: LiveJob, width: int, glyphs: Glyphs) -> Line:

@@ -139,7 +139,7 @@ class FilterTable(Vertical):
     def compose(self) -> ComposeResult:
         yield Static("", id="nothing", markup=False)
         yield self._Rows(id="rows", cursor_type="row")
-        yield Input(placeholder="words to look for; enter keeps, escape ends", id="filter")
+        yield Input(placeholder="words to find; enter keeps, escape ends", id="filter")
 
     @property
     def rows(self) -> DataTable[Text]:
@@ -168,7 +168,7 @@ class FilterTable(Vertical):
         glyphs: Glyphs,
         nothing: str = "",
     ) -> None:
-        """Draw ``rows`` in ``width`` cells; ``nothing`` is said where there is none.
+        """Draw ``rows`` in ``width`` cells; ``nothing`` is shown if there are no rows.
 
         Draws again only what has changed, and keeps the cursor on its row.
         """
