@@ -1,9 +1,8 @@
-"""What an operator wants of the volumes, before it is planned: changes to the layout. Pure.
+"""The volumes as an operator wants them, before planning: changes to the layout. Pure.
 
-A draft is not a layout but what is to be changed in one, so that it stays meant when another
-operator's plan changes the installed layout meanwhile. A volume cannot be taken down and made
-anew under its name in one plan; such a wish is kept ``later`` and comes up when the first of
-the two plans has been carried out.
+A draft is not a layout but a set of changes to one, so that it stays valid when another
+operator's plan changes the installed layout. A volume cannot be removed and recreated under its
+name in one plan; the second half is kept ``later`` until the first plan has been carried out.
 """
 
 from __future__ import annotations

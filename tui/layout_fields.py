@@ -1,7 +1,7 @@
 """One volume as it stands in the form: texts as typed, and what is wrong with them. Pure.
 
-Nothing is checked here that :mod:`appliance.storage.policy.layout` checks: the texts become a
-``[[volume]]`` table of a whole layout, and what the parser says of it is told at its field.
+Checks nothing that :mod:`appliance.storage.policy.layout` checks: the texts become a
+``[[volume]]`` table of a whole layout, and the parser's errors are shown at their fields.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ def _volume(name: str, **changes: object) -> Volume:
 def draft_from(preset: Preset, base: Layout, carried: Collection[str] = ()) -> Draft:
     """What has to be changed in ``base`` for the volumes of ``preset`` and no others.
 
-    Volumes of ``base`` that are not as the preset has them are removed. As none can be made anew
-    under its name by the same plan, the new one then gets another name, and mounts there.
+    Volumes of ``base`` that differ from the preset are removed. As one plan cannot recreate a
+    volume under its name, the new one then gets another name and mount point.
     """
     draft = Draft()
     taken = {*base.volume_names, *carried}

@@ -28,8 +28,8 @@ class StepState(StrEnum):
 class Watched:
     """``plan`` is ``None`` where only its progress is known. ``began_s`` says when each step that
     was seen began, ``ended_s`` when the plan did, in seconds of ``time.monotonic()``. ``problem``
-    is why how far it is could not be read the last time; ``is_lost``: so often that nobody looks
-    any more.
+    says why the last reading of the progress failed; ``is_lost``: it failed so often that reading
+    has stopped.
     """
 
     asked: AskedApply

@@ -54,7 +54,7 @@ def progress(run: RunRecord, suite: Suite | None, now: float) -> Progress:
 
     What is left of the present phase is its length as the runner gave it; the jobs after it
     count with the run time the suite asks for, times the run's time factor. The fraction is
-    time spent over time expected in all. Of a row in which a time is none nothing is told.
+    time spent over time expected in all; a row with a non-finite time gives 0 and no time left.
     """
     if not all(map(math.isfinite, (run.started_at, run.phase_started_at, run.phase_seconds))):
         return Progress(run.phase, run.job_index, run.job_count, 0.0, None, 0.0)

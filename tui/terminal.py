@@ -73,7 +73,7 @@ def _has_many_colours(environ: Mapping[str, str]) -> bool:
 
 
 def _locale_is_utf8(environ: Mapping[str, str]) -> bool:
-    """Whether the locale's character set is UTF-8; unset or ``C`` says nothing, so it is."""
+    """Whether the locale's character set is UTF-8; assumed if unset or ``C``."""
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
         value = environ.get(name, "")
         if value:

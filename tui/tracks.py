@@ -42,7 +42,7 @@ class Second:
     """Figures of all devices at one moment ``at`` of the feed's clock.
 
     ``figures`` has :class:`Figure` after :class:`Figure` for each of ``devices``, in their
-    order; not a number where there is none (nobody waits for anything at an idle disk).
+    order; NaN where there is none (an idle disk has no await).
     """
 
     at: float

@@ -96,7 +96,7 @@ def value_scale(axis: Axis, values: Iterable[float], most: int) -> Scale:
     if axis.zero:
         low, high = min(0.0, low), max(0.0, high)
     if low == high == 0.0:
-        # Of a device that does nothing nobody wants to read single bytes.
+        # An idle device needs no axis of single bytes.
         high = _LEAST_TOP.get(axis.unit, 0.0)
     low = axis.low if axis.low is not None and _is_usable(axis.low) else low
     high = axis.high if axis.high is not None and _is_usable(axis.high) else high

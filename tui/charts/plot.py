@@ -18,7 +18,7 @@ GRID = "$foreground 20%"
 # Above the plot there are at most this many lines of labels.
 _LABEL_LINES = 3
 _LABEL_GAP = 2
-# A label that is cut to less than this says nothing.
+# A label cut to less than this is meaningless.
 _LEAST_LABEL = 5
 # Lower and narrower than this a plot has no axis at that side.
 _HEIGHT_FOR_TIMES, _HEIGHT_FOR_LINE, _WIDTH_FOR_VALUES = 4, 8, 20

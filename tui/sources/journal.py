@@ -34,7 +34,7 @@ LONGEST_TEXT = 2000
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One entry. ``key`` finds it again, ``at`` is seconds since the epoch, ``priority`` is of
-    syslog (0 gravest, 7 least). ``unit`` and ``message`` are what somebody wrote there.
+    syslog (0 most severe, 7 least). ``unit`` and ``message`` are untrusted text.
     """
 
     key: str
@@ -57,7 +57,7 @@ class EntryDetail:
 class LogState:
     """``entries`` are oldest first. ``about`` says what they are of, ``notice`` what the operator
     should know of that; ``read_at`` is when the reader last had an answer, of its clock, and
-    ``asked_at`` since when somebody looks: before that nobody waited for an answer.
+    ``asked_at`` when the screen was opened: before that no answer was due.
     ``has_older``: there may be more before them. ``problem`` is what kept it from reading.
     """
 

@@ -44,8 +44,8 @@ SLICES = (
     r"system-stripewright\x2dbenchdir.slice",
     r"system-stripewright\x2dnotice.slice",
 )
-# What the service manager says of our units is told by the unit it names, and of that there is
-# no pattern to match: all that it says is read, and ours is kept. So much is read for one answer.
+# The service manager's entries about our units can be told only by the unit they name, for which
+# there is no match pattern: read all of its entries and keep ours. At most so many for one answer.
 _MOST_LOOKED_AT = 20_000
 _MANAGER_PID = 1
 _INFO = 6

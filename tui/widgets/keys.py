@@ -9,9 +9,9 @@ from textual.widgets import Footer
 
 
 class Keys(Footer):
-    """Textual's footer makes all its parts anew, and has the whole screen drawn again, whenever
-    bindings might have changed: a dozen times for each screen that is shown, 20 KB each through
-    SSH. This one does it when they have.
+    """Textual's footer rebuilds all its parts, and has the whole screen redrawn, whenever bindings
+    might have changed: a dozen times for each screen shown, 20 KB each through SSH. This one does
+    it only when they have.
     """
 
     def __init__(self) -> None:

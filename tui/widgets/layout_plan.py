@@ -35,10 +35,10 @@ _NAME = re.compile(r"[^\s,;]+")
 
 
 def names_to_type(plan: Plan) -> tuple[str, ...]:
-    """What has to be typed to confirm ``plan``: each volume that is made or loses what it holds.
+    """What has to be typed to confirm ``plan``: each volume that is created or loses its data.
 
-    Where there is none, those with something to do; and :data:`DECLARATION` where only the
-    layout's text changes.
+    Without any, those with something to do; and :data:`DECLARATION` if only the layout's text
+    changes.
     """
     grave = [one.name for one in plan.volumes if one.decision in _GRAVE]
     lossy = [step.volume for step in plan.steps if step.destroys]

@@ -59,7 +59,7 @@ def _wanted(members: int, width: int) -> int:
 def live_lines(view: View, width: int, rows: int) -> list[Line]:
     """Heading and figures in at most ``rows`` lines (at least three).
 
-    Every volume has a line. Of members that have none their number is told, and the slowest.
+    Every volume has a line. Members without a line are counted, and the slowest is named.
     """
     volumes = _volumes(view)
     extra = _extra_cells(width)

@@ -1,7 +1,7 @@
 """How fast a volume was in the last minutes: charts, and the same numbers as a table.
 
-The axis of time stands still and jumps every few seconds: otherwise each second would move
-every cell of every chart, which nobody can read and SSH has to carry.
+The time axis stands still and jumps every few seconds: otherwise each second would move every
+cell of every chart, which is unreadable and costs SSH traffic.
 """
 
 from __future__ import annotations

@@ -280,7 +280,7 @@ def latency_lines(run: RunRecord, view: View, width: int) -> list[Line]:
 
 
 def _told(run: RunRecord, jobs: Sequence[LiveJob]) -> tuple[LiveJob, ...]:
-    """What is told of the present job: not what another run, or the job before, has left."""
+    """The rows of the present job, without leftovers of another run or the previous job."""
     return tuple(one for one in jobs if one.run_id == run.id and one.job == run.phase)
 
 
