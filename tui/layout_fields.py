@@ -188,7 +188,7 @@ def _select(fields: Fields) -> str:
         rows = [("role", _text(fields.role))]
     else:
         rows = [("kind", _text(DiskKind.INSTANCE_STORE.value))]
-    # Of a role all are taken without a count; who says "so many" has to say how many.
+    # A role without a count takes all; "count" needs a number.
     if fields.disks == COUNT or (fields.disks == ROLE and fields.count):
         rows.append(("count", _number(fields.count)))
     return _inline(rows)

@@ -57,7 +57,7 @@ async def test_a_volume_is_added_in_a_form_that_checks_as_it_is_typed(size):
         await keys(pilot, "down", "right", "tab")
         await typed(pilot, "2")
         text = plain(acted)
-        assert "[so many]" in text
+        assert "[count]" in text
         assert "▲ refused" in text  # the four disks are scratch's
         await keys(pilot, "ctrl+s")
         assert [one.name for one in draft(acted).edits] == ["data"]
