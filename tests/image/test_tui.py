@@ -318,7 +318,7 @@ def carry_out(seat: Seat) -> None:
     time.sleep(3)
     seat.press("Enter")
     # Where it waits for its turn, the line is broken behind this.
-    seat.sees("it goes on whoever")
+    seat.sees("it continues if you")
     seat.keeps("layout-progress")
     seat.sees("ended", "● DONE", within=LONG)
 
