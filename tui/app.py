@@ -217,7 +217,7 @@ class StripewrightApp(App[int]):
     async def _hand_on(self, key: events.Key) -> None:
         target: MessagePump = self.focused or self.screen
         await super().on_event(key)
-        # A widget that is taken down meanwhile never gets to what is behind the key.
+        # A widget removed meanwhile never reaches the key's action.
         self.set_timer(_KEY_SECONDS, partial(self._next_key, key))
         # One with priority was obeyed here.
         self._go_behind(key, target if key.is_forwarded else self)

@@ -19,7 +19,7 @@ Deliver = Callable[[Callable[[], None]], None]
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """What came of a question. ``value`` is ``None`` if there is a ``problem`` (in one line).
+    """The outcome of a question. ``value`` is ``None`` if there is a ``problem`` (in one line).
 
     ``asked_at`` is of the screens' monotonic clock: what is shown is at least so old.
     """
@@ -59,7 +59,7 @@ class Asker:
         self._next: dict[str, _Question] = {}
 
     def ask(self, key: str, work: Callable[[], T], done: Callable[[Answer[T]], None]) -> None:
-        """Do ``work`` beside the application and call ``done`` with what came of it.
+        """Do ``work`` beside the application and call ``done`` with the outcome.
 
         While another question of ``key`` is open, this one waits for it; of those that wait only
         the latest is asked.

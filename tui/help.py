@@ -1,4 +1,4 @@
-"""Help, made from the bindings that work on the present screen; nothing is written twice."""
+"""Help, generated from the bindings that work on the present screen."""
 
 from __future__ import annotations
 

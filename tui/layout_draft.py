@@ -56,7 +56,7 @@ class Draft:
         return replace(draft, edits=(*others[:at], volume, *others[at:]))
 
     def without(self, base: Layout, name: str, *, carried: Collection[str] = ()) -> Draft:
-        """The volume ``name`` is taken down, or, if it is only of this draft, forgotten.
+        """Remove the volume ``name``, or drop it if only this draft has it.
 
         ``carried`` are the names that disks carry, declared or not.
         """
@@ -70,7 +70,7 @@ class Draft:
         return replace(left, removed=tuple(dict.fromkeys((*self.removed, name))))
 
     def keeping(self, name: str) -> Draft:
-        """The volume ``name`` is not taken down after all."""
+        """Undo the removal of the volume ``name``."""
         return replace(
             self,
             removed=tuple(one for one in self.removed if one != name),

@@ -1,4 +1,4 @@
-"""One volume as it stands in the form: texts as typed, and what is wrong with them. Pure.
+"""One volume as the form has it: texts as typed, and what is wrong with them. Pure.
 
 Checks nothing that :mod:`appliance.storage.policy.layout` checks: the texts become a
 ``[[volume]]`` table of a whole layout, and the parser's errors are shown at their fields.

@@ -93,7 +93,7 @@ class Watched:
 
     @property
     def failed_step(self) -> int | None:
-        """Which step failed, as far as the end tells."""
+        """Which step failed, if the end names it."""
         found = None if self.end is None else _FAILED.search(self.end.message)
         return int(found[1]) if found else None
 

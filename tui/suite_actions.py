@@ -1,4 +1,4 @@
-"""Starting and cancelling suites: asking the operator, asking systemd, telling what came of it."""
+"""Start and cancel suites: ask the operator, ask systemd, report the outcome."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Unit(StrEnum):
 
 
 _LEAST_TOP = {Unit.BANDWIDTH: 2.0**20, Unit.COUNT: 10.0, Unit.LATENCY: 1e6}
-# Figures beyond this are no measurements, and their differences are no numbers any more.
+# Figures beyond this are no measurements, and their differences overflow.
 _LARGEST, _LEAST = 1e30, 1e-12
 
 

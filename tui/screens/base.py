@@ -156,7 +156,7 @@ class MainScreen(Screen[None]):
         """Draw the last view again, as after a resize."""
         view, width = self._view, self.size.width - 2
         bar = next(self.query("#topbar").results(Panel), None)
-        # A screen that is being taken down loses its parts before its timer stops.
+        # A screen that is being closed loses its parts before its timer stops.
         if view is None or width <= 0 or not self.is_mounted or bar is None:
             return
         bar.show(topbar_lines(view, width, screen=self.NAME))

@@ -1,4 +1,4 @@
-"""Repeating what is suspect: asking the operator, asking systemd, telling what came of it."""
+"""Repeat suspects: ask the operator, ask systemd, report the outcome."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POLL_SECONDS = 3.0
 
 
 class DriftRepeats:
-    """Belongs to the Drift screen, which draws it; ``changed`` is called when something came of it.
+    """Belongs to the Drift screen, which draws it; ``changed`` is called when that has an outcome.
 
     Repeats are at work when they were asked for here, or when a run of theirs is seen: the look
     for drift, or another operator, asks for them too.
@@ -40,7 +40,7 @@ class DriftRepeats:
         return self._asked is not None or self._running == CONFIRM_SUITE
 
     def seconds(self, view: View) -> float | None:
-        """For how long they have been at work, ``None`` if they were not asked for here."""
+        """For how long they have run, ``None`` if they were not started here."""
         return None if self._asked is None else view.now - self._asked_at
 
     @property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Others may plan at any moment; their directory is looked at so often.
 _NOTES_EVERY_SECONDS = 5.0
-# So many looks in a row that raise: then the unit is not asked any more.
+# After this many failed looks in a row the unit is no longer asked.
 _MOST_PROBLEMS = 5
 # Root's clock and ours may be read in another order than written.
 _SLACK_SECONDS = 1.0
@@ -124,14 +124,14 @@ class PlanWork:
         return "a plan is being carried out; w shows it" if self._is_busy(None) else ""
 
     def against(self, made: PlannedHere) -> str:
-        """Why ``made`` cannot be confirmed any more; empty if it can."""
+        """Why ``made`` can no longer be confirmed; empty if it can."""
         unable = self._screen.main.world.unable
         return unable or self._why_stale(
             self._screen.main.view(), made.plan.digest, made.made_at_monotonic_s
         )
 
     def stale_by_digest(self, view: View) -> dict[str, str]:
-        """Of the plans that are known: why each is not today's any more, empty if it may be."""
+        """Why each known plan is out of date; empty if it may be valid."""
         return {
             note.digest: self._why_stale(view, note.digest, note.made_at_monotonic_s)
             for note in self.notes

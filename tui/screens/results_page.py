@@ -32,7 +32,7 @@ class PageScreen(Screen[T]):
     """
 
     NAME: ClassVar[str]
-    # What takes keys of its own is focused when it is shown.
+    # A widget with keys of its own gets the focus when shown.
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Back", tooltip="go back", id="page.back"),

@@ -81,7 +81,7 @@ class Drift(Protocol):
         ...
 
     def confirmed(self, asked: AskedConfirm) -> ConfirmEnd | None:
-        """What they said; ``None`` while they are at work."""
+        """Their answers; ``None`` while they run."""
         ...
 
     def stop_confirming(self) -> None: ...
@@ -92,7 +92,7 @@ class MachineDrift:
 
     def __init__(self, db: Path) -> None:
         self._db = db
-        # What could not be judged, by the mark of the runs it was said of.
+        # What could not be judged, by the mark of the runs concerned.
         self._unjudged: tuple[str, str] | None = None
 
     def findings(self) -> Findings:

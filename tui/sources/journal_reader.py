@@ -203,7 +203,7 @@ def detail(key: str, folder: Path | None = None) -> EntryDetail:
 
 
 def is_ours(fields: Mapping[str, Any]) -> bool:
-    """Whether an entry that matched is about our units: the service manager tells of all units."""
+    """Whether an entry that matched is about our units: the service manager logs about all."""
     if fields.get("_PID") != _MANAGER_PID:
         return True
     return _text(fields.get("UNIT", "")).startswith(_PREFIX)

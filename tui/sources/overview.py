@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-# What only the answer needs is imported when it is asked for: the first paint waits for none.
+# Import what only the answer needs when it is needed: the first paint does not wait.
 if TYPE_CHECKING:
     from appliance.history import queries
     from appliance.history.pages import RunSummary

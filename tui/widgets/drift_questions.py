@@ -1,4 +1,4 @@
-"""What is said before something is done about a finding, why it cannot be, and after. Pure."""
+"""Questions before acting on a finding, why it cannot be done, and the outcome. Pure."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def stop_text() -> Content:
 
 
 def ended_words(end: ConfirmEnd) -> str:
-    """What came of the repeats, in a line or two."""
+    """The outcome of the repeats, in a line or two."""
     said = [f"{one.subject}: {one.verdict.value.replace('_', ' ')}" for one in end.made]
     said += [f"{fact.subject} not repeated: {why}" for fact, why in end.waits]
     if end.failed and not end.made:

@@ -187,7 +187,7 @@ def entry_lines(entry: Entry | None, width: int, rows: int, glyphs: Glyphs) -> l
 
 
 def nothing_words(state: LogState, choice: Choice, view: View) -> str:
-    """What is said where there is no line to show."""
+    """The text shown without entries."""
     if state.read_at is None:
         return "reading the log" if not state.problem else ""
     if state.entries:

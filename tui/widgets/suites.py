@@ -171,7 +171,7 @@ def _writes(suite: Suite, snapshot: Snapshot | None) -> list[str]:
 
 
 def last_words(last: RunSummary | None, problem: str, view: View) -> tuple[str, str]:
-    """What came of the last run, with its style."""
+    """The outcome of the last run, with its style."""
     if last is None:
         words = f"not known: {problem}" if problem else "it has never been run here"
         return words, marks.WARN if problem else marks.MUTED
