@@ -1,7 +1,7 @@
-"""One volume as the form has it: texts as typed, and what is wrong with them. Pure.
+"""One volume as it stands in the form: texts as typed, and what is wrong with them. Pure.
 
-Checks nothing that :mod:`appliance.storage.policy.layout` checks: the texts become a
-``[[volume]]`` table of a whole layout, and the parser's errors are shown at their fields.
+Nothing is checked here that :mod:`appliance.storage.policy.layout` checks: the texts become a
+``[[volume]]`` table of a whole layout, and what the parser says of it is told at its field.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _select(fields: Fields) -> str:
         rows = [("role", _text(fields.role))]
     else:
         rows = [("kind", _text(DiskKind.INSTANCE_STORE.value))]
-    # A role without a count takes all; "count" needs a number.
+    # Of a role all are taken without a count; who says "so many" has to say how many.
     if fields.disks == COUNT or (fields.disks == ROLE and fields.count):
         rows.append(("count", _number(fields.count)))
     return _inline(rows)
