@@ -71,44 +71,35 @@ def is_there() -> bool:
 
 def event(
     what: Event,
-    message: str,
+    text: str,
+    /,
     *,
     priority: Priority = Priority.INFO,
     **fields: str | int | float,
 ) -> None:
-    """Log ``message`` with MESSAGE_ID and each field as ``STRIPEWRIGHT_<FIELD>``.
+    """Log ``text`` with MESSAGE_ID and each field as ``STRIPEWRIGHT_<FIELD>``.
 
-    Line breaks in ``message`` become spaces: a label from a disk must not look like a
-    second entry.
+    Line breaks in ``text`` become spaces: a label from a disk must not look like a second entry.
     """
     name = what.name.lower().replace("_", "-")
-    _log(name, what.value, " ".join(message.split()), priority, fields)
+    message(name, what.value, text, priority=priority, **fields)
 
 
 def message(
     name: str,
     message_id: str,
     text: str,
+    /,
     *,
     priority: Priority,
     **fields: str | int | float,
 ) -> None:
-    """Log ``text`` as :func:`event` does, for an id that is not an :class:`Event`.
+    """As :func:`event`, for an id that is not an :class:`Event`.
 
-    ``name`` stands before it where there is no journal.
+    ``name`` stands before the text where there is no journal.
     """
-    _log(name, message_id, " ".join(text.split()), priority, fields)
-
-
-def _log(
-    name: str,
-    message_id: str,
-    line: str,
-    priority: Priority,
-    fields: dict[str, str | int | float],
-) -> None:
     # Both may quote text of others: no escapes, and no flood.
-    line = _bounded(line)
+    line = _bounded(" ".join(text.split()))
     fields = {k: _bounded(v) if isinstance(v, str) else v for k, v in fields.items()}
     if is_there():
         with contextlib.suppress(Exception):

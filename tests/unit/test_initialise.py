@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from appliance.errors import OperatorError
+from appliance.model import Disk
 from appliance.storage.execute import read_through
-from appliance.storage.execute.read_through import BLOCK_BYTES, Member, Reader, members_of, resume
+from appliance.storage.execute.read_through import BLOCK_BYTES, Reader, members_of, resume
 
 MIB = 2**20
 
@@ -28,17 +29,17 @@ class Clock:
 
 
 @pytest.fixture
-def members(tmp_path: Path) -> list[Member]:
+def members(tmp_path: Path) -> list[Disk]:
     made = []
     for serial, size in (("A1", 20 * MIB + 4096), ("A2", 3 * MIB)):
         path = tmp_path / serial
         with path.open("wb") as file:
             file.truncate(size)
-        made.append(Member(str(path), f"id-{serial}", serial, size))
+        made.append(Disk(str(path), f"id-{serial}", "m", serial, size))
     return made
 
 
-def reader(tmp_path: Path, members: list[Member], **more: Any) -> Reader:
+def reader(tmp_path: Path, members: list[Disk], **more: Any) -> Reader:
     progress = resume("data", "uuid", members, tmp_path / "kept.json")
     return Reader(
         members,
@@ -51,7 +52,7 @@ def reader(tmp_path: Path, members: list[Member], **more: Any) -> Reader:
 
 
 def test_every_block_of_every_member_is_read(
-    tmp_path: Path, members: list[Member], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, members: list[Disk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
     real = read_through._read
@@ -68,7 +69,7 @@ def test_every_block_of_every_member_is_read(
     assert json.loads((tmp_path / "shown.json").read_text())["state"] == "done"
 
 
-def test_it_stops_and_goes_on_where_it_was(tmp_path: Path, members: list[Member]) -> None:
+def test_it_stops_and_goes_on_where_it_was(tmp_path: Path, members: list[Disk]) -> None:
     first = reader(tmp_path, members)
     first.sleep = lambda _: first.stop()
     first.rate_bytes = 1
@@ -79,7 +80,7 @@ def test_it_stops_and_goes_on_where_it_was(tmp_path: Path, members: list[Member]
     assert again.run().state == "done"
 
 
-def test_another_volume_of_the_same_name_begins_anew(tmp_path: Path, members: list[Member]) -> None:
+def test_another_volume_of_the_same_name_begins_anew(tmp_path: Path, members: list[Disk]) -> None:
     reader(tmp_path, members).run()
     assert resume("data", "uuid", members, tmp_path / "kept.json").done_bytes == 0, "asked again"
     kept = tmp_path / "kept.json"
@@ -94,7 +95,7 @@ def test_another_volume_of_the_same_name_begins_anew(tmp_path: Path, members: li
 
 
 def test_read_errors_are_counted_and_named(
-    tmp_path: Path, members: list[Member], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, members: list[Disk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         read_through, "_read", lambda _, offset: "Input/output error" if offset == 5 * MIB else ""
@@ -105,7 +106,7 @@ def test_read_errors_are_counted_and_named(
     assert ended.errors[0]["offset_bytes"] == 5 * MIB
 
 
-def test_the_rate_is_kept(tmp_path: Path, members: list[Member]) -> None:
+def test_the_rate_is_kept(tmp_path: Path, members: list[Disk]) -> None:
     clock = Clock()
     made = reader(tmp_path, members, rate_bytes=4 * MIB, clock=clock, sleep=clock.sleep)
     made.run()
@@ -122,7 +123,7 @@ def test_the_members_come_from_the_executors_state(tmp_path: Path) -> None:
     disk = {"path": "/dev/x", "id": "i", "model": "m", "serial": "S", "size_bytes": BLOCK_BYTES}
     state = {"volumes": [entry], "inventory": {"machine": {}, "disks": [disk]}}
     file.write_text(json.dumps(state))
-    assert members_of("data", file) == ("u", [Member("/dev/x", "i", "S", BLOCK_BYTES)])
+    assert members_of("data", file) == ("u", [Disk("/dev/x", "i", "m", "S", BLOCK_BYTES)])
     with pytest.raises(OperatorError, match="not known"):
         members_of("logs", file)
     entry["outcome"] = "refused"

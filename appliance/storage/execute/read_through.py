@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from appliance import paths
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError
+from appliance.model import Disk
 from appliance.state import boot_state
 from appliance.state.live_state import ReadProgress, read_progress
 from appliance.system import files, journal
@@ -37,36 +38,24 @@ _HINT = "see 'stripewright status'"
 _FLAGS = os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One disk to read: ``id`` survives renaming, ``serial`` is for the operator."""
-
-    path: str
-    id: str
-    serial: str
-    size_bytes: int
-
-
-def members_of(volume: str, state_file: Path = paths.STATE_FILE) -> tuple[str, list[Member]]:
+def members_of(volume: str, state_file: Path = paths.STATE_FILE) -> tuple[str, list[Disk]]:
     """The uuid and the disks of a volume that is up, from the executor's state."""
     state = boot_state.find(state_file)
     found = state.volume(volume) if state else None
     if state is None or found is None:
         raise OperatorError(f"volume '{volume}' is not known to be up", _HINT)
-    disks = state.inventory.disks if state.inventory else ()
-    sizes = {disk.id: disk.size_bytes for disk in disks}
-    if not found.is_up or not found.members or any(one.id not in sizes for one in found.members):
+    known = {disk.id: disk for disk in (state.inventory.disks if state.inventory else ())}
+    disks = [known[one.id] for one in found.members if one.id in known]
+    if not found.is_up or not disks or len(disks) < len(found.members):
         raise OperatorError(f"volume '{volume}' is not up", _HINT)
-    return found.uuid, [
-        Member(one.path, one.id, one.serial, sizes[one.id]) for one in found.members
-    ]
+    return found.uuid, disks
 
 
 @dataclass(slots=True)
 class Reader:
     """Reads members to their ends, saving how far it is; ``stop`` ends it between two batches."""
 
-    members: list[Member]
+    members: list[Disk]
     progress: ReadProgress
     kept: Path
     shown: Path
@@ -93,7 +82,7 @@ class Reader:
         self._save("done" if whole else "stopped")
         return self.progress
 
-    def _member(self, member: Member, pool: ThreadPoolExecutor, begun: float, before: int) -> None:
+    def _member(self, member: Disk, pool: ThreadPoolExecutor, begun: float, before: int) -> None:
         progress = self.progress
         position = progress.done.get(member.id, 0)
         descriptor = os.open(member.path, self.flags)
@@ -120,7 +109,7 @@ class Reader:
         if self.clock() - self._saved_at >= _SAVE_SECONDS:
             self._save("running")
 
-    def _error(self, member: Member, offset: int, problem: str) -> None:
+    def _error(self, member: Disk, offset: int, problem: str) -> None:
         self.progress.error_count += 1
         if len(self.progress.errors) < _KEPT_ERRORS:
             self.progress.errors.append(
@@ -150,7 +139,7 @@ def _read(descriptor: int, offset: int) -> str:
     return ""
 
 
-def resume(volume: str, uuid: str, members: list[Member], kept: Path) -> ReadProgress:
+def resume(volume: str, uuid: str, members: list[Disk], kept: Path) -> ReadProgress:
     """How far it was with this very volume; from the start for any other, or if it was done."""
     progress = ReadProgress(volume, uuid, sum(member.size_bytes for member in members))
     sizes = {member.id: member.size_bytes for member in members}
