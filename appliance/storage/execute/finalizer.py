@@ -37,13 +37,16 @@ class Finalizer:
 
     def __init__(self, places: Places, record: Record, kernel: Kernel) -> None:
         self._places, self._record, self._kernel = places, record, kernel
+        self._before = state_document.of_this_boot(places.state, kernel)
+        # As first noted at this boot; what is written here is not read again.
+        self._noted = self._before.surroundings if self._before else None
         self._is_first = True
 
     def looking(self, layout: Layout) -> None:
         """Before the first look of this boot; a later one leaves the state as it is until it
         knows better.
         """
-        self._is_first = state_document.of_this_boot(self._places.state, self._kernel) is None
+        self._is_first = self._before is None
         if self._is_first:
             write_state(self._places.state, state_document.looking(layout).document())
 
@@ -247,7 +250,16 @@ class Finalizer:
     ) -> None:
         if up is None:
             up = state_document.volumes_up(inventory, layout, plan)
-        before = state_document.of_this_boot(self._places.state, self._kernel)
+        self._noted = state_document.surroundings(
+            self._kernel,
+            inventory,
+            up,
+            layout,
+            fio_version=_fio_version(),
+            cpu_latency=self._places.cpu_latency,
+            changed={one.name for one in plan.volumes if one.decision is not Decision.NOTHING},
+            before=self._noted,
+        )
         state = replace(
             state_document.state_of(
                 inventory,
@@ -259,16 +271,7 @@ class Finalizer:
                 up=up,
                 failed=failed or {},
             ),
-            surroundings=state_document.surroundings(
-                self._kernel,
-                inventory,
-                up,
-                layout,
-                fio_version=_fio_version(),
-                cpu_latency=self._places.cpu_latency,
-                changed={one.name for one in plan.volumes if one.decision is not Decision.NOTHING},
-                before=before.surroundings if before else None,
-            ),
+            surroundings=self._noted,
             mounted_at_monotonic_s=time.clock_gettime(time.CLOCK_MONOTONIC)
             if outcome in {"mounted", "nothing"}
             else None,
