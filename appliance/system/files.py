@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a FIFO waits for its writer otherwise.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -23,22 +24,21 @@ def replace_text(path: Path, text: str | Iterable[str], *, durable: bool = False
     """Replace ``path`` by ``text``, or by pieces of it, with mode 0644: a reader sees
     the old text or the new one, whole. ``durable``: it survives a power cut.
     """
-    import tempfile  # only readers of such files are in a hurry
-
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    # Beside it, under a name that no collector looks at. Not the whole name: it may be as
-    # long as a name can be, and mkstemp adds to it.
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
+    # Beside it, under a name that no collector looks at. Not the whole name: it may be as long as
+    # a name can be. By hand, because tempfile takes longer to import than a boot has to spare.
+    name = path.parent / f".{path.name[:64]}.{os.urandom(8).hex()}"
+    handle = os.open(name, _CREATE, 0o600)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.writelines([text] if isinstance(text, str) else text)
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        name.chmod(0o644)
+        name.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise
     if durable:
         sync_folder(path.parent)

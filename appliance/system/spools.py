@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,5 +77,5 @@ def remove(folder: int, name: str) -> None:
                 os.rmdir(name, dir_fd=folder)
             except OSError:
                 if not name.startswith(_ASIDE):
-                    aside = f"{_ASIDE}{secrets.token_hex(16)}"
+                    aside = f"{_ASIDE}{os.urandom(16).hex()}"
                     os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)

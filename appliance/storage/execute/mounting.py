@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -33,7 +32,8 @@ from appliance.system.kernel import Kernel
 
 def forbid() -> None:
     """Take back what an executor that was killed has allowed."""
-    shutil.rmtree(paths.MAY_MOUNT_DIR, ignore_errors=True)
+    for file in paths.MAY_MOUNT_DIR.glob("*"):
+        file.unlink(missing_ok=True)
 
 
 def mount(

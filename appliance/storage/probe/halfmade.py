@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -209,6 +208,8 @@ def _written_by_mkfs(
     """
     if volume is None or volume.filesystem != "ext4" or made is None:
         return {}
+    import tempfile  # a boot is in a hurry, and has such disks after a making that was cut off
+
     mark = own[0].mark
     plain = not _at_front(mark)
     folder = kernel.root / paths.SCANS_DIR.relative_to("/")
