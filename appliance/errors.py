@@ -19,6 +19,8 @@ EXIT_REFUSED = 3
 EXIT_STALE = 4
 # ``drift check`` found something grave that nobody has acknowledged. Everything worked.
 EXIT_DRIFT = 5
+# Ctrl-C, as shells say it: 128 + SIGINT.
+EXIT_INTERRUPTED = 130
 
 
 class OperatorError(Exception):
@@ -30,6 +32,10 @@ class OperatorError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def to_json(self) -> dict[str, object]:
+        """As root leaves it for those who asked."""
+        return {"exit_code": self.exit_code, "message": self.message, "hint": self.hint}
 
 
 class UsageError(OperatorError):

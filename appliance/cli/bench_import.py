@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import stat
 import sys
-import textwrap
+from argparse import ArgumentParser
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from appliance import text
-from appliance.cli.results import verdict
-from appliance.clouds import capability
-from appliance.clouds.provider import is_type
+from appliance.cli.command import Command
+from appliance.cli.results import findings_text, verdict
 from appliance.errors import EXIT_OK, OperatorError, UsageError
-from appliance.fio_import import Imported, import_reports
-from appliance.history.json_documents import missing, report_to_json
-from appliance.model import ImportedResult
+
+if TYPE_CHECKING:
+    from appliance.fio_import import Imported
+    from appliance.model import ImportedResult
 
 # A text becomes up to four times its size in memory. Ten thousand reports have 25 MB.
 MAX_FILE_BYTES = 100 * 1024 * 1024
@@ -32,8 +30,7 @@ _WORDS = {
 _WHAT_IS_READ = "what is read: fio's normal output and its JSON, with any text around them"
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(NamedTuple):
     path: str
     sha256: str
     imported: Imported
@@ -44,20 +41,32 @@ class _File:
         return self.imported.judged
 
 
-def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as_json: bool) -> int:
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="a text or JSON file with fio reports in it"
+    )
+    parser.add_argument(
+        "--machine", default="", metavar="TYPE", help="measured on this type, whatever FILE says"
+    )
+    parser.add_argument("--db", type=Path, metavar="FILE", help="keep them in this history")
+
+
+def import_files(*, files: Sequence[str], machine: str, db: Path | None, as_json: bool) -> int:
     """Read, judge, show, and with ``db`` keep the reports in ``files``.
 
     All files are read before anything is kept. Raises :class:`UsageError` for a file that
     cannot be read, and :class:`OperatorError` if there is no report in any of them.
     """
-    read = [_read(path, machine_type) for path in files]
-    if machine_type and not is_type(machine_type):
+    from appliance.clouds.provider import is_type
+
+    read = [_read(path, machine) for path in files]
+    if machine and not is_type(machine):
         print(
-            f"note: nothing is published here for a machine type {text.printable(machine_type)!r},"
-            " so that no result is compared with it",
+            f"note: no published limits are known for machine type {text.printable(machine)!r};"
+            " nothing is compared with them",
             file=sys.stderr,
         )
-    kept = [] if db is None else _keep(read, machine_type, db)
+    kept = [] if db is None else _keep(read, machine, db)
     if as_json:
         _print_json(read, None if db is None else kept)
     elif any(file.judged for file in read):
@@ -70,7 +79,7 @@ def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as
         names = ", ".join(file.path for file in empty)
         hint = _WHAT_IS_READ
         if not all(file.is_text for file in empty):
-            hint = f"that is no text; a compressed file has to be unpacked first; {hint}"
+            hint = f"that is not text; unpack a compressed file first; {hint}"
         raise OperatorError(f"no fio report in {names}", hint)
     for file in empty:
         print(f"note: no fio report in {text.printable(file.path)}", file=sys.stderr)
@@ -79,6 +88,11 @@ def import_files(files: Sequence[str], *, machine_type: str, db: Path | None, as
 
 def _print_json(read: Sequence[_File], kept: list[int] | None) -> None:
     """The document, one result at a time: all of them at once are several times the file."""
+    import json
+    import textwrap
+
+    from appliance.history.json_documents import report_to_json
+
     results = (report_to_json(one) for file in read for one in file.judged)
     print('{\n  "results": [', end="")
     separator = "\n"
@@ -91,6 +105,10 @@ def _print_json(read: Sequence[_File], kept: list[int] | None) -> None:
 
 
 def _read(path: str, machine_type: str) -> _File:
+    import hashlib
+
+    from appliance.fio_import import import_reports
+
     data = _content(path)
     return _File(
         path,
@@ -140,28 +158,28 @@ def _keep(read: Sequence[_File], machine_type: str, db: Path) -> list[int]:
 
 
 def _file_text(file: _File) -> str:
+    from appliance.history.json_documents import missing
+
     valid = sum(one.valid for one in file.judged)
     machines = sorted({one.machine_type for one in file.judged} - {""})
     on = f" on {', '.join(machines)}" if machines else ""
     heading = f"{file.path}: {len(file.judged)} results{on}, {valid} valid"
-    rows: list[tuple[str, ...]] = [
-        ("LINE", "WHAT", "ON", "IOPS", "BANDWIDTH", "MEAN", "OF PUBLISHED", "VERDICT")
+    columns = ("LINE", "WHAT", "ON", "IOPS", "BANDWIDTH", "MEAN", "OF PUBLISHED", "VERDICT")
+    lines = [
+        text.printable(heading),
+        text.table([columns, *map(_row, file.judged)], fold=True),
     ]
-    rows += [_row(one) for one in file.judged]
-    lines = [text.printable(heading), text.table(rows, fold=True)]
     for one in file.judged:
         if lacking := missing(one):
             words = ", ".join(_WORDS[name] for name in lacking)
             lines.append(f"  line {one.line}: cut off, without {words}")
-        for finding in one.findings:
-            lines += text.wrapped(
-                f"  line {one.line} {finding.code} ({finding.severity}): {finding.message}",
-                indent="    ",
-            )
+        lines += findings_text(f"line {one.line}", one)
     return "\n".join(lines)
 
 
 def _row(one: ImportedResult) -> tuple[str, ...]:
+    from appliance.clouds import capability
+
     size = "" if one.block_size_bytes is None else f" {text.size(one.block_size_bytes)}"
     pattern = one.rw or one.direction
     mixed = f" {one.direction}" if one.other_direction_iops is not None else ""
@@ -176,3 +194,15 @@ def _row(one: ImportedResult) -> tuple[str, ...]:
         "-" if published is None else f"{published:.0f} %",
         verdict(one),
     )
+
+
+COMMANDS = (
+    Command(
+        "bench import",
+        import_files,
+        "judge fio reports from elsewhere",
+        "bench import diary.txt --db history.db",
+        _arguments,
+        more="Reads text or JSON, with anything around the reports.",
+    ),
+)

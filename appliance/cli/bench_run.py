@@ -2,130 +2,170 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import sys
-from dataclasses import dataclass, replace
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from appliance import text
-from appliance.bench.progress import Progress, progress_json, progress_line
-from appliance.cli.results import EXIT_OF_STATE, run_document, run_text
-from appliance.errors import UsageError
-from appliance.figures.efficiency import Efficiency, efficiencies
+from appliance.cli.command import Command
+from appliance.cli.output import StatusLine, fields, print_json
+from appliance.cli.results import run_document, run_text
+from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from appliance.bench.progress import Progress
     from appliance.bench.runner import Target
+    from appliance.figures.efficiency import Efficiency
+
+# By appliance.model.RunState; any other is a failure.
+_EXIT_OF_STATE = {"complete": EXIT_OK, "skipped": EXIT_REFUSED}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line names to be measured: at the most one of the first four."""
-
-    volume: str = ""
-    target: str | None = None
-    raw_read: str | None = None
-    raw_write: str | None = None
-    serial: str | None = None
-    members: bool = False
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "suite",
+        metavar="SUITE",
+        help="a suite's name, with :VOLUME for another than the first, or a FILE.toml of your own",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--target", metavar="DIR", help="measure here (default: the mounted volume)")
+    where.add_argument("--raw-read", metavar="DEVICE", help="only read this device")
+    where.add_argument(
+        "--raw-write", metavar="DEVICE", help="overwrite this disk; as root, with --serial"
+    )
+    parser.add_argument("--serial", metavar="SERIAL", help="of the disk to overwrite")
+    parser.add_argument(
+        "--members", action="store_true", help="also measure each disk of the stripe alone; as root"
+    )
+    parser.add_argument(
+        "--wait",
+        type=_minutes,
+        default=0,
+        metavar="MINUTES",
+        help="wait this long for another run in the same place (default: 0)",
+    )
+    parser.add_argument(
+        "--progress", choices=("json",), default="", help="a JSON line per second on stderr"
+    )
+    parser.add_argument(
+        "--time-factor", type=_factor, default=1.0, metavar="F", help="scale every run time by F"
+    )
 
 
 def run(
-    suite_name: str,
-    asked: Asked,
     *,
-    db: Path,
-    time_factor: float,
-    as_json: bool,
+    suite: str,
+    target: str | None,
+    raw_read: str | None,
+    raw_write: str | None,
+    serial: str | None,
+    members: bool,
+    wait: int,
     progress: str,
-    wait_seconds: float,
+    time_factor: float,
+    db: Path,
+    as_json: bool,
 ) -> int:
     """Run a suite to its end, showing progress on stderr, and print its results.
 
-    ``suite_name`` may say on which mounted volume: ``smoke:data``, as the units' names do.
-    ``progress`` is ``json`` for a JSON object a line and second, else a bar on a terminal.
+    ``suite`` may say on which mounted volume: ``smoke:data``, as the units' names do.
     """
     from appliance.bench import runner
     from appliance.bench.suitefile import find_suite
+    from appliance.figures.efficiency import efficiencies
     from appliance.history import queries
 
-    suite_name, volume = _suite_and_volume(suite_name)
-    suite = find_suite(suite_name)
-    target = _target(replace(asked, volume=volume))
-    show = ProgressLines() if progress == "json" else ProgressBar()
+    name, volume = _suite_and_volume(suite)
+    chosen = find_suite(name)
+    if volume and any((target, raw_read, raw_write)):
+        raise UsageError(
+            f"volume {volume!r} and another target do not go together",
+            "name the volume behind the suite, or the target, and not both",
+        )
+    if (raw_write is None) != (serial is None):
+        raise UsageError(
+            "--raw-write DEVICE and --serial SERIAL belong together",
+            "writing to a device destroys what is on it: type the serial of the disk, too",
+        )
+    if members and (raw_read is not None or raw_write is not None):
+        raise UsageError(
+            "--members is for files on a stripe, and not for a device",
+            "name a directory on the stripe with --target",
+        )
+    line = StatusLine()
     run_id = runner.run_suite(
-        suite,
-        target=target,
+        chosen,
+        target=_target(volume, target, raw_read, raw_write, serial, members=members),
         db=db,
         time_factor=time_factor,
-        on_progress=show.show,
-        wait_seconds=wait_seconds,
+        on_progress=_json_on(line) if progress == "json" else progress_on(line),
+        wait_seconds=wait * 60.0,
     )
-    show.finish()
+    line.finish()
     with queries.open_readonly(db) as reader:
         record, results = reader.run(run_id), reader.results(run_id)
     each = efficiencies(results, record.members)
     if as_json:
         document = run_document(record, results)
-        document["stripe_efficiency"] = [_efficiency_document(one) for one in each]
-        print(json.dumps(document, indent=2))
+        names = "job direction stripe_iops member_iops share"
+        document["stripe_efficiency"] = [fields(one, names) for one in each]
+        print_json(document)
     else:
-        print(run_text(record, results))
-        for one in each:
-            print(_efficiency_text(one))
-    return EXIT_OF_STATE[record.state]
+        print("\n".join([run_text(record, results), *map(_efficiency_text, each)]))
+    return _EXIT_OF_STATE.get(record.state, EXIT_FAILED)
 
 
-def _suite_and_volume(text: str) -> tuple[str, str]:
+def progress_on(line: StatusLine) -> Callable[[Progress], None]:
+    """What shows the progress of a run for a person."""
+    from appliance.bench.progress import progress_line
+
+    def show(progress: Progress) -> None:
+        step = (progress.phase, progress.job_index)
+        line.show(step, progress_line(progress, line.columns))
+
+    return show
+
+
+def _json_on(line: StatusLine) -> Callable[[Progress], None]:
+    """For programs: a JSON object a line."""
+    from appliance.bench.progress import progress_json
+
+    return lambda progress: line.write(progress_json(progress) + "\n")
+
+
+def _suite_and_volume(words: str) -> tuple[str, str]:
     """``smoke:data`` in its two halves. A file of a suite may have any name, and no volume."""
-    if text.endswith(".toml") or ":" not in text:
-        return text, ""
-    suite, _, volume = text.partition(":")
+    suite, colon, volume = words.partition(":")
+    if words.endswith(".toml") or not colon:
+        return words, ""
     if not volume:
-        raise UsageError(f"no volume is named in {text!r}", f"leave the colon out: {suite}")
+        raise UsageError(f"no volume is named in {words!r}", f"leave the colon out: {suite}")
     return suite, volume
 
 
-def _target(asked: Asked) -> Target:
+def _target(
+    volume: str,
+    directory: str | None,
+    raw_read: str | None,
+    raw_write: str | None,
+    serial: str | None,
+    *,
+    members: bool,
+) -> Target:
     from appliance.bench import runner
     from appliance.bench import target as place
 
-    if asked.volume and any((asked.target, asked.raw_read, asked.raw_write)):
-        raise UsageError(
-            f"volume {asked.volume!r} and another target do not go together",
-            "name the volume behind the suite, or the target, and not both",
-        )
-    if (asked.raw_write is None) != (asked.serial is None):
-        raise UsageError(
-            "--raw-write DEVICE and --serial SERIAL belong together",
-            "writing to a device destroys what is on it: type the serial of the disk, too",
-        )
-    if asked.members and (asked.raw_read is not None or asked.raw_write is not None):
-        raise UsageError(
-            "--members is for files on a stripe, and not for a device",
-            "name a directory on the stripe with --target",
-        )
-    if asked.raw_write is not None and asked.serial is not None:
-        return runner.Target(asked.raw_write, place.RAW_WRITE, serial=asked.serial)
-    if asked.raw_read is not None:
-        return runner.Target(asked.raw_read, place.RAW_READ)
-    directory: Path | str
-    if asked.volume:
-        directory = runner.target_on(asked.volume)
-    else:
-        directory = runner.default_target() if asked.target is None else asked.target
-    return runner.Target(directory, members=asked.members)
-
-
-def _efficiency_document(one: Efficiency) -> dict[str, object]:
-    return {
-        "job": one.job,
-        "direction": one.direction,
-        "stripe_iops": one.stripe_iops,
-        "member_iops": one.member_iops,
-        "share": one.share,
-    }
+    if raw_write is not None and serial is not None:
+        return runner.Target(raw_write, place.RAW_WRITE, serial=serial)
+    if raw_read is not None:
+        return runner.Target(raw_read, place.RAW_READ)
+    if directory is not None:
+        return runner.Target(directory, members=members)
+    return runner.Target(
+        runner.target_on(volume) if volume else runner.default_target(), members=members
+    )
 
 
 def _efficiency_text(one: Efficiency) -> str:
@@ -136,54 +176,31 @@ def _efficiency_text(one: Efficiency) -> str:
     )
 
 
-class _Teller:
-    """Writes to stderr as long as somebody reads it: a run does not fail because ``head`` or
-    a terminal has gone.
-    """
-
-    def __init__(self) -> None:
-        self._gone = False
-
-    def __call__(self, words: str) -> None:
-        if self._gone:
-            return
-        try:
-            sys.stderr.write(words)
-            sys.stderr.flush()
-        except OSError:
-            self._gone = True
+def _minutes(words: str) -> int:
+    if not words.isascii() or not words.isdecimal() or len(words) > 6 or int(words) > 1440:
+        raise argparse.ArgumentTypeError(f"{words!r} is not a number of minutes from 0 to 1440")
+    return int(words)
 
 
-class ProgressBar:
-    """One changing line on a terminal, a line a phase otherwise."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._last_phase = ("", 0)
-        self._tell = _Teller()
-
-    def show(self, progress: Progress) -> None:
-        phase = (progress.phase, progress.job_index)
-        if self._terminal:
-            width = shutil.get_terminal_size().columns
-            self._tell(f"\r{progress_line(progress, width)}\x1b[K")
-        elif phase != self._last_phase:
-            self._last_phase = phase
-            self._tell(progress_line(progress, text.WIDTH) + "\n")
-
-    def finish(self) -> None:
-        if self._terminal:
-            self._tell("\n")
+def _factor(words: str) -> float:
+    try:
+        value = float(words)
+    except ValueError:
+        value = -1.0
+    if not 0.001 <= value <= 1000:
+        raise argparse.ArgumentTypeError(f"{words!r} is not a number from 0.001 to 1000")
+    return value
 
 
-class ProgressLines:
-    """A JSON object a line, for programs that follow."""
-
-    def __init__(self) -> None:
-        self._tell = _Teller()
-
-    def show(self, progress: Progress) -> None:
-        self._tell(progress_json(progress) + "\n")
-
-    def finish(self) -> None:
-        """Nothing: every line is whole."""
+COMMANDS = (
+    Command(
+        "bench run",
+        run,
+        "run a suite",
+        "bench run smoke --target /mnt/data --db history.db",
+        _arguments,
+        more="It writes only to a directory of its own in DIR, unless --raw-write names a disk, and"
+        " removes its files.",
+        db=True,
+    ),
+)

@@ -7,17 +7,17 @@ are a failure only where the boot unit is installed: on a laptop the benchmarks 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import stat
 import time
-from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from appliance import paths, text
+from appliance.cli.command import Command
+from appliance.cli.output import print_json
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError
-from appliance.system import process, services
 
 _STORAGE_TOOLS = (
     "mdadm", "lvm", "mkfs.xfs", "xfs_info", "xfs_growfs", "mkfs.ext4", "dumpe2fs", "resize2fs",
@@ -25,10 +25,11 @@ _STORAGE_TOOLS = (
 )  # fmt: skip
 _LVM_RULE = Path("/etc/udev/rules.d/69-lvm.rules")
 _SPOOL_MODE = 0o1730
-_SPOOL_HINT = "systemd-tmpfiles makes it: systemctl restart systemd-tmpfiles-setup.service"
-# So many intervals without a look are no jitter any more.
+_SPOOL_HINT = "systemd-tmpfiles creates it: systemctl restart systemd-tmpfiles-setup.service"
+# This many intervals without a check are more than jitter.
 _LATE_LOOKS = 3
 _MDADM_CONF = Path("/etc/mdadm/mdadm.conf")
+_LEAST_FREE_BYTES = 64 * 1024 * 1024
 
 
 class Verdict(StrEnum):
@@ -37,8 +38,7 @@ class Verdict(StrEnum):
     FAIL = "fail"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One thing looked at. ``hint`` is empty when nothing needs to be done."""
 
     name: str
@@ -47,18 +47,15 @@ class Check:
     hint: str = ""
 
 
-def main(db: Path, *, as_json: bool) -> int:
+def doctor(*, db: Path, as_json: bool) -> int:
     """Print every check; 1 if one failed."""
     checks = examine(db=db)
     if as_json:
-        print(json.dumps({"checks": [asdict(check) for check in checks]}, indent=2))
+        print_json({"checks": [check._asdict() for check in checks]})
     else:
         marks = {Verdict.OK: "✓ ok", Verdict.WARN: "! warn", Verdict.FAIL: "✗ fail"}
-        print(
-            text.table(
-                [("", "CHECK", "FOUND")] + [(marks[c.verdict], c.name, c.found) for c in checks]
-            )
-        )
+        rows = [(marks[one.verdict], one.name, one.found) for one in checks]
+        print(text.table([("", "CHECK", "FOUND"), *rows]))
         for check in checks:
             if check.hint:
                 print(f"{check.name}: {text.printable(check.hint)}")
@@ -67,29 +64,38 @@ def main(db: Path, *, as_json: bool) -> int:
 
 def examine(*, db: Path, mdadm_conf: Path = _MDADM_CONF) -> list[Check]:
     """Look at programs, units, configuration and history, in the order of a boot."""
+    from appliance.system import services
+
     on_appliance = services.systemd_is_running() and services.is_installed(services.ASSEMBLE_UNIT)
     checks = [_fio(), *(_tool(name, required=on_appliance) for name in _STORAGE_TOOLS)]
     checks.append(_layout())
     if on_appliance:
         checks += [_auto_assembly(mdadm_conf), _auto_activation(), _spool()]
-        checks += [_unit(services.ASSEMBLE_UNIT), _unit(services.WATCH_UNIT)]
-        checks += [*_schedule(), *(_unit(name) for name in services.LISTENERS)]
-        checks += [_last_end(name) for name in services.DRIFT_WORK]
-        checks.append(_last_check(now=time.time()))
-        checks += _host()
+        checks += map(_unit, (services.ASSEMBLE_UNIT, services.WATCH_UNIT))
+        checks += [*_schedule(), *map(_unit, services.LISTENERS)]
+        checks += map(_last_end, services.DRIFT_WORK)
+        checks += [_last_check(now=time.time()), *_host()]
     checks.append(_history(db, required=on_appliance))
     return checks
 
 
+def _failed(name: str, error: OperatorError, verdict: Verdict = Verdict.FAIL) -> Check:
+    return Check(name, verdict, error.message, error.hint)
+
+
 def _fio() -> Check:
+    from appliance.system import process
+
     try:
         version = process.run(["fio", "--version"], timeout_seconds=20).stdout.strip()
     except OperatorError as error:
-        return Check("fio", Verdict.FAIL, error.message, error.hint)
+        return _failed("fio", error)
     return Check("fio", Verdict.OK, version)
 
 
 def _tool(name: str, *, required: bool) -> Check:
+    from appliance.system import process
+
     found = process.find_program(name)
     if found:
         return Check(name, Verdict.OK, found)
@@ -103,7 +109,7 @@ def _layout() -> Check:
     try:
         layout = load_layout(paths.LAYOUT_FILE)
     except OperatorError as error:
-        return Check("layout", Verdict.FAIL, error.message, error.hint)
+        return _failed("layout", error)
     names = ", ".join(
         f"{volume.name} at {volume.mount}" if volume.mount else f"{volume.name}, no filesystem"
         for volume in layout.volumes
@@ -112,34 +118,28 @@ def _layout() -> Check:
 
 
 def _auto_assembly(conf: Path) -> Check:
+    name = "md auto-assembly"
     try:
         lines = [line.split("#")[0].split() for line in conf.read_text().splitlines()]
     except OSError as error:
-        return Check("md auto-assembly", Verdict.FAIL, str(error), "it must contain: AUTO -all")
+        return Check(name, Verdict.FAIL, str(error), "it must contain: AUTO -all")
     if ["AUTO", "-all"] in lines:
-        return Check("md auto-assembly", Verdict.OK, f"off ({conf})")
-    return Check(
-        "md auto-assembly",
-        Verdict.FAIL,
-        f"{conf} does not switch it off",
-        "arrays could come up under a name nobody chose: add the line 'AUTO -all'",
-    )
+        return Check(name, Verdict.OK, f"off ({conf})")
+    hint = "arrays could come up under an unexpected name: add the line 'AUTO -all'"
+    return Check(name, Verdict.FAIL, f"{conf} does not switch it off", hint)
 
 
 def _auto_activation(rule: Path = _LVM_RULE) -> Check:
     """LVM's rule activates groups on its own; the image masks it by an empty one of that name."""
+    name = "LVM auto-activation"
     if rule.exists() and rule.stat().st_size == 0:
-        return Check("LVM auto-activation", Verdict.OK, f"off ({rule})")
-    return Check(
-        "LVM auto-activation",
-        Verdict.WARN,
-        f"{rule} does not switch it off",
-        "our groups are made without auto-activation, but foreign ones come up: mask that rule",
-    )
+        return Check(name, Verdict.OK, f"off ({rule})")
+    hint = "groups of ours are made without auto-activation, but others come up: mask that rule"
+    return Check(name, Verdict.WARN, f"{rule} does not switch it off", hint)
 
 
 def _spool(spool: Path = paths.SPOOL_DIR) -> Check:
-    """Requests of operators go here; whoever else could write there could ask, too."""
+    """Requests of operators go here; any other user who could write here could ask, too."""
     try:
         status = spool.lstat()
     except OSError as error:
@@ -152,15 +152,30 @@ def _spool(spool: Path = paths.SPOOL_DIR) -> Check:
 
 
 def _unit(name: str) -> Check:
+    from appliance.system import services
+
     try:
         state = services.unit_state(name)
     except OperatorError as error:
-        return Check(name, Verdict.FAIL, error.message, error.hint)
+        return _failed(name, error)
     found = f"{state.active} ({state.sub})"
     if state.active == "active":
         return Check(name, Verdict.OK, found)
     verdict = Verdict.FAIL if state.active == "failed" else Verdict.WARN
     return Check(name, verdict, found, f"look at: systemctl status {name}")
+
+
+def _last_end(name: str) -> Check:
+    """A unit that runs now and then: how it ended."""
+    from appliance.system import services
+
+    try:
+        state = services.unit_state(name)
+    except OperatorError as error:
+        return _failed(name, error)
+    if state.active == "failed":
+        return Check(name, Verdict.FAIL, f"failed ({state.result})", f"journalctl -b -u {name}")
+    return Check(name, Verdict.OK, f"{state.active} ({state.sub})")
 
 
 def _schedule() -> list[Check]:
@@ -172,12 +187,14 @@ def _schedule() -> list[Check]:
     try:
         declared = read_schedule(paths.SCHEDULE_FILE)
     except OperatorError as error:
-        broken = Check("schedule", Verdict.FAIL, error.message, error.hint)
-        return [broken, *(_unit(name) for name in timetable.timers(timetable.Schedule()))]
-    problem = schedule_problem()
-    where = str(paths.SCHEDULE_FILE) if paths.SCHEDULE_FILE.exists() else "built in"
-    first = Check("schedule", Verdict.OK, where)
-    if problem:
+        timers = timetable.timers(timetable.Schedule())
+        return [_failed("schedule", error), *map(_unit, timers)]
+    first = Check(
+        "schedule",
+        Verdict.OK,
+        str(paths.SCHEDULE_FILE) if paths.SCHEDULE_FILE.exists() else "built in",
+    )
+    if problem := schedule_problem():
         hint = "look at: systemctl status stripewright-schedule.service"
         first = Check("schedule", Verdict.FAIL, f"not in effect: {problem}", hint)
     return [
@@ -189,41 +206,26 @@ def _schedule() -> list[Check]:
     ]
 
 
-def _last_end(name: str) -> Check:
-    """A unit that runs now and then: how it ended."""
-    try:
-        state = services.unit_state(name)
-    except OperatorError as error:
-        return Check(name, Verdict.FAIL, error.message, error.hint)
-    if state.active == "failed":
-        return Check(name, Verdict.FAIL, f"failed ({state.result})", f"journalctl -b -u {name}")
-    return Check(name, Verdict.OK, f"{state.active} ({state.sub})")
-
-
 def _last_check(*, now: float) -> Check:
     """When drift was looked for last: every few minutes, whatever the timer says of itself."""
     from appliance.bench import timetable
     from appliance.bench.timetable_file import read_schedule
     from appliance.drift import check_cache
+    from appliance.system import services
 
+    name, hint = "last look for drift", f"look at: systemctl status {services.DRIFT_TIMER}"
     minutes: int | None = None
     with contextlib.suppress(OperatorError):
         minutes = read_schedule(paths.SCHEDULE_FILE).drift_minutes
     at = check_cache.load(paths.DRIFT_RUN_DIR).at
-    hint = f"look at: systemctl status {services.DRIFT_TIMER}"
     if not at:
-        return Check("last look for drift", Verdict.WARN, "none since boot", hint)
+        return Check(name, Verdict.WARN, "none since boot", hint)
     if at > now:
-        found = "none since the clock was put back"
-        return Check("last look for drift", Verdict.WARN, found, hint)
+        return Check(name, Verdict.WARN, "none since the clock was put back", hint)
     found = f"{text.duration(now - at)} ago"
-    late = now - at > _LATE_LOOKS * 60 * (minutes or timetable.DEFAULT_DRIFT_MINUTES)
-    return Check(
-        "last look for drift",
-        Verdict.FAIL if late else Verdict.OK,
-        found,
-        hint if late else "",
-    )
+    if now - at > _LATE_LOOKS * 60 * (minutes or timetable.DEFAULT_DRIFT_MINUTES):
+        return Check(name, Verdict.FAIL, found, hint)
+    return Check(name, Verdict.OK, found)
 
 
 def _host() -> list[Check]:
@@ -250,11 +252,17 @@ def _history(db: Path, *, required: bool) -> Check:
         with queries.open_readonly(db) as reader:
             epoch = reader.current_epoch()
     except OperatorError as error:
-        verdict = Verdict.FAIL if required else Verdict.WARN
-        return Check("history", verdict, error.message, error.hint)
+        return _failed("history", error, Verdict.FAIL if required else Verdict.WARN)
     usage = os.statvfs(db.parent)
     free_bytes = usage.f_bavail * usage.f_frsize
     found = f"{db}: epoch {epoch.id if epoch else 'none yet'}, {text.size(free_bytes)} free"
-    if free_bytes < 64 * 1024 * 1024:
+    if free_bytes < _LEAST_FREE_BYTES:
         return Check("history", Verdict.WARN, found, f"make room on the file system of {db}")
     return Check("history", Verdict.OK, found)
+
+
+COMMANDS = (
+    Command(
+        "doctor", doctor, "check that the appliance has what it needs", "doctor --json", db=True
+    ),
+)

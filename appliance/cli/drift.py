@@ -1,30 +1,43 @@
-"""``drift check``, ``list``, ``show``, ``ack`` and ``approve``."""
+"""``drift``: check now, and list, show, acknowledge and approve findings."""
 
 from __future__ import annotations
 
-import json
+from argparse import ArgumentParser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from appliance import text
-from appliance.client import finding_actions
-from appliance.drift import lifecycle
-from appliance.drift.codes import CODES
-from appliance.drift.spool import Action
+from appliance.cli.command import Command, number_of
+from appliance.cli.output import print_json, say
 from appliance.errors import EXIT_DRIFT, EXIT_OK
-from appliance.history import exports, queries
-from appliance.history.json_documents import drift_to_json, next_step
-from appliance.model.findings import Area, DriftSeverity, DriftState, FindingRecord, by_gravity
 
-_MARKS = {
-    DriftSeverity.CRITICAL: "✗ CRITICAL",
-    DriftSeverity.WARNING: "▲ WARNING",
-    DriftSeverity.NOTICE: "◆ NOTICE",
-}
+if TYPE_CHECKING:
+    from appliance.model.findings import FindingRecord
+
+# By appliance.model.findings.DriftSeverity.
+_MARKS = {"critical": "✗ CRITICAL", "warning": "▲ WARNING", "notice": "◆ NOTICE"}
 
 
-def check(db: Path, *, as_json: bool) -> int:
+def _list_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", dest="everything", help="closed ones, too")
+
+
+def _id(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "finding_id", type=number_of("a finding"), metavar="ID", help="as 'drift list' shows it"
+    )
+
+
+def _id_and_note(parser: ArgumentParser) -> None:
+    _id(parser)
+    parser.add_argument("--note", default="", metavar="TEXT", help="kept with the finding")
+
+
+def check(*, db: Path, as_json: bool) -> int:
     """Look, keep what has changed, and print what there is. 5 if that is an alarm."""
     from appliance.drift.check import check as look_and_keep
+    from appliance.history.json_documents import drift_to_json
+    from appliance.model.findings import Area
 
     found = look_and_keep(db)
     if as_json:
@@ -40,7 +53,7 @@ def check(db: Path, *, as_json: bool) -> int:
             "notes": list(found.notes),
             "checked_at": found.at,
         }
-        print(json.dumps(document, indent=2))
+        print_json(document)
     else:
         for one in found.findings:
             _print_finding(one)
@@ -49,50 +62,57 @@ def check(db: Path, *, as_json: bool) -> int:
             print(f"● no drift found; judged: {', '.join(judged) or 'nothing'}")
         for why in dict.fromkeys(found.not_judged.values()):
             areas = [area.value for area, said in found.not_judged.items() if said == why]
-            _print_lines(f"{' and '.join(areas)} not judged: {why}")
+            say(f"{' and '.join(areas)} not judged: {why}")
         for note in found.notes:
-            _print_lines(f"note: {note}")
+            say(f"note: {note}")
     return EXIT_DRIFT if found.alarms else EXIT_OK
 
 
-def list_findings(db: Path, *, everything: bool, as_json: bool) -> int:
+def list_findings(*, everything: bool, db: Path, as_json: bool) -> int:
     """Print the findings that are kept, gravest first."""
+    from appliance.history import queries
+    from appliance.history.json_documents import drift_to_json
+    from appliance.model.findings import by_gravity
+
     with queries.open_readonly(db) as reader:
         found = reader.drift_findings(include_closed=everything)
     if as_json:
-        print(json.dumps({"findings": [drift_to_json(one) for one in found]}, indent=2))
+        print_json({"findings": [drift_to_json(one) for one in found]})
     elif not found:
-        print("no findings" if everything else "no findings that are not closed")
+        print("no findings" if everything else "no open findings")
     else:
-        rows: list[tuple[str, ...]] = [("ID", "SEVERITY", "STATE", "CODE", "SINCE", "SUMMARY")]
-        rows += [
+        rows = [
             (
                 str(one.id),
-                one.fact.severity.value,
-                one.state.value,
+                one.fact.severity,
+                one.state,
                 one.fact.code,
                 text.moment(one.opened_at),
                 one.fact.summary,
             )
-            for one in sorted(found, key=_order)
+            for one in sorted(found, key=lambda one: (one.state == "closed", *by_gravity(one)))
         ]
-        print(text.table(rows))
+        print(text.table([("ID", "SEVERITY", "STATE", "CODE", "SINCE", "SUMMARY"), *rows]))
     return EXIT_OK
 
 
-def show(db: Path, finding_id: int, *, as_json: bool) -> int:
+def show(*, finding_id: int, db: Path, as_json: bool) -> int:
     """Print one finding with everything that is known of it."""
+    from appliance.drift import lifecycle
+    from appliance.drift.codes import CODES
+    from appliance.history import exports, queries
+
     with queries.open_readonly(db) as reader:
         record = reader.drift_finding(finding_id)
         moves = reader.drift_transitions(finding_id)
         document = exports.drift_document(reader, record)
-        said = [
+        repeats = [
             one.words
             for one in reader.confirmations()
             if (one.code, one.subject, one.identity) == lifecycle.key(record.fact)
         ]
     if as_json:
-        print(json.dumps({**document, "confirmations": said}, indent=2))
+        print_json({**document, "confirmations": repeats})
         return EXIT_OK
     fact = record.fact
     _print_finding(record)
@@ -105,59 +125,114 @@ def show(db: Path, finding_id: int, *, as_json: bool) -> int:
         ("expected", fact.expected),
         ("observed", fact.observed),
         *((str(name), str(value)) for name, value in fact.evidence.items()),
-        *(("repeated", words) for words in said),
+        *(("repeated", words) for words in repeats),
         ("note", record.note),
         ("last seen", text.moment(record.seen_at)),
     ]
     print()
     for name, value in rows:
         if value:
-            _print_lines(f"{name}: {value}")
+            say(f"{name}: {value}")
     print()
     for one in moves:
         who = f" by {one.who}" if one.who else ""
         note = f": {one.note}" if one.note else ""
-        _print_lines(f"{text.moment(one.at)} {one.kind}{who}{note}")
-    if fact.code in CODES:
+        say(f"{text.moment(one.at)} {one.kind}{who}{note}")
+    if code:
         print(f"\nmore: journalctl -x -t stripewright STRIPEWRIGHT_DRIFT_CODE={fact.code}")
     return EXIT_OK
 
 
-def say(db: Path, finding_id: int, action: Action, *, note: str, as_json: bool) -> int:
-    """Acknowledge or approve a finding, as whoever is logged in."""
-    record = finding_actions.say(db, finding_id, action, note)
+def acknowledge(*, finding_id: int, note: str, db: Path, as_json: bool) -> int:
+    from appliance.client import finding_actions
+    from appliance.drift.spool import Action
+
+    record = finding_actions.say(db, finding_id, Action.ACKNOWLEDGE, note)
+    words = f"finding {record.id} is acknowledged by {record.acknowledged_by}"
+    return _print_done(record, words, as_json=as_json)
+
+
+def approve(*, finding_id: int, note: str, db: Path, as_json: bool) -> int:
+    from appliance.client import finding_actions
+    from appliance.drift.spool import Action
+
+    record = finding_actions.say(db, finding_id, Action.APPROVE, note)
+    words = (
+        f"finding {record.id} is closed: its series has a new baseline from run"
+        f" {record.fact.evidence.get('change_run')} on"
+    )
+    return _print_done(record, words, as_json=as_json)
+
+
+def _print_done(record: FindingRecord, words: str, *, as_json: bool) -> int:
+    from appliance.history.json_documents import drift_to_json
+
     if as_json:
-        print(json.dumps(drift_to_json(record), indent=2))
-    elif action is Action.APPROVE:
-        _print_lines(
-            f"finding {record.id} is closed: its series has a new baseline from run"
-            f" {record.fact.evidence.get('change_run')} on"
-        )
+        print_json(drift_to_json(record))
     else:
-        _print_lines(f"finding {record.id} is acknowledged by {record.acknowledged_by}")
+        say(words)
     return EXIT_OK
 
 
-def _order(record: FindingRecord) -> tuple[object, ...]:
-    return (record.state is DriftState.CLOSED, *by_gravity(record))
-
-
 def _print_finding(record: FindingRecord) -> None:
+    from appliance.history.json_documents import next_step
+
     fact = record.fact
     number = f"#{record.id} " if record.id else ""
-    state = "" if record.state is DriftState.OPEN else f" ({_state(record)})"
-    _print_lines(f"{_MARKS[fact.severity]} {number}{fact.code}{state}: {fact.summary}")
-    if fact.next_step and record.state not in {DriftState.ACKNOWLEDGED, DriftState.CLOSED}:
-        _print_lines(f"  next: {next_step(record)}")
+    state = "" if record.state == "open" else f" ({_state(record)})"
+    say(f"{_MARKS[fact.severity]} {number}{fact.code}{state}: {fact.summary}")
+    if fact.next_step and record.state not in {"acknowledged", "closed"}:
+        say(f"  next: {next_step(record)}", indent="    ")
 
 
 def _state(record: FindingRecord) -> str:
-    if record.state is DriftState.ACKNOWLEDGED:
-        note = f": {record.note}" if record.note else ""
-        return f"acknowledged by {record.acknowledged_by}{note}"
-    return record.state.value
+    if record.state != "acknowledged":
+        return record.state
+    note = f": {record.note}" if record.note else ""
+    return f"acknowledged by {record.acknowledged_by}{note}"
 
 
-def _print_lines(line: str) -> None:
-    indent = "  " if not line.startswith(" ") else "    "
-    print("\n".join(text.wrapped(line, indent=indent)))
+COMMANDS = (
+    Command("drift", None, "check for drift; list and acknowledge findings", "drift check"),
+    Command(
+        "drift check",
+        check,
+        "check for drift now",
+        "drift check --json",
+        more="Exit status 5 for a critical or warning finding that is not acknowledged.",
+        db=True,
+    ),
+    Command(
+        "drift list",
+        list_findings,
+        "list open findings",
+        "drift list --all",
+        _list_arguments,
+        db=True,
+    ),
+    Command(
+        "drift show",
+        show,
+        "show one finding with its evidence and its history",
+        "drift show 7",
+        _id,
+        db=True,
+    ),
+    Command(
+        "drift ack",
+        acknowledge,
+        "acknowledge a finding (silences its alarm)",
+        'drift ack 7 --note "ticket 123, disk ordered"',
+        _id_and_note,
+        db=True,
+    ),
+    Command(
+        "drift approve",
+        approve,
+        "accept a changed speed as the new normal",
+        'drift approve 7 --note "moved to gp3"',
+        _id_and_note,
+        more="It closes the finding.",
+        db=True,
+    ),
+)

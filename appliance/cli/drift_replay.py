@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
-import json
+import argparse
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from appliance import text
-from appliance.drift import replay as replaying
-from appliance.drift.detection import normal as baselines
-from appliance.drift.detection.detector import Change
-from appliance.drift.detection.normal import Baseline
-from appliance.errors import EXIT_OK, UsageError
+from appliance.cli.command import Command
+from appliance.cli.output import fields, print_json
+from appliance.errors import EXIT_OK
+
+if TYPE_CHECKING:
+    from appliance.drift.detection.detector import Change
+    from appliance.drift.detection.normal import Baseline
+    from appliance.drift.replay import Replay
 
 _TELL_AFTER_SECONDS = 1.0
 
 
-def replay(file: Path, *, better: str, as_json: bool) -> int:
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", type=_series, metavar="FILE.csv", help="the file; - is standard input"
+    )
+    parser.add_argument(
+        "--better",
+        choices=("higher", "lower"),
+        default="higher",
+        help="which way is good: higher (IOPS, the default) or lower (latency). Changes both ways "
+        "are shown; this only says which are for the worse",
+    )
+
+
+def _series(words: str) -> Path:
+    if not words:
+        raise argparse.ArgumentTypeError("the name is empty; name a CSV file, or - for stdin")
+    return Path(words)
+
+
+def replay(*, file: Path, better: str, as_json: bool) -> int:
     """Print the changes of the series in ``file``; ``better`` is ``higher`` or ``lower``.
 
     Changes to both sides are printed; ``better`` only says which of them are for the worse.
     """
-    if better not in ("higher", "lower"):
-        raise UsageError(f"--better {better}: unknown", "one of: higher, lower")
+    from appliance.drift import replay as replaying
+
     found = replaying.read(file, _progress())
     if as_json:
-        print(json.dumps(_document(found, better), indent=2))
+        print_json(_document(found, better))
     else:
         print(_as_text(found, better))
     return EXIT_OK
@@ -52,19 +75,15 @@ def _is_worse(change: Change, better: str) -> bool:
     return (change.direction == "down") == (better == "higher")
 
 
-def _document(found: replaying.Replay, better: str) -> dict[str, object]:
+def _document(found: Replay, better: str) -> dict[str, object]:
     baseline = found.detector.baseline
     return {
         "findings": [
             {
-                "change_slot": change.change_slot,
-                "alarm_slot": change.alarm_slot,
-                "direction": change.direction,
+                **fields(change, "change_slot alarm_slot direction"),
                 "effect_pct": None if change.percent is None else round(change.percent, 3),
                 "worse": _is_worse(change, better),
-                "shape": change.shape,
-                "provisional": change.provisional,
-                "epoch": change.epoch,
+                **fields(change, "shape provisional epoch"),
                 "baseline": _baseline(change.baseline),
             }
             for change in found.changes
@@ -79,20 +98,16 @@ def _document(found: replaying.Replay, better: str) -> dict[str, object]:
 
 def _baseline(baseline: Baseline) -> dict[str, object]:
     return {
-        "median": baseline.median,
-        "scale_down": baseline.scale_down,
-        "scale_up": baseline.scale_up,
-        "low": baseline.low,
-        "high": baseline.high,
+        **fields(baseline, "median scale_down scale_up low high"),
         "slots": baseline.count,
-        "first_slot": baseline.first_slot,
-        "last_slot": baseline.last_slot,
-        "provisional": baseline.provisional,
+        **fields(baseline, "first_slot last_slot provisional"),
     }
 
 
-def _note(found: replaying.Replay) -> str:
+def _note(found: Replay) -> str:
     """What the reader has to know of the end of the series; empty if nothing."""
+    from appliance.drift.detection import normal as baselines
+
     baseline = found.detector.baseline
     if baseline is None:
         return (
@@ -109,7 +124,7 @@ def _note(found: replaying.Replay) -> str:
     return ""
 
 
-def _as_text(found: replaying.Replay, better: str) -> str:
+def _as_text(found: Replay, better: str) -> str:
     empty = f", {found.empty} without a value" if found.empty else ""
     epochs = f", {found.epochs} epochs" if found.epochs > 1 else ""
     lines = [f"{found.rows} slots{empty}{epochs}"]
@@ -126,9 +141,8 @@ def _as_text(found: replaying.Replay, better: str) -> str:
     changes = found.changes
     lines.append("" if changes else "no change found")
     if changes:
-        rows = [("slot", "found at", "change", "", "kind")]
-        rows += [_row(change, better) for change in changes]
-        lines.append(text.table(rows))
+        rows = [_row(change, better) for change in changes]
+        lines.append(text.table([("slot", "found at", "change", "", "kind"), *rows]))
     return "\n".join(lines)
 
 
@@ -142,3 +156,18 @@ def _row(change: Change, better: str) -> tuple[str, str, str, str, str]:
         "worse" if _is_worse(change, better) else "better",
         f"{change.shape}{', provisional baseline' if change.provisional else ''}{epoch}",
     )
+
+
+COMMANDS = (
+    Command(
+        "drift replay",
+        replay,
+        "run the detector over a series from a file",
+        "drift replay series.csv --better lower",
+        _arguments,
+        more="The file is CSV, separated by commas. Its first line names the columns: slot "
+        "(ascending whole numbers) and value (empty: no measurement in this slot), and epoch, "
+        "which resets what is normal where it changes; others are ignored. The history is neither "
+        "read nor written.",
+    ),
+)

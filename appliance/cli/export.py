@@ -3,31 +3,61 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from argparse import ArgumentParser
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from appliance.cli import output as output_file
-from appliance.drift import check_summary
+from appliance.cli.command import Command
+from appliance.cli.output import require_writable, write_file
 from appliance.errors import EXIT_OK
-from appliance.history import exports, metrics, queries
 
-FORMS: dict[str, Callable[[queries.Reader], Iterable[str]]] = {
-    "csv": exports.csv_text,
-    "json": exports.json_text,
-    "metrics": lambda reader: (
-        metrics.metrics_text(reader, drift_checked_at=check_summary.last_check(reader)),
-    ),
-}
+if TYPE_CHECKING:
+    from appliance.history.queries import Reader
+
+_FORMS = ("csv", "json", "metrics")
 
 
-def export(form: str, *, db: Path, output: Path | None) -> int:
-    """Write the history in ``form``; ``output`` is replaced in one step."""
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("form", choices=_FORMS, metavar="|".join(_FORMS), help="the format")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="replace FILE in one step")
+
+
+def export(*, form: str, output: Path | None, db: Path) -> int:
+    from appliance.history import queries
+
     if output is not None:
-        output_file.require_writable(output, db)
+        require_writable(output, db)
     with queries.open_readonly(db) as reader:
-        pieces = FORMS[form](reader)
-        if output is not None:
-            output_file.write(output, pieces)
+        if output is None:
+            sys.stdout.writelines(pieces(form, reader))
         else:
-            sys.stdout.writelines(pieces)
+            write_file(output, pieces(form, reader))
     return EXIT_OK
+
+
+def pieces(form: str, reader: Reader) -> Iterable[str]:
+    from appliance.history import exports
+
+    if form == "csv":
+        return exports.csv_text(reader)
+    if form == "json":
+        return exports.json_text(reader)
+    from appliance.drift import check_summary
+    from appliance.history import metrics
+
+    checked_at = check_summary.last_check(reader)
+    return (metrics.metrics_text(reader, drift_checked_at=checked_at),)
+
+
+COMMANDS = (
+    Command(
+        "export",
+        export,
+        "export the history as CSV, JSON or metrics",
+        "export csv --output results.csv",
+        _arguments,
+        json=False,
+        db=True,
+    ),
+)

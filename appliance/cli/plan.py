@@ -1,4 +1,4 @@
-"""``plan`` and ``apply``: what would be done to the disks, and doing exactly that.
+"""``plan``: what would be done to the disks. Root's side of it is ``plan-request``.
 
 Root plans in this process. An operator leaves a request and has the fixed units plan it and
 carry it out; the text is the same. Where neither is possible (a laptop, a document from
@@ -7,57 +7,69 @@ elsewhere) the plan is a preview, and says that it cannot be confirmed.
 
 from __future__ import annotations
 
-import json
-import os
 import shlex
-import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from appliance import text
-from appliance.client import plan_requests
-from appliance.client.answers import raise_error, store
-from appliance.client.plan_requests import ApplyEnd, ApplyProgress, AskedApply, PlannedHere
-from appliance.errors import EXIT_OK, EXIT_REFUSED
-from appliance.model import Decision, Inventory, Plan
-from appliance.state import codec
-from appliance.storage.execute.request_spool import Request
+from appliance import paths, text
+from appliance.cli.command import Command, name_argument, volume_name
+from appliance.cli.output import fields, print_json
+from appliance.errors import EXIT_OK, EXIT_REFUSED, OperatorError
 
-_POLL_SECONDS = 0.3
-# Before the first step each look asks systemd, too.
-_IDLE_POLL_SECONDS = 1.0
-INTERRUPTED = 130
+if TYPE_CHECKING:
+    from appliance.client.plan_requests import PlannedHere
+    from appliance.model import Inventory, Plan
+    from appliance.storage.execute.request_spool import Request
 
 
-# -------------------------------------------------------------------------------- plan
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--inventory", type=Path, metavar="FILE", help="plan for this inventory document"
+    )
+    parser.add_argument("--layout", type=Path, metavar="FILE", help="plan for this layout.toml")
+    parser.add_argument(
+        "--remove",
+        type=volume_name,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="take this volume down and release its disks",
+    )
+    parser.add_argument(
+        "--erase",
+        action="append",
+        default=[],
+        metavar="SERIAL",
+        help="give up what is on the disk with this serial",
+    )
 
 
 def plan(
     *,
-    inventory_file: Path | None,
-    layout_file: Path | None,
+    inventory: Path | None,
+    layout: Path | None,
     remove: Sequence[str],
     erase: Sequence[str],
     as_json: bool,
 ) -> int:
     """Print what would be done. Exit 3 if that is a refusal."""
-    content = source = None
-    if layout_file is not None:
+    from appliance.client import plan_requests
+
+    content, source = None, "layout"
+    if layout is not None:
         from appliance.storage.policy.layout import load_layout
 
         # A layout that was named must exist; the appliance's own may be absent.
-        load_layout(layout_file, must_exist=True)
-        content, source = layout_file.read_text(encoding="utf-8"), str(layout_file)
-    request = plan_requests.make_request(
-        content, remove=remove, erase=erase, source=source or "layout"
-    )
-    if inventory_file is not None:
-        made = plan_requests.plan_document(request, inventory_file)
+        load_layout(layout, must_exist=True)
+        content, source = layout.read_text(encoding="utf-8"), str(layout)
+    request = plan_requests.make_request(content, remove=remove, erase=erase, source=source)
+    if inventory is not None:
+        made = plan_requests.plan_document(request, inventory)
     else:
-        made = plan_requests.ask_plan(request, as_root=_answer)
+        made = plan_requests.ask_plan(request, as_root=answer)
     code = _print(made, made.plan, as_json=as_json)
     if made.late is not None and not as_json:
         print("\n== what the boot unit does if no more disks come ==\n")
@@ -65,33 +77,20 @@ def plan(
     return code
 
 
-def _answer(request: Request) -> Mapping[str, Any]:
-    from appliance.cli import unit_entrypoints
-
-    return unit_entrypoints.answer(request)
-
-
-# ------------------------------------------------------------------------------- words
-
-
 def _print(made: PlannedHere, planned: Plan, *, as_json: bool) -> int:
     if as_json:
         from appliance.storage.policy.documents import plan_to_json
 
-        document = {
-            **plan_to_json(planned),
-            "disks": disk_reasons(planned, made.inventory),
-            "confirmable": made.confirmable,
-        }
-        print(json.dumps(document, indent=2))
+        disks = _disk_reasons(planned, made.inventory)
+        print_json({**plan_to_json(planned), "disks": disks, "confirmable": made.confirmable})
     else:
-        print(plan_text(planned, made.inventory))
+        print(_plan_text(planned, made.inventory))
         print(f"\n{_last_line(made, planned)}")
-    return EXIT_REFUSED if planned.decision is Decision.REFUSE else EXIT_OK
+    return EXIT_REFUSED if planned.decision == "refuse" else EXIT_OK
 
 
 def _last_line(made: PlannedHere, planned: Plan) -> str:
-    if planned.decision is Decision.REFUSE:
+    if planned.decision == "refuse":
         return "nothing can be confirmed: the plan is a refusal"
     if not planned.steps:
         return "nothing to confirm"
@@ -100,15 +99,12 @@ def _last_line(made: PlannedHere, planned: Plan) -> str:
     return f"this plan cannot be confirmed: {made.why_not}"
 
 
-def disk_reasons(made: Plan, found: Inventory) -> list[dict[str, Any]]:
+def _disk_reasons(made: Plan, found: Inventory) -> list[dict[str, Any]]:
     """Every disk: which volume takes it in, and why it is or is not in."""
     taken = {path: one.name for one in made.volumes for path in one.disks}
     return [
         {
-            "path": disk.path,
-            "serial": disk.serial,
-            "size_bytes": disk.size_bytes,
-            "kind": disk.kind.value,
+            **fields(disk, "path serial size_bytes kind"),
             "volume": taken.get(disk.path, ""),
             "reason": disk.reason,
         }
@@ -116,8 +112,8 @@ def disk_reasons(made: Plan, found: Inventory) -> list[dict[str, Any]]:
     ]
 
 
-def plan_text(made: Plan, found: Inventory) -> str:
-    """The plan for a person: decisions, steps with their commands, and every disk."""
+def _plan_text(made: Plan, found: Inventory) -> str:
+    """Decisions, steps with their commands, and every disk."""
     lines = [f"decision: {made.decision}", f"digest:   {made.digest}"]
     for volume in made.volumes:
         lines.append(f"\nvolume {text.printable(volume.name)}: {volume.decision}")
@@ -134,82 +130,70 @@ def plan_text(made: Plan, found: Inventory) -> str:
             )
     if not made.steps:
         lines.append("\nno steps: nothing will be written")
-    rows: list[tuple[str, ...]] = [("DISK", "SERIAL", "SIZE", "FOR", "WHY")]
-    rows += [
+    rows = [
         (one["path"], one["serial"], text.size(one["size_bytes"]), one["volume"] or "-",
          one["reason"])
-        for one in disk_reasons(made, found)
+        for one in _disk_reasons(made, found)
     ]  # fmt: skip
-    return "\n".join([*lines, "", text.table(rows)])
+    return "\n".join([*lines, "", text.table([("DISK", "SERIAL", "SIZE", "FOR", "WHY"), *rows])])
 
 
-# ------------------------------------------------------------------------------- apply
+# -------------------------------------------------------------------------------------- root
 
 
-def apply(digest: str, *, as_json: bool) -> int:
-    """Carry out the plan that was confirmed by its digest; 4 if it is not today's plan."""
-    store().request(digest)
-    show = StepLine()
-    if os.geteuid() == 0:
-        from appliance.cli import unit_entrypoints
+def plan_request(*, name: str) -> int:
+    """Plan the request ``name`` of the spool and leave the plan, or why there is none."""
+    from appliance.client.answers import store
+    from appliance.storage.execute import request_spool
+    from appliance.system import journal
 
-        result = unit_entrypoints.carry_out(
-            digest, show=lambda step: show(codec.decode(ApplyProgress, step))
+    try:
+        document = answer(request_spool.take(paths.SPOOL_DIR, name))
+    except OperatorError as error:
+        journal.event(
+            journal.Event.PLAN_REJECTED,
+            f"request {name[:12]}…: {error.message}",
+            priority=journal.Priority.WARNING,
+            request=name,
         )
-    else:
-        result = _have_applied(digest, show)
-    show.finish()
-    if as_json:
-        print(json.dumps(result, indent=2))
-        return int(result["exit_code"])
-    raise_error({"error": result if result["exit_code"] else None})
-    print(result["message"])
+        document = _failed(error)
+    if request_spool.is_hash(name):
+        store().keep_plan(name, document)
     return EXIT_OK
 
 
-def _have_applied(digest: str, show: StepLine) -> dict[str, Any]:
-    asked = plan_requests.start_apply(digest)
+def answer(request: Request) -> dict[str, Any]:
+    """The plan for ``request`` as a document; its digest leads back to the request."""
+    from appliance.client.answers import store
+    from appliance.storage.execute import executor, request_spool
+    from appliance.storage.policy.documents import inventory_to_json, plan_to_json
+
     try:
-        return asdict(_follow(asked, show))
-    except KeyboardInterrupt:
-        show.finish()
-        print(
-            f"not waiting any longer; {asked.unit} goes on. How far it is: stripewright status",
-            file=sys.stderr,
-        )
-        raise SystemExit(INTERRUPTED) from None
+        made = executor.plan_request(request)
+    except OperatorError as error:
+        return _failed(error)
+    store().keep_request(made.plan.digest, request)
+    return {
+        "at_monotonic_s": time.monotonic(),
+        "request": request_spool.request_document(request),
+        "inventory": inventory_to_json(made.inventory),
+        "plan": plan_to_json(made.plan),
+        "error": None,
+    }
 
 
-def _follow(asked: AskedApply, show: StepLine) -> ApplyEnd:
-    """Show what the unit does until it has left its result."""
-    while True:
-        found = plan_requests.poll_apply(asked)
-        if isinstance(found, ApplyEnd):
-            return found
-        if found is not None:
-            show(found)
-        time.sleep(_IDLE_POLL_SECONDS if found is None else _POLL_SECONDS)
+def _failed(error: OperatorError) -> dict[str, Any]:
+    return {"at_monotonic_s": time.monotonic(), "error": error.to_json()}
 
 
-class StepLine:
-    """Shows which step runs: one changing line on a terminal, a line a step otherwise."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._last = 0
-        self._shown = False
-
-    def __call__(self, progress: ApplyProgress) -> None:
-        line = f"step {progress.step} of {progress.steps}: {text.printable(progress.why)}"
-        seconds = time.monotonic() - progress.at_monotonic_s
-        if self._terminal:
-            print(f"\r{line}, {seconds:.0f} s\x1b[K", end="", file=sys.stderr, flush=True)
-            self._shown = True
-        elif progress.step != self._last:
-            self._last = progress.step
-            print(line, file=sys.stderr, flush=True)
-
-    def finish(self) -> None:
-        if self._shown:
-            print(file=sys.stderr)
-            self._shown = False
+COMMANDS = (
+    Command(
+        "plan",
+        plan,
+        "show what would be done to the disks, and why",
+        "plan --layout layout.toml",
+        _arguments,
+        more="Nothing is changed; 'apply' carries out a plan by its digest.",
+    ),
+    Command("plan-request", plan_request, arguments=name_argument, root=True),
+)

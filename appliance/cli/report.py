@@ -1,53 +1,78 @@
-"""``report``: one run, or one imported diary, as a page or a text that goes into a ticket."""
+"""``report``: one run, or one imported file, as a page or a text to attach to a ticket."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from argparse import ArgumentParser
 from pathlib import Path
 
-from appliance.cli import output as output_file
+from appliance.cli.command import Command, number_of
+from appliance.cli.output import fields, print_json, require_writable, write_file
 from appliance.errors import EXIT_OK, UsageError
-from appliance.history import queries
-from appliance.report import html, markdown, sources
-from appliance.report.page import ReportDocument
 from appliance.text import printable
 
-_FORMS: dict[str, Callable[[ReportDocument], str]] = {".html": html.page, ".md": markdown.text}
+_SUFFIXES = (".html", ".md")
 
 
-def report(
-    db: Path, *, output: Path, run_id: int | None, import_id: int | None, as_json: bool
-) -> int:
-    """Write the report of a run (the latest of a suite that measured something) or of an import."""
-    form = _FORMS.get(output.suffix.lower())
-    if form is None:
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--output", required=True, type=Path, metavar="FILE", help="FILE.html or FILE.md"
+    )
+    subject = parser.add_mutually_exclusive_group()
+    subject.add_argument(
+        "--run",
+        type=number_of("a run"),
+        metavar="ID",
+        help="this run (default: the latest of a suite with results)",
+    )
+    subject.add_argument(
+        "--import",
+        type=number_of("an import"),
+        metavar="ID",
+        dest="import_id",
+        help="this imported file",
+    )
+
+
+def report(*, output: Path, run: int | None, import_id: int | None, db: Path, as_json: bool) -> int:
+    from appliance.history import queries
+    from appliance.report import html, markdown, sources
+
+    suffix = output.suffix.lower()
+    if suffix not in _SUFFIXES:
         raise UsageError(
-            f"--output {output}: a report is written as {' or '.join(_FORMS)}",
+            f"--output {output}: a report is written as {' or '.join(_SUFFIXES)}",
             f"for example: --output {output.with_suffix('.html').name or 'report.html'}",
         )
-    output_file.require_writable(output, db)
+    require_writable(output, db)
     with queries.open_readonly(db) as reader:
         made = (
-            sources.of_run(reader, run_id)
+            sources.of_run(reader, run)
             if import_id is None
             else sources.of_import(reader, import_id)
         )
-    output_file.write(output, (form(made),))
+    write_file(output, (html.page(made) if suffix == ".html" else markdown.text(made),))
     if as_json:
-        print(json.dumps(_document(made, output), indent=2))
+        print_json(
+            {
+                "output": str(output),
+                **fields(made, "kind title headline"),
+                "results": len(made.rows),
+                "valid": sum(row.valid for row in made.rows),
+                "size_bytes": output.stat().st_size,
+            }
+        )
     else:
         print(printable(f"{output}: {made.title}; {made.headline}"))
     return EXIT_OK
 
 
-def _document(made: ReportDocument, output: Path) -> dict[str, object]:
-    return {
-        "output": str(output),
-        "kind": made.kind,
-        "title": made.title,
-        "headline": made.headline,
-        "results": len(made.rows),
-        "valid": sum(row.valid for row in made.rows),
-        "size_bytes": output.stat().st_size,
-    }
+COMMANDS = (
+    Command(
+        "report",
+        report,
+        "write a run or an import as HTML or Markdown",
+        "report --run 41 --output smoke.html",
+        _arguments,
+        db=True,
+    ),
+)

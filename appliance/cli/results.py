@@ -1,96 +1,47 @@
-"""``suites`` and ``results``: what can be measured, and what was measured."""
+"""``results``: what was measured, with verdicts; and a run in words and as JSON, for others."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from appliance import text
-from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED
-from appliance.figures.quantities import percentile_ns
-from appliance.history.json_documents import result_to_json, run_to_json
-from appliance.model import (
-    JobResult,
-    Measurement,
-    RunRecord,
-    RunState,
-    Severity,
-    Suite,
-    advice,
-)
+from appliance.cli.command import Command, number_of
+from appliance.cli.output import print_json
+from appliance.errors import EXIT_OK
 
 if TYPE_CHECKING:
     from appliance.history.queries import ImportRecord
+    from appliance.model import JobResult, Measurement, RunRecord
 
 # How many runs and imports are shown unless one is named.
 _LAST = 5
-EXIT_OF_STATE = {
-    RunState.COMPLETE: EXIT_OK,
-    RunState.SKIPPED: EXIT_REFUSED,
-    RunState.ABORTED: EXIT_FAILED,
-    RunState.FAILED: EXIT_FAILED,
-    RunState.RUNNING: EXIT_FAILED,
-}
 
 
-def suites(*, as_json: bool) -> int:
-    """List the suites with what they do and how long they take."""
-    from appliance.bench.suite import load_suite, suite_names
-
-    known = [load_suite(name) for name in suite_names()]
-    if as_json:
-        document = [
-            {
-                "name": suite.name,
-                "summary": suite.summary,
-                "seconds": _seconds(suite),
-                "passes": suite.passes,
-                "jobs": [job.name for job in suite.jobs],
-            }
-            for suite in known
-        ]
-        print(json.dumps({"suites": document}, indent=2))
-        return EXIT_OK
-    rows: list[tuple[str, ...]] = [("SUITE", "MEASURES FOR", "WHAT")]
-    for suite in known:
-        rows.append((suite.name, text.duration(_seconds(suite)), suite.summary))
-    print(text.table(rows, fold=True))
-    return EXIT_OK
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--run", type=number_of("a run"), metavar="ID", help="this run (default: the last five)"
+    )
+    parser.add_argument("--suite", default="", metavar="SUITE", help="the last five of this suite")
 
 
-def _seconds(suite: Suite) -> float:
-    """Run time of every job in every pass, without preparation."""
-    return suite.passes * sum(job.runtime_seconds for job in suite.jobs)
-
-
-def reap(db: Path) -> int:
-    """Mark runs whose process is gone as aborted, and remove the files they left."""
-    from appliance.bench import runner
-    from appliance.history import queries
-
-    # A history that is not there has nothing to mark, and a mistyped name must not make one.
-    with queries.open_readonly(db):
-        pass
-    count = runner.reap(db)
-    print(f"runs whose process is gone, marked as aborted: {count or 'none'}")
-    return EXIT_OK
-
-
-def results(db: Path, *, run_id: int | None, suite: str, as_json: bool) -> int:
+def results(*, run: int | None, suite: str, db: Path, as_json: bool) -> int:
     """Print one run, or the last runs (of ``suite``, if it is given) and imports."""
+    from dataclasses import asdict
+
     from appliance.history import queries
+    from appliance.model import advice
 
     with queries.open_readonly(db) as reader:
-        runs = reader.runs(_LAST, suite=suite) if run_id is None else (reader.run(run_id),)
+        runs = reader.runs(_LAST, suite=suite) if run is None else (reader.run(run),)
         found = [(record, reader.results(record.id)) for record in runs]
-        imports = reader.imports()[:_LAST] if run_id is None and not suite else ()
+        imports = reader.imports()[:_LAST] if run is None and not suite else ()
     if as_json:
         document: dict[str, object] = {"runs": [run_document(*pair) for pair in found]}
-        if run_id is None:
-            document["imports"] = [dataclasses.asdict(one) for one in imports]
-        print(json.dumps(document, indent=2))
+        if run is None:
+            document["imports"] = [asdict(one) for one in imports]
+        print_json(document)
         return EXIT_OK
     parts = [run_text(*pair) for pair in found]
     if not parts:
@@ -114,7 +65,7 @@ def _import_line(one: ImportRecord) -> str:
 def run_text(record: RunRecord, found: tuple[JobResult, ...]) -> str:
     """One run as a heading, a table of its results and each finding in words."""
     seconds = -1.0 if record.ended_at is None else record.ended_at - record.started_at
-    # Negative as well if the clock was put back meanwhile: then nobody knows.
+    # Negative if the clock was put back meanwhile: then it is not known.
     took = f", {text.duration(seconds)}" if seconds >= 0 else ""
     lines = text.wrapped(
         f"run {record.id}: {record.suite} {record.state}, {text.moment(record.started_at)}{took},"
@@ -125,21 +76,27 @@ def run_text(record: RunRecord, found: tuple[JobResult, ...]) -> str:
     for sentence in said:
         lines += text.wrapped(f"  {sentence}" if sentence else "", indent="    ")
     if found:
-        rows: list[tuple[str, ...]] = [
-            ("JOB", "IOPS", "BANDWIDTH", "MEAN", "p99", "COVERAGE", "VERDICT")
-        ]
-        rows += [_result_row(result) for result in found]
-        lines.append(text.table(rows, fold=True))
+        heading = ("JOB", "IOPS", "BANDWIDTH", "MEAN", "p99", "COVERAGE", "VERDICT")
+        lines.append(text.table([heading, *map(_result_row, found)], fold=True))
     for result in found:
-        for finding in result.findings:
-            lines += text.wrapped(
-                f"  {_what(result)} {finding.code} ({finding.severity}): {finding.message}",
-                indent="    ",
-            )
+        lines += findings_text(_what(result), result)
     return "\n".join(lines)
 
 
+def findings_text(what: str, result: Measurement) -> list[str]:
+    """Each finding on ``what`` in words."""
+    return [
+        line
+        for one in result.findings
+        for line in text.wrapped(
+            f"  {what} {one.code} ({one.severity}): {one.message}", indent="    "
+        )
+    ]
+
+
 def _result_row(result: JobResult) -> tuple[str, ...]:
+    from appliance.figures.quantities import percentile_ns
+
     p99 = percentile_ns(result, 99.0)
     coverage = "-" if result.coverage is None else f"{result.coverage * 100:.1f} %"
     return (
@@ -169,10 +126,24 @@ def verdict(result: Measurement) -> str:
     codes = " ".join(finding.code for finding in result.findings)
     if not result.valid:
         return f"✗ blocked {codes}"
-    if any(finding.severity is Severity.WARN for finding in result.findings):
+    if any(finding.severity == "warn" for finding in result.findings):
         return f"! valid {codes}"
     return f"✓ valid {codes}".rstrip()
 
 
 def run_document(record: RunRecord, found: tuple[JobResult, ...]) -> dict[str, object]:
+    from appliance.history.json_documents import result_to_json, run_to_json
+
     return {**run_to_json(record), "results": [result_to_json(result, record) for result in found]}
+
+
+COMMANDS = (
+    Command(
+        "results",
+        results,
+        "show results with their verdicts",
+        "results --suite smoke",
+        _arguments,
+        db=True,
+    ),
+)

@@ -40,7 +40,7 @@ mount -o nodev,nosuid,noatime /dev/md/scratch /mnt/scratch
 # What is timed, and how large each of the four disks is; sparse, so nothing of what a real disk
 # takes to read is in it.
 _PATHS = {"create": 160, "create 4 x 1 GiB": 1024, "create 4 x 64 GiB": 65536, "assemble": 160}
-# As the installed command starts: `-m` would compile cli.py anew each time.
+# As the installed command starts: `-m` would compile main.py each time.
 _START = "import sys; from appliance.cli.main import main; sys.exit(main(['assemble']))"
 _OURS = (sys.executable, "-c", _START)
 

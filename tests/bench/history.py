@@ -24,6 +24,7 @@ from pathlib import Path
 from appliance.bench.suite import load_suite
 from appliance.cli import bench_import, compare, export, results
 from appliance.figures import ten_seconds
+from appliance.fio_import import import_reports
 from appliance.history import format as file_format
 from appliance.history import queries, rows
 from appliance.history.store import History
@@ -63,14 +64,14 @@ def measure_history(folder: Path) -> dict[str, object]:
     size_bytes = db.stat().st_size
     newest = _RUNS
     asked: dict[str, Callable[[], object]] = {
-        "results": lambda: results.results(db, run_id=None, suite="", as_json=False),
-        "results --run": lambda: results.results(db, run_id=9, suite="", as_json=False),
+        "results": lambda: results.results(db=db, run=None, suite="", as_json=False),
+        "results --run": lambda: results.results(db=db, run=9, suite="", as_json=False),
         "trend, 30 days": lambda: _trend(db, limit=30 * RUNS_A_DAY, epoch=None),
         "trend, one epoch": lambda: _trend(db, limit=_RUNS, epoch=2 * YEARS),
         "trend, ten years": lambda: _trend(db, limit=_RUNS, epoch=None),
         "compare two runs": lambda: _compare(db, str(newest), str(newest - 9)),
         "compare two epochs": lambda: _compare(db, "epoch:1", f"epoch:{2 * YEARS}"),
-        "export metrics": lambda: export.export("metrics", db=db, output=None),
+        "export metrics": lambda: export.export(form="metrics", db=db, output=None),
     }
     queries_ms = {name: _milliseconds(ask) for name, ask in asked.items()}
     return {
@@ -91,7 +92,7 @@ def _trend(db: Path, *, limit: int, epoch: int | None) -> None:
 
 
 def _compare(db: Path, a: str, b: str) -> None:
-    compare.compare(a, b, db=db, as_json=False)
+    compare.compare(a=a, b=b, db=db, as_json=False)
 
 
 def _milliseconds(ask: Callable[[], object]) -> float:
@@ -108,14 +109,14 @@ def _milliseconds(ask: Callable[[], object]) -> float:
 def _import(folder: Path) -> dict[str, float]:
     """A file of the corpus again and again, until it has ten thousand reports."""
     text = _DIARY.read_text()
-    reports = len(bench_import.import_reports(text.encode(), file="", machine_type="").judged)
+    reports = len(import_reports(text.encode(), file="", machine_type="").judged)
     times = math.ceil(_REPORTS / reports)
     long = folder / "diaries.txt"
     long.write_text("\n".join([text] * times))
     began = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
         bench_import.import_files(
-            [str(long)], machine_type="i3.4xlarge", db=folder / "imported.db", as_json=False
+            files=[str(long)], machine="i3.4xlarge", db=folder / "imported.db", as_json=False
         )
     seconds = time.perf_counter() - began
     with queries.open_readonly(folder / "imported.db") as reader:

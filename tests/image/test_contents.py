@@ -61,8 +61,8 @@ def test_only_wanted_units_start(root: RootFilesystem) -> None:
 
 
 def test_code_is_compiled_and_never_checked_again(root: RootFilesystem) -> None:
-    cached = root.names("/usr/lib/stripewright/appliance/__pycache__")
-    assert any(name.startswith("cli.cpython-313") for name in cached)
+    cached = root.names("/usr/lib/stripewright/appliance/cli/__pycache__")
+    assert any(name.startswith("main.cpython-313") for name in cached)
     assert root.names("/usr/lib/stripewright/site-packages/pip") == []
 
 
@@ -118,3 +118,16 @@ def refused(root: Path) -> str:
     )  # fmt: skip
     assert done.returncode != 0
     return done.stderr
+
+
+def test_completion_and_man_pages_are_installed(root: RootFilesystem) -> None:
+    assert "complete -F _stripewright stripewright" in root.read(
+        "/usr/share/bash-completion/completions/stripewright"
+    )
+    assert "stripewright-completion.sh" in root.names("/etc/profile.d")
+    assert "_stripewright" in root.names("/usr/share/zsh/vendor-completions")
+    assert "stripewright.fish" in root.names("/usr/share/fish/vendor_completions.d")
+    pages = [name for name in root.names("/usr/share/man/man1") if name.endswith(".1")]
+    assert {"stripewright.1", "stripewright-bench.1", "stripewright-plan.1"} <= set(pages)
+    # man-db is not: the pages are for who has it. No other page is there.
+    assert [name for name in pages if not name.startswith("stripewright")] == []

@@ -9,8 +9,9 @@ from textual.color import Color
 from textual.command import CommandPalette
 from textual.widgets import DataTable, Input
 
-from appliance.cli import main
-from appliance.cli.arguments import parser
+from appliance.cli import status
+from appliance.cli.command import parser
+from appliance.cli.main import commands, main
 from tests.tui.driving import notices, resized, settled
 from tests.tui.fakes import running_snapshot, screen_text, snapshot, stage
 from tui import plain, start
@@ -250,12 +251,12 @@ def started(monkeypatch, tmp_path):
 
 
 def tui(*words):
-    return main._tui(parser().parse_args(["tui", *words]))
+    return main(["tui", *words])
 
 
 def test_the_command_line_says_how_to_start(started, monkeypatch):
     monkeypatch.setattr("sys.stdin", argparse.Namespace(isatty=lambda: True))
-    monkeypatch.setattr("sys.stdout", argparse.Namespace(isatty=lambda: True))
+    monkeypatch.setattr("sys.stdout", argparse.Namespace(isatty=lambda: True, flush=lambda: None))
     assert tui() == 0
     assert tui("--readonly", "--theme", "light") == 0
     assert tui("--mouse") == 0
@@ -271,7 +272,7 @@ def test_the_command_line_says_how_to_start(started, monkeypatch):
 def test_there_are_the_themes_that_the_command_line_names():
     choices = next(
         action.choices
-        for action in parser()._subparsers._group_actions[0].choices["tui"]._actions
+        for action in parser(commands("tui"))._subparsers._group_actions[0].choices["tui"]._actions
         if action.dest == "theme"
     )
     assert set(choices) == set(THEMES)
@@ -291,7 +292,7 @@ def test_a_dumb_terminal_is_refused_and_told_the_status(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", argparse.Namespace(isatty=lambda: True))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     told = []
-    monkeypatch.setattr(main, "_status", lambda arguments: told.append(arguments.db) or 0)
+    monkeypatch.setattr(status, "status", lambda *, db, as_json: told.append(db) or 0)
     assert tui() == 0
     assert len(told) == 1
     assert "TERM=dumb" in capsys.readouterr().err

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from appliance import paths
 from appliance.bench import raw_device
-from appliance.cli import arguments
+from appliance.cli.command import parser
+from appliance.cli.main import commands as all_commands
 from appliance.errors import OperatorError
 from appliance.model import advice
 
@@ -21,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 # To its end, or to what ends a clause.
 _COMMAND = re.compile(r"(?<![\w/.@=-])stripewright ([a-z<-][^;,()'\n]*)")
 # Not commands: a journalctl -t stripewright, and prose.
-_PROSE = re.compile(r"(?:is|leads|has|--groups|<__version__>)\b|<__version__>")
+_PROSE = re.compile(r"(?:is|leads|has|--groups|<__version__>)\b|<__version__>|<command.example>")
 _WRITES_AS_ITS_CALLER = ("bench run", "bench reap", "bench import")
 
 
@@ -76,6 +78,8 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 def of_sources() -> Iterator[tuple[str, str, str]]:
     for folder in ("appliance", "tui"):
         for file in sorted((ROOT / folder).rglob("*.py")):
+            if file.name == "shell_files.py":
+                continue  # words of shells; examples have a test of their own
             for text in texts(ast.parse(file.read_text())):
                 for before, words in commands(text):
                     yield str(file.relative_to(ROOT)), before, words
@@ -109,11 +113,12 @@ def parsed(words: str) -> argparse.Namespace:
     words = re.sub(r"<[^>]*\bid\b[^>]*>|\b(?:ID|A|B)\b|@\w+_FINDING@", "1", words)
     words = re.sub(r"<[^>]*digest[^>]*>", "0" * 64, words)
     words = re.sub(r"\bDIGEST\b", "0" * 64, re.sub(r"<[^>]*>", "smoke", words))
-    given = arguments.parser().parse_args(shlex.split(words))
+    given = PARSER.parse_args(shlex.split(words))
     assert isinstance(given, argparse.Namespace)
     return given
 
 
+PARSER = parser(all_commands())
 NAMED = sorted({*of_sources(), *of_docs()})
 
 
@@ -133,21 +138,15 @@ def test_a_command_that_a_message_names_can_be_given(file: str, before: str, wor
         assert "--help" in words, f"{file} names a command that is refused: {words}"
         assert ended.code == 0
         return
-    listed = {
-        name
-        for action in arguments.parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-        for name, sub in action.choices.items()
-        if sub.description
-    }
-    assert given.does.split()[0] in listed, f"{words}: for units only"
-    if given.does not in _WRITES_AS_ITS_CALLER:
+    command = given.command
+    assert command.summary, f"{words}: for units only"
+    if command.name not in _WRITES_AS_ITS_CALLER:
         return
     # On the appliance the history and the benchmark directory are the service user's, and its
     # directory is one that root does not write in either.
     as_service = re.search(f"as root: .?{advice.READING_DISKS} $", before) is not None
-    own_place = given.db != arguments.parser().parse_args([]).db and (
-        given.does != "bench run" or given.target is not None
+    own_place = given.db != paths.HISTORY_DB and (
+        command.name != "bench run" or given.target is not None
     )
     assert as_service or own_place, f"{file}: who may run: {words}"
     assert as_service or not getattr(given, "members", False), "disks are root's and group disk's"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance import paths
-from appliance.cli import drift_confirm, main
+from appliance.cli import main, output
 from appliance.client import finding_actions
 from appliance.drift import evaluate
 from appliance.errors import OperatorError, Refused
@@ -74,7 +74,7 @@ def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Unit:
     monkeypatch.setattr(services, "start_unit", made.start)
     monkeypatch.setattr(services, "stop_unit", lambda name: made.asked.append(("stop", name)))
     monkeypatch.setattr(services, "unit_state", made.state)
-    monkeypatch.setattr(drift_confirm, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(output, "_POLL_SECONDS", 0.0)
     return made
 
 

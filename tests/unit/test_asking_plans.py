@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from appliance import paths
-from appliance.cli import unit_entrypoints
+from appliance.cli.apply_plan import apply_request
 from appliance.client import answers, plan_requests
 from appliance.client.plan_requests import ApplyEnd, ApplyProgress
 from appliance.errors import EXIT_STALE, OperatorError, Refused, StalePlan, UsageError
@@ -233,7 +233,7 @@ def test_a_plan_that_another_made_stale_ends_as_such(
     with monkeypatch.context() as root:
         root.setattr("os.geteuid", lambda: 0)
         root.setattr(executor, "apply_confirmed", stale)
-        assert unit_entrypoints.apply_request(DIGEST) == EXIT_STALE
+        assert apply_request(name=DIGEST) == EXIT_STALE
     end = plan_requests.poll_apply(asked)
     assert isinstance(end, ApplyEnd)
     assert isinstance(end.error, StalePlan)

@@ -45,7 +45,7 @@ def asked(suspect, status, minutes):
         assert states == [DriftState.SUSPECT]
         if suspect.wanted.exists():
             found.append(minute)
-            assert drift_confirm.confirm(suspect.db, as_json=False) == status
+            assert drift_confirm.confirm(db=suspect.db, as_json=False) == status
     return found
 
 

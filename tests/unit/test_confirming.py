@@ -129,7 +129,7 @@ def measure(job: Job, index: int) -> JobResult:
 
 
 def confirm(db: Path, capsys: pytest.CaptureFixture[str], status: int = 0) -> dict[str, object]:
-    assert drift_confirm.confirm(db, as_json=True) == status
+    assert drift_confirm.confirm(db=db, as_json=True) == status
     document = json.loads(capsys.readouterr().out)
     assert isinstance(document, dict)
     return document
@@ -291,7 +291,7 @@ def test_why_a_suspect_waits(tmp_path, runs, capsys, monkeypatch):
     with_history(db, (40, stripe(1000.0)), (5, stripe(900.0)))
     measures["suspect"] = lambda job, index: stripe(900.0)
     outcome["state"] = RunState.SKIPPED
-    assert drift_confirm.confirm(db, as_json=False) == 0
+    assert drift_confirm.confirm(db=db, as_json=False) == 0
     assert f"PERF-SLOWER {SUBJECT} waits: because" in capsys.readouterr().out
     outcome["state"] = RunState.ABORTED
     assert confirm(db, capsys, status=1)["waiting"][0]["why"] == "because"
@@ -306,7 +306,7 @@ def test_why_a_suspect_waits(tmp_path, runs, capsys, monkeypatch):
 def test_nothing_is_suspect(tmp_path, runs, capsys):
     db = tmp_path / "history.db"
     with_history(db, (20, stripe(1000.0)))
-    assert drift_confirm.confirm(db, as_json=False) == 0
+    assert drift_confirm.confirm(db=db, as_json=False) == 0
     assert capsys.readouterr().out == "nothing is suspect\n"
     assert runs == []
 
@@ -317,7 +317,7 @@ def test_nothing_is_suspect(tmp_path, runs, capsys):
 def test_the_latest_run_is_judged_and_kept(tmp_path, runs, capsys):
     db = tmp_path / "history.db"
     with_history(db, (1, stripe(500.0, SLOW)))
-    assert drift_confirm.accept(db, as_json=False) == 5
+    assert drift_confirm.accept(db=db, as_json=False) == 5
     printed = capsys.readouterr().out
     assert "✗ not healthy (run 1)" in printed
     assert "PERF-MEMBER AWS3: first boot: nvme2n1 (serial AWS3)" in printed
@@ -330,7 +330,7 @@ def test_the_latest_run_is_judged_and_kept(tmp_path, runs, capsys):
         assert current is not None
         add(history, stripe(1000.0), epoch=current.id)
     assert [fact.code for fact in evaluate.facts_of(db, now=NOW)] == ["PERF-MEMBER"]
-    assert drift_confirm.accept(db, as_json=True) == 0
+    assert drift_confirm.accept(db=db, as_json=True) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["healthy"], document["run"], document["facts"]) == (True, 2, [])
     assert states(db) == {"PERF-MEMBER": DriftState.CLOSED}
@@ -339,7 +339,7 @@ def test_the_latest_run_is_judged_and_kept(tmp_path, runs, capsys):
 def test_other_disks_are_another_acceptance(tmp_path, runs):
     db = tmp_path / "history.db"
     with_history(db, (1, stripe(500.0, SLOW)))
-    assert drift_confirm.accept(db, as_json=False) == 5
+    assert drift_confirm.accept(db=db, as_json=False) == 5
     with History.open_writable(db) as history:
         history.ensure_epoch({**FINGERPRINT, "serials": "AWS7,AWS8,AWS9"})
     assert evaluate.facts_of(db, now=NOW) == ()
@@ -352,7 +352,7 @@ def test_of_an_epoch_without_a_run_one_is_made(tmp_path, runs, capsys, monkeypat
         history.ensure_epoch({**FINGERPRINT, "serials": "AWS7,AWS8,AWS9"})
     monkeypatch.setattr(runner, "default_target", lambda: Path("/mnt/scratch"))
     measures["suspect"] = lambda job, index: stripe(1000.0)
-    assert drift_confirm.accept(db, as_json=True) == 0
+    assert drift_confirm.accept(db=db, as_json=True) == 0
     assert [(suite.name, target) for suite, target in runs] == [
         ("smoke", "/mnt/scratch"),
         (CONFIRM_SUITE, "/mnt/scratch"),
@@ -368,7 +368,7 @@ def test_a_run_that_was_skipped_accepts_nothing(tmp_path, runs, monkeypatch):
     measures["suspect"] = lambda job, index: stripe(1000.0)
     outcome["state"] = RunState.SKIPPED
     with pytest.raises(Refused, match="ended as skipped: because"):
-        drift_confirm.accept(db, as_json=True)
+        drift_confirm.accept(db=db, as_json=True)
 
 
 @pytest.mark.parametrize("other", ["host", "disks"])

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from appliance import paths
-from appliance.cli import doctor, main, rewind_timers, show
+from appliance.cli import doctor, main
 from appliance.client.machine_status import read_status
 from appliance.drift import (
     check_cache,
@@ -226,7 +226,7 @@ def test_timers_are_rewound(
 ) -> None:
     restarted: list[str] = []
     monkeypatch.setattr(paths, "TIMER_STAMPS", sources.stamps)
-    monkeypatch.setattr(rewind_timers, "need_root", lambda: None)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(services, "restart_if_active", restarted.append)
     ours = stamp(sources, "stripewright-bench@smoke.timer", time.time() + YEARS)
     past = stamp(sources, "stripewright-bench@full.timer", 1_000_000_000)
@@ -251,7 +251,7 @@ def test_a_timer_that_cannot_be_rewound_is_said(
         raise OperatorError("systemd does not answer", "")
 
     monkeypatch.setattr(paths, "TIMER_STAMPS", sources.stamps)
-    monkeypatch.setattr(rewind_timers, "need_root", lambda: None)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(services, "restart_if_active", fail)
     stamp(sources, "stripewright-bench@smoke.timer", time.time() + YEARS)
     assert main.main(["rewind-timers"]) == EXIT_FAILED
@@ -428,7 +428,7 @@ def test_status_and_doctor_say_it_without_a_history(
     watched.state.write_text("{}")
     read = read_status(state_file=watched.state, db=watched.db, next_run=lambda: None)
     assert codes(read.host) == ["HOST-DISK-FULL"]
-    monkeypatch.setattr(show, "read_status", lambda **_: read)
+    monkeypatch.setattr("appliance.client.machine_status.read_status", lambda **_: read)
     assert main.main(["status", "--db", str(watched.db)]) == 0
     said = capsys.readouterr().out
     assert "! HOST-DISK-FULL: / has 0 B left" in said

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from appliance.cli import unit_entrypoints
+from appliance.cli import units
 from appliance.drift import watch_machine
 from appliance.errors import CommandFailed
 from appliance.system import journal, process, services
@@ -281,11 +282,11 @@ def test_a_manager_that_does_not_answer_is_no_end(monkeypatch: pytest.MonkeyPatc
 
 def test_half_a_watch_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
-    monkeypatch.setattr(unit_entrypoints.os, "_exit", ended.append)
-    monkeypatch.setattr(unit_entrypoints.traceback, "print_exc", lambda: None)
+    monkeypatch.setattr(units.os, "_exit", ended.append)
+    monkeypatch.setattr(traceback, "print_exc", lambda: None)
 
     def broken() -> None:
         raise OSError("no more netlink")
 
-    unit_entrypoints._or_end(broken)
+    units._or_end(broken)
     assert ended == [1]

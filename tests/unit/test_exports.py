@@ -267,7 +267,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(filled, capsys, tmp_path, mo
     monkeypatch.setattr(os, "fsync", full)
     assert main.main(["export", "metrics", "--db", str(filled), "--output", str(path)]) == 1
     err = capsys.readouterr().err
-    assert "No space left on device; what was there is as it was" in err
+    assert "No space left on device; it is unchanged" in err
     assert "hint: " in err
     assert [one.read_text() for one in path.parent.iterdir()] == ["old"]
 
@@ -277,11 +277,11 @@ def test_an_interrupt_leaves_no_half_file(filled, tmp_path, monkeypatch):
         yield "half"
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(export.FORMS, "csv", pieces)
+    monkeypatch.setattr(exports, "csv_text", pieces)
     path = tmp_path / "out" / "x"
     path.parent.mkdir()
     with pytest.raises(KeyboardInterrupt):
-        export.export("csv", db=filled, output=path)
+        export.export(form="csv", db=filled, output=path)
     assert list(path.parent.iterdir()) == []
 
 
@@ -310,9 +310,9 @@ def test_the_history_is_not_replaced_by_its_own_export(filled, capsys, tmp_path)
 
 
 def test_half_a_surrogate_pair_out_of_somebodys_json_is_written(filled, tmp_path, monkeypatch):
-    monkeypatch.setitem(export.FORMS, "csv", lambda _: ("a", "\ud800"))
+    monkeypatch.setattr(exports, "csv_text", lambda _: ("a", "\ud800"))
     path = tmp_path / "x"
-    assert export.export("csv", db=filled, output=path) == 0
+    assert export.export(form="csv", db=filled, output=path) == 0
     assert path.read_text() == "a\\ud800"
 
 

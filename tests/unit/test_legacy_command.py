@@ -111,7 +111,7 @@ def test_a_compressed_file_is_told_as_such(
     packed = tmp_path / "report.gz"
     packed.write_bytes(b"\x1f\x8b\x08\0\0\0\0\0" + bytes(range(256)))
     assert run(packed) == 1
-    assert "unpacked" in capsys.readouterr().err
+    assert "unpack" in capsys.readouterr().err
 
 
 def test_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

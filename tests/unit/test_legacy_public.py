@@ -655,4 +655,4 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
 
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="not a regular file"):
-        import_files([str(tmp_path / "pipe")], machine_type="", db=None, as_json=False)
+        import_files(files=[str(tmp_path / "pipe")], machine="", db=None, as_json=False)

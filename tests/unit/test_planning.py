@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from appliance import paths
-from appliance.cli import plan, unit_entrypoints
+from appliance.cli.apply_plan import apply_request
 from appliance.cli.main import main
-from appliance.client import answers
+from appliance.cli.plan import plan_request
+from appliance.client import answers, plan_requests
 from appliance.errors import EXIT_DRIFT, OperatorError, Refused, StalePlan, UsageError
 from appliance.model import (
     Decision,
@@ -108,7 +109,7 @@ def test_removing_takes_the_volume_out_of_the_layout(
         asked.append(request)
         raise OperatorError("enough", "")
 
-    monkeypatch.setattr(unit_entrypoints, "answer", answer)
+    monkeypatch.setattr("appliance.cli.plan.answer", answer)
     both = LAYOUT + '[[volume]]\nname = "logs"\nmount = "/mnt/logs"\nselect = {serials=["A"]}\n'
     paths.LAYOUT_FILE.write_text(both)
     for options, remove, names in (
@@ -156,7 +157,7 @@ class Unit:
         name = unit.removeprefix("stripewright-plan@").removesuffix(".service")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("os.geteuid", lambda: 0)
-            assert unit_entrypoints.plan_request(name) == 0
+            assert plan_request(name=name) == 0
 
 
 @pytest.fixture
@@ -280,7 +281,7 @@ def test_an_operators_apply_is_the_unit_and_its_result(
             patch.setattr("os.geteuid", lambda: 0)
             patch.setattr(executor, "apply_confirmed", lambda *_, **__: 0)
             patch.setattr(services, "start_unit", started.append)
-            assert unit_entrypoints.apply_request(DIGEST) == 0
+            assert apply_request(name=DIGEST) == 0
 
     monkeypatch.setattr(services, "start_unit", start)
     status, out, _ = call(capsys, "apply", "--confirm", DIGEST, "--json")
@@ -297,7 +298,7 @@ def test_whoever_stops_waiting_leaves_the_unit_at_work(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(plan, "_follow", interrupted)
+    monkeypatch.setattr(plan_requests, "poll_apply", interrupted)
     status, _, err = call(capsys, "apply", "--confirm", DIGEST)
     assert status == 130
     assert f"stripewright-apply@{DIGEST}.service goes on" in err
@@ -373,7 +374,7 @@ def test_a_plan_that_is_too_old_is_not_carried_out(
     assert f"error: the plan {DIGEST[:12]}… is older than 15 min; nothing was written\n" in err
     assert "hint: plan again" in err
     # It grew too old after the unit was asked for: the operator gets the same answer.
-    assert unit_entrypoints.apply_request(DIGEST) == 4
+    assert apply_request(name=DIGEST) == 4
     result = answers.store().result(DIGEST)
     assert result is not None
     assert (result["exit_code"], "older than 15 min" in result["message"]) == (4, True)
@@ -381,7 +382,7 @@ def test_a_plan_that_is_too_old_is_not_carried_out(
 
 def test_the_unit_leaves_nothing_under_a_name_that_is_no_digest(places: Path) -> None:
     with pytest.raises(UsageError):
-        unit_entrypoints.apply_request("../../layout")
+        apply_request(name="../../layout")
     assert not list(places.rglob("*.result.json"))
 
 
@@ -406,5 +407,5 @@ def test_a_refusal_is_known_by_its_kind_and_not_by_its_number(
     monkeypatch.setattr(journal, "event", lambda what, *_, **__: events.append(what))
     monkeypatch.setattr(executor, "apply_confirmed", fail)
     answers.store().keep_request(DIGEST, Request())
-    assert unit_entrypoints.apply_request(DIGEST) == error.exit_code
+    assert apply_request(name=DIGEST) == error.exit_code
     assert (journal.Event.PLAN_REJECTED in events) is rejected

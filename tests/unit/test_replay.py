@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from appliance.cli import drift_replay
+from appliance.cli.main import main
 from appliance.drift import replay
-from appliance.errors import UsageError
+from appliance.errors import EXIT_USAGE, UsageError
 
 
 def step(count=100, at=60, level=90.0):
@@ -231,7 +232,7 @@ def test_what_is_no_file(tmp_path):
 def printed(tmp_path, capsys, values, *, better="higher", as_json=True):
     file = tmp_path / "series.csv"
     file.write_text(csv_of(values))
-    assert drift_replay.replay(file, better=better, as_json=as_json) == 0
+    assert drift_replay.replay(file=file, better=better, as_json=as_json) == 0
     out = capsys.readouterr().out
     return json.loads(out) if as_json else out
 
@@ -255,8 +256,10 @@ def test_better_says_only_which_side_is_worse(tmp_path, capsys):
     assert [f.pop("worse") for f in higher] == [True]
     assert [f.pop("worse") for f in lower] == [False]
     assert higher == lower
-    with pytest.raises(UsageError, match="faster"):
-        drift_replay.replay(tmp_path / "series.csv", better="faster", as_json=True)
+    with pytest.raises(SystemExit) as ended:
+        main(["drift", "replay", "series.csv", "--better", "faster"])
+    assert ended.value.code == EXIT_USAGE
+    assert "faster" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("count", [0, 1, 11])
@@ -317,8 +320,8 @@ def test_somebody_who_waits_is_told(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(drift_replay.time, "monotonic", lambda: float(next(clock)))
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    drift_replay.replay(file, better="higher", as_json=True)
+    drift_replay.replay(file=file, better="higher", as_json=True)
     assert "10 rows read" in terminal.getvalue()
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    drift_replay.replay(file, better="higher", as_json=True)
+    drift_replay.replay(file=file, better="higher", as_json=True)
     assert sys.stderr.getvalue() == ""

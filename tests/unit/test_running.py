@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +20,7 @@ from appliance.bench.run_log import Live
 from appliance.bench.signals import Stopped, StopSignals
 from appliance.bench.suite import load_suite
 from appliance.cli import bench_run
+from appliance.cli.output import StatusLine
 from appliance.model import Counters, Sample
 
 PROGRESS = Progress(1, "smoke", "check", 0, 5, 0.0, 2.0, 152.0)
@@ -52,17 +54,20 @@ def test_a_hangup_that_is_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.parametrize("shows", [bench_run.ProgressBar, bench_run.ProgressLines])
-def test_a_reader_that_has_gone_ends_no_run(shows: type, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("shows", [bench_run.progress_on, bench_run._json_on])
+def test_a_reader_that_has_gone_ends_no_run(
+    shows: Callable[[StatusLine], Callable[[Progress], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     broken = os.fdopen(writer, "w")
     try:
         monkeypatch.setattr(sys, "stderr", broken)
-        show = shows()
-        show.show(PROGRESS)
-        show.show(PROGRESS)
-        show.finish()
+        line = StatusLine()
+        show = shows(line)
+        show(PROGRESS)
+        show(PROGRESS)
+        line.finish()
     finally:
         monkeypatch.undo()
         with contextlib.suppress(BrokenPipeError):
@@ -70,7 +75,7 @@ def test_a_reader_that_has_gone_ends_no_run(shows: type, monkeypatch: pytest.Mon
 
 
 def test_each_line_of_json_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    bench_run.ProgressLines().show(PROGRESS)
+    bench_run._json_on(StatusLine())(PROGRESS)
     err = capsys.readouterr().err
     assert err.endswith("\n")
     assert json.loads(err)["total_left_seconds"] == 152.0

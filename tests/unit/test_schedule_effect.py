@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pytest
 
 from appliance import paths
+from appliance.bench import schedule_effect
+from appliance.bench.schedule_effect import Places
 from appliance.bench.timetable import Row
 from appliance.cli import schedule
-from appliance.cli.main import main
-from appliance.cli.schedule import Places, When
+from appliance.cli.command import parse
+from appliance.cli.main import commands, main
 from appliance.client import answers, schedule_requests
 from appliance.client.machine_status import schedule_problem
-from appliance.errors import OperatorError, UsageError
+from appliance.client.schedule_requests import When
+from appliance.errors import EXIT_FAILED, OperatorError, UsageError
 from appliance.storage.execute import request_spool
 from appliance.system import journal, services
 from appliance.system.services import UnitState
@@ -80,6 +84,12 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[journal.Event, str]]:
     return found
 
 
+def change(
+    places: Places, suite: str, *, file: Path | None, when: When, as_json: bool = False
+) -> int:
+    return schedule.change(suite=suite, file=file, **asdict(when), as_json=as_json, places=places)
+
+
 def declare(places: Places, text: str) -> None:
     places.file.parent.mkdir(exist_ok=True)
     places.file.write_text(text)
@@ -89,22 +99,22 @@ def test_only_what_changed_is_restarted(
     places: Places, told: list[tuple[journal.Event, str]]
 ) -> None:
     manager = Manager()
-    schedule.bring_into_effect(places, manager)
+    schedule_effect.bring_into_effect(places, manager)
     assert manager.heard() == []
     assert told == []
     declare(places, FOUR_HOURS)
-    schedule.bring_into_effect(places, manager)
+    schedule_effect.bring_into_effect(places, manager)
     assert manager.heard() == ["reload", f"restart {SMOKE}"]
     assert [what for what, _ in told] == [journal.Event.SCHEDULE_SET]
     assert "suite smoke: 00/4:00, up to 10 min later" in told[0][1]
     drop_in = places.units / f"{SMOKE}.d/50-schedule.conf"
     written = drop_in.stat().st_mtime_ns
-    schedule.bring_into_effect(places, manager)
+    schedule_effect.bring_into_effect(places, manager)
     assert (manager.heard(), len(told)) == ([], 1)
     assert drop_in.stat().st_mtime_ns == written
     # A timer that somebody stopped runs again.
     manager.active.remove(DRIFT)
-    schedule.bring_into_effect(places, manager)
+    schedule_effect.bring_into_effect(places, manager)
     assert manager.heard() == [f"start {DRIFT}"]
 
 
@@ -116,10 +126,10 @@ def test_what_is_no_longer_declared_is_taken_back(
     strangers.parent.mkdir()
     strangers.write_text("[Timer]\n")
     declare(places, FOUR_HOURS + '[suite.random-1m]\nat = "Mon 05:00"\n')
-    schedule.bring_into_effect(places, manager)
+    schedule_effect.bring_into_effect(places, manager)
     assert manager.heard() == ["reload", f"restart {SMOKE}", f"restart {OTHER}"]
     places.file.unlink()
-    schedule.bring_into_effect(places, manager)
+    schedule_effect.bring_into_effect(places, manager)
     # The timer of a suite that has none of its own goes before the file without which it is none.
     assert manager.heard() == [f"stop {OTHER}", "reload", f"restart {SMOKE}"]
     assert [path for path in places.units.rglob("*") if path.is_file()] == [strangers]
@@ -131,10 +141,10 @@ def test_a_suite_that_is_off_is_stopped_and_comes_back(
 ) -> None:
     manager = Manager()
     declare(places, "[suite.full]\nenabled = false\n")
-    schedule.bring_into_effect(places, manager)
+    schedule_effect.bring_into_effect(places, manager)
     assert manager.heard() == ["reload", f"stop {FULL}"]
     declare(places, "[suite.full]\n")
-    schedule.bring_into_effect(places, manager)
+    schedule_effect.bring_into_effect(places, manager)
     assert manager.heard() == ["reload", f"restart {FULL}"]
 
 
@@ -143,9 +153,9 @@ def test_acceptance_that_becomes_required_begins_at_once(
 ) -> None:
     manager = Manager()
     declare(places, "[acceptance]\nrequired = true\n")
-    schedule.bring_into_effect(places, manager)
+    schedule_effect.bring_into_effect(places, manager)
     assert manager.heard() == ["reload", "start stripewright-acceptance.service"]
-    schedule.bring_into_effect(places, manager)
+    schedule_effect.bring_into_effect(places, manager)
     assert manager.heard() == []
 
 
@@ -155,7 +165,6 @@ def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Manager:
     manager = Manager()
     for name in ("start_unit", "stop_unit", "restart_unit", "reload_manager", "unit_state"):
         monkeypatch.setattr(services, name, getattr(manager, name))
-    monkeypatch.setattr(schedule, "_need_root", lambda: None)
     monkeypatch.setattr(paths, "PLANS_DIR", tmp_path / "run/plans")
     return manager
 
@@ -164,18 +173,18 @@ def test_a_bad_file_leaves_all_as_it_was(
     places: Places, root: Manager, told: list[tuple[journal.Event, str]]
 ) -> None:
     declare(places, FOUR_HOURS)
-    schedule.apply(places)
+    schedule_effect.apply(places)
     root.heard()
     before = (places.units / f"{SMOKE}.d/50-schedule.conf").read_text()
     declare(places, '[suite.smoke]\nevery = "5h"\n')
     with pytest.raises(UsageError, match=r"suite\.smoke\.every \(line 2\)"):
-        schedule.apply(places)
+        schedule_effect.apply(places)
     assert root.heard() == []
     assert (places.units / f"{SMOKE}.d/50-schedule.conf").read_text() == before
     assert told[-1][0] is journal.Event.SCHEDULE_REFUSED
     assert "'5h' is not allowed" in schedule_problem(places.state)
     declare(places, FOUR_HOURS)
-    schedule.apply(places)
+    schedule_effect.apply(places)
     assert schedule_problem(places.state) == ""
 
 
@@ -183,7 +192,7 @@ def test_an_operators_request_is_installed(
     places: Places, root: Manager, told: list[tuple[journal.Event, str]]
 ) -> None:
     name = request_spool.leave_bytes(places.spool, FOUR_HOURS.encode())
-    schedule.schedule_request(name, places)
+    schedule.schedule_request(name=name, places=places)
     assert places.file.read_text() == FOUR_HOURS
     assert root.heard() == ["reload", f"restart {SMOKE}"]
     assert list(places.spool.iterdir()) == []
@@ -210,7 +219,7 @@ def test_what_root_does_not_install(
 ) -> None:
     declare(places, FOUR_HOURS)
     name = request_spool.leave_bytes(places.spool, raw)
-    schedule.schedule_request(name, places)
+    schedule.schedule_request(name=name, places=places)
     assert places.file.read_text() == FOUR_HOURS
     assert root.heard() == []
     assert told[-1][0] is journal.Event.SCHEDULE_REFUSED
@@ -221,19 +230,20 @@ def test_what_root_does_not_install(
     assert schedule_problem(places.state) == ""
 
 
-def test_only_root_brings_it_into_effect(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule.os, "geteuid", lambda: 1000)
-    for work in (schedule.apply, lambda places: schedule.schedule_request("0" * 64, places)):
-        with pytest.raises(OperatorError, match="only root"):
-            work(places)
-    assert not places.state.exists()
+@pytest.mark.parametrize("words", [["schedule-apply"], ["schedule-request", "0" * 64]])
+def test_only_root_brings_it_into_effect(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert main(words) == EXIT_FAILED
+    assert "only root" in capsys.readouterr().err
 
 
 def test_a_request_that_is_not_there(
     places: Places, root: Manager, told: list[tuple[journal.Event, str]]
 ) -> None:
-    schedule.schedule_request("0" * 64, places)
-    schedule.schedule_request("../../etc/passwd", places)
+    schedule.schedule_request(name="0" * 64, places=places)
+    schedule.schedule_request(name="../../etc/passwd", places=places)
     assert [what for what, _ in told] == [journal.Event.SCHEDULE_REFUSED] * 2
     assert not places.file.exists()
 
@@ -253,12 +263,12 @@ def operator(
     def start(unit: str) -> None:
         name = unit.removeprefix("stripewright-schedule@").removesuffix(".service")
         asked.append((unit, (places.spool / f"{name}.json").read_text()))
-        schedule.schedule_request(name, places)
+        schedule.schedule_request(name=name, places=places)
 
     monkeypatch.setattr(services, "start_and_wait", start)
     monkeypatch.setattr(services, "is_installed", lambda _: True)
     monkeypatch.setattr(services, "systemd_is_running", lambda: False)
-    monkeypatch.setattr(schedule.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     return asked
 
 
@@ -270,12 +280,12 @@ def test_an_operator_changes_a_suite(
 ) -> None:
     declare(places, '[drift]\nevery = "9min"\n')
     when = When(every="4h", jitter="10min")
-    assert schedule.change("smoke", file=None, when=when, as_json=False, places=places) == 0
+    assert change(places, "smoke", file=None, when=when) == 0
     assert operator[0][1] == '[drift]\nevery = "9min"\n\n' + FOUR_HOURS
     said = capsys.readouterr().out
     assert re.search(r"suite smoke +00/4:00, up to 10 min later +schedule\.toml", said), said
     assert re.search(r"drift +every 9 min +schedule\.toml", said)
-    schedule.change("smoke", file=None, when=When(state="default"), as_json=True, places=places)
+    change(places, "smoke", file=None, when=When(state="default"), as_json=True)
     rows = {row["what"]: row["from"] for row in json.loads(capsys.readouterr().out)["schedule"]}
     assert (rows["suite smoke"], rows["drift"]) == ("built in", "schedule.toml")
 
@@ -304,7 +314,7 @@ def test_what_a_screen_shows_and_asks_for(
     default = schedule_requests.with_times(found.text, "full", When(state="default"))
     assert default == FOUR_HOURS
     # Nobody but the command of root installs anything in its own process.
-    monkeypatch.setattr(schedule.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     schedule_requests.ask_schedule(default, spool=places.spool)
     assert [one for _, one in operator] == [wanted, default]
 
@@ -315,7 +325,7 @@ def test_a_slip_of_the_pen_goes_nowhere(
     file = tmp_path / "mine.toml"
     file.write_text("[suite.smoke]\nevery = 'x'\n")
     with pytest.raises(UsageError):
-        schedule.change("", file=file, when=When(), as_json=False, places=places)
+        change(places, "", file=file, when=When())
     for suite, named, when in (
         ("", None, When()),
         ("smoke", None, When()),
@@ -326,7 +336,7 @@ def test_a_slip_of_the_pen_goes_nowhere(
         ("no-suite", None, When(every="4h")),
     ):
         with pytest.raises(UsageError):
-            schedule.change(suite, file=named, when=when, as_json=False, places=places)
+            change(places, suite, file=named, when=when)
     assert operator == []
 
 
@@ -335,32 +345,29 @@ def test_without_the_appliance_there_is_nothing_to_set(
 ) -> None:
     monkeypatch.setattr(services, "is_installed", lambda _: False)
     with pytest.raises(OperatorError, match="nothing to be scheduled here"):
-        schedule.change("smoke", file=None, when=When("4h"), as_json=False, places=places)
+        change(places, "smoke", file=None, when=When("4h"))
 
 
-def test_the_words_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr(schedule, "show", lambda **given: asked.append(given) or 0)
-    monkeypatch.setattr(
-        schedule, "change", lambda suite, **given: asked.append((suite, given)) or 0
-    )
-    assert main(["schedule", "show", "--json"]) == 0
-    assert main(["schedule", "set", "smoke", "--at", "Sun 02:00", "--jitter", "1h"]) == 0
-    assert main(["schedule", "set", "--file", "x.toml"]) == 0
-    assert main(["schedule", "set", "full", "--off"]) == 0
-    assert asked == [
-        {"as_json": True},
-        ("smoke", {"file": None, "when": When("", "Sun 02:00", "1h"), "as_json": False}),
-        ("", {"file": Path("x.toml"), "when": When(), "as_json": False}),
-        ("full", {"file": None, "when": When(state="off"), "as_json": False}),
-    ]
+def test_the_words_of_the_command() -> None:
+    def asked(*words: str) -> dict[str, object]:
+        options = parse(["schedule", *words], commands("schedule")).options
+        return {name: value for name, value in options.items() if value}
+
+    assert asked("show", "--json") == {"as_json": True}
+    assert asked("set", "smoke", "--at", "Sun 02:00", "--jitter", "1h") == {
+        "suite": "smoke",
+        "at": "Sun 02:00",
+        "jitter": "1h",
+    }
+    assert asked("set", "--file", "x.toml") == {"file": Path("x.toml")}
+    assert asked("set", "full", "--off") == {"suite": "full", "state": "off"}
     assert main(["schedule"]) == 2
 
 
 def test_no_reader_can_hold_the_lock(places: Places) -> None:
     places.lock.parent.mkdir()
     places.lock.touch(0o644)  # as versions before this one left it
-    with schedule._locked(places.lock):
+    with schedule_effect._locked(places.lock):
         assert places.lock.stat().st_mode & 0o777 == 0o600
 
 
@@ -368,11 +375,11 @@ def test_what_was_stopped_by_the_way_is_started_again_and_told(
     places: Places, told: list[tuple[journal.Event, str]]
 ) -> None:
     manager = Manager(active={SMOKE, DRIFT, *services.LISTENERS})
-    schedule.start_stopped(places, manager)
+    schedule_effect.start_stopped(places, manager)
     assert manager.heard() == [f"start {FULL}"]
     assert told == [(journal.Event.STARTED_AGAIN, f"{FULL} was stopped; it has been started again")]
     manager.active -= set(services.LISTENERS)
-    schedule.start_stopped(places, manager)
+    schedule_effect.start_stopped(places, manager)
     assert manager.heard() == [f"start {name}" for name in services.LISTENERS]
 
 
@@ -381,10 +388,10 @@ def test_what_is_off_or_on_its_way_is_not_started_again(
 ) -> None:
     declare(places, "[suite.full]\nenabled = false\n")
     manager = Manager(active={SMOKE, DRIFT, *services.LISTENERS})
-    schedule.start_stopped(places, manager)
+    schedule_effect.start_stopped(places, manager)
     # At boot its job may wait, and at shutdown it is being stopped.
     queued = UnitState(SMOKE, "inactive", "", "", queued=True)
     monkeypatch.setattr(manager, "unit_state", lambda _: queued)
-    schedule.start_stopped(places, manager)
+    schedule_effect.start_stopped(places, manager)
     assert manager.heard() == []
     assert told == []

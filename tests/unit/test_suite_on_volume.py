@@ -8,8 +8,8 @@ import pytest
 
 from appliance.bench import runner
 from appliance.bench.runner import Target
-from appliance.cli import bench_run
-from appliance.errors import UsageError
+from appliance.cli.main import main
+from appliance.errors import EXIT_USAGE
 from appliance.model import Suite
 from appliance.system import services
 
@@ -28,21 +28,9 @@ def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "target_on", lambda volume: Path("/mnt") / volume)
 
 
-def ask(words: str, asked: bench_run.Asked | None = None) -> None:
-    bench_run.run(
-        words,
-        asked or bench_run.Asked(),
-        db=Path("none"),
-        time_factor=1.0,
-        as_json=False,
-        progress="json",
-        wait_seconds=0.0,
-    )
-
-
-def opened(words: str, asked: bench_run.Asked | None = None) -> tuple[str, str]:
+def opened(words: str, *options: str) -> tuple[str, str]:
     with pytest.raises(_OpenedError) as caught:
-        ask(words, asked)
+        main(["bench", "run", words, *options, "--db", "none", "--progress", "json"])
     suite, target = caught.value.args
     return suite, target
 
@@ -50,7 +38,7 @@ def opened(words: str, asked: bench_run.Asked | None = None) -> tuple[str, str]:
 def test_a_suite_runs_on_the_volume_that_is_named() -> None:
     assert opened("smoke") == ("smoke", "/mnt/first")
     assert opened("smoke:data") == ("smoke", "/mnt/data")
-    assert opened("smoke", bench_run.Asked(target="/srv")) == ("smoke", "/srv")
+    assert opened("smoke", "--target", "/srv") == ("smoke", "/srv")
 
 
 def test_units_and_commands_name_a_suite_on_a_volume_alike() -> None:
@@ -69,16 +57,18 @@ def test_a_file_of_a_suite_may_have_a_colon_in_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "asked", "said"),
+    ("words", "options", "said"),
     [
-        ("smoke:", bench_run.Asked(), "no volume is named"),
-        ("smoke:data", bench_run.Asked(target="/srv"), "do not go together"),
-        ("smoke:data", bench_run.Asked(raw_read="/dev/x"), "do not go together"),
-        ("smoke:data", bench_run.Asked(raw_write="/dev/x", serial="S"), "do not go together"),
-        ("nosuch:data", bench_run.Asked(), "no suite called 'nosuch'"),
-        (":data", bench_run.Asked(), "no suite called ''"),
+        ("smoke:", [], "no volume is named"),
+        ("smoke:data", ["--target", "/srv"], "do not go together"),
+        ("smoke:data", ["--raw-read", "/dev/x"], "do not go together"),
+        ("smoke:data", ["--raw-write", "/dev/x", "--serial", "S"], "do not go together"),
+        ("nosuch:data", [], "no suite called 'nosuch'"),
+        (":data", [], "no suite called ''"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(words: str, asked: bench_run.Asked, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        ask(words, asked)
+def test_what_cannot_be_meant_is_refused(
+    words: str, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "run", words, *options, "--db", "none"]) == EXIT_USAGE
+    assert said in capsys.readouterr().err

@@ -348,15 +348,16 @@ def test_no_unit_writes_to_a_raw_device() -> None:
     assert "PrivateDevices=yes" in unit("stripewright-bench@.service")
 
 
-def test_every_command_of_a_unit_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    from appliance.cli.arguments import parser
-    from appliance.cli.main import HANDLERS
+def test_every_command_of_a_unit_is_one() -> None:
+    from appliance.cli.command import parse
+    from appliance.cli.main import commands
 
+    known = commands()
     for path in SYSTEMD.glob("*.service"):
         lines = re.findall(r"^Exec\w+=-?/usr/bin/stripewright (.+)$", path.read_text(), re.M)
         for line in lines:
             words = ["smoke" if word == "%i" else word for word in line.split()]
-            assert parser().parse_args(words).does in HANDLERS, line
+            assert parse(words, known).command.run is not None, line
 
 
 def preset(name: str) -> str:

@@ -37,7 +37,7 @@ def a_disk_that_is_slow_at_first_boot(machine: Watched) -> None:
     def accept() -> int:
         measured.hurry()
         with mock.patch.object(accepting, "load_suite", return_value=short):
-            return drift_confirm.accept(paths.HISTORY_DB, as_json=True)
+            return drift_confirm.accept(db=paths.HISTORY_DB, as_json=True)
 
     done = in_child(accept, user=paths.SERVICE_USER)
     assert done.exit == EXIT_DRIFT, done
@@ -104,7 +104,7 @@ def _repeated() -> dict[str, Any]:
 
     def confirm() -> int:
         measured.hurry()
-        return drift_confirm.confirm(paths.HISTORY_DB, as_json=True)
+        return drift_confirm.confirm(db=paths.HISTORY_DB, as_json=True)
 
     made = json.loads(measured.as_service(confirm).out)["confirmations"]
     return {one["code"]: one["verdict"] for one in made}

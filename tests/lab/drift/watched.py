@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance import paths
-from appliance.cli import drift, look, main
+from appliance.cli import drift, main, units
 from appliance.errors import EXIT_DRIFT, EXIT_OK
 from appliance.history import queries
 from appliance.model import DriftSeverity
@@ -211,11 +211,11 @@ class Watched:
     def check(self) -> Seen:
         """One interval: root looks, then the check runs."""
         with self._machine():
-            looked = in_child(look.look_as_root)
+            looked = in_child(units.look)
             assert looked.exit == EXIT_OK, looked
             # Behind the command line, which takes longer to be made than the check takes.
             done = in_child(
-                lambda: drift.check(paths.HISTORY_DB, as_json=True), user=paths.SERVICE_USER
+                lambda: drift.check(db=paths.HISTORY_DB, as_json=True), user=paths.SERVICE_USER
             )
         self.checks.append(done)
         assert done.exit in {EXIT_OK, EXIT_DRIFT}, done

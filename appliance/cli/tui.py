@@ -1,0 +1,53 @@
+"""``tui``: the screens, and without a terminal what they would say first."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+
+from appliance.cli import status
+from appliance.cli.command import Command, complain
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--readonly", action="store_true", help="look only: nothing can be changed or started"
+    )
+    parser.add_argument(
+        "--theme",
+        choices=("dark", "light", "terminal"),
+        default="",
+        help="colours (default: dark; the terminal's own if it has 16, or NO_COLOR is set)",
+    )
+    parser.add_argument(
+        "--mouse",
+        action="store_true",
+        help="take the mouse; hold shift to select text in the terminal",
+    )
+
+
+def tui(*, readonly: bool, theme: str, mouse: bool, db: Path, as_json: bool) -> int:
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return status.status(db=db, as_json=as_json)
+    from tui.start import run
+    from tui.terminal import TerminalUnusable
+
+    try:
+        return run(db, readonly=readonly, theme=theme, mouse=mouse)
+    except TerminalUnusable as error:
+        complain(error.message, error.hint)
+        return status.status(db=db, as_json=False)
+
+
+COMMANDS = (
+    Command(
+        "tui",
+        tui,
+        "open the screens",
+        "tui --readonly --db history.db",
+        _arguments,
+        more="With --json, and where there is no terminal, it prints the status instead.",
+        db=True,
+    ),
+)
