@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -163,6 +163,6 @@ def fact_row(fact: Fact) -> rows.Row:
     return {**row, "evidence": rows.to_json(dict(fact.evidence)), "fact_state": fact.state.value}
 
 
-def to_finding(row: Mapping[str, Any]) -> FindingRecord:
+def to_finding(row: sqlite3.Row) -> FindingRecord:
     fact = rows.value_of(Fact, row, state=DriftState(row["fact_state"]))
     return rows.value_of(FindingRecord, row, fact=fact)

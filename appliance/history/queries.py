@@ -6,7 +6,8 @@ How it is read is in :mod:`appliance.history.connection`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -190,15 +191,19 @@ class Reader(drift_queries.DriftQueries):
     ) -> tuple[JobResult, ...]:
         """Every result of a run in the order of its jobs, with its findings."""
         with self.snapshot(), self.understood():
+            found = self.all("SELECT * FROM result WHERE run_id = ? ORDER BY id", run_id)
+            findings = self._parts("finding", "run_id", run_id)
             deltas = self._parts("device_delta", "run_id", run_id) if counters else {}
+            columns = tuple(found[0].keys()) if found else ()
             return tuple(
                 rows.to_result(
                     row,
+                    columns=columns,
                     bins=self._bins(row["id"]) if histograms else {},
                     deltas=deltas.get(row["id"], ()),
-                    findings=findings,
+                    findings=findings.get(row["id"], ()),
                 )
-                for row, findings in self._results("run_id", run_id)
+                for row in found
             )
 
     def epochs(self) -> tuple[EpochRecord, ...]:
@@ -319,9 +324,14 @@ class Reader(drift_queries.DriftQueries):
     def import_reports(self, import_id: int) -> tuple[ImportedResult, ...]:
         """The reports of an import with their verdicts; :class:`OperatorError` if none."""
         with self.snapshot(), self.understood():
+            findings = self._parts("finding", "imported_id", _id(import_id))
             found = [
-                rows.to_imported(row, findings=findings)
-                for row, findings in self._results("imported_id", _id(import_id))
+                rows.to_imported(row, findings=findings.get(row["id"], ()))
+                for row in self.all(
+                    "SELECT result.*, file FROM result JOIN imported ON imported.id = imported_id"
+                    " WHERE imported_id = ? ORDER BY result.id",
+                    _id(import_id),
+                )
             ]
         if not found:
             raise OperatorError(
@@ -330,20 +340,10 @@ class Reader(drift_queries.DriftQueries):
             )
         return tuple(found)
 
-    def _results(self, of: str, number: int) -> list[tuple[Any, list[Any]]]:
-        """The rows of the results of a run (``of`` is ``run_id``) or an import (``imported_id``),
-        and of the findings of each.
-        """
-        findings = self._parts("finding", of, number)
-        found = self.all(
-            "SELECT result.*, file FROM result"  # noqa: S608 - the name of a column
-            f" LEFT JOIN imported ON imported.id = imported_id WHERE {of} = ? ORDER BY result.id",
-            number,
-        )
-        return [(row, findings.get(row["id"], [])) for row in found]
-
     def _parts(self, table: str, of: str, number: int) -> dict[int, list[Any]]:
-        """The rows of ``table`` that belong to these results, by result."""
+        """The rows of ``table`` that belong to the results of a run (``of`` is ``run_id``) or of an
+        import (``imported_id``), by result.
+        """
         found: dict[int, list[Any]] = {}
         for row in self.all(
             f"SELECT {table}.* FROM result JOIN {table} ON result_id = result.id"  # noqa: S608
@@ -361,7 +361,7 @@ class Reader(drift_queries.DriftQueries):
     def _find_run(self, run_id: int) -> list[Any]:
         return self.all("SELECT * FROM run WHERE id = ?", run_id)
 
-    def as_it_is(self, row: Mapping[str, Any]) -> RunRecord:
+    def as_it_is(self, row: sqlite3.Row) -> RunRecord:
         """The run of ``row``. A reader cannot close the row of a killed run, but tells of it."""
         if row["state"] == RunState.RUNNING.value and not _is_alive(row):
             # It may have ended in order since the row was read; its last write came before.
@@ -388,5 +388,5 @@ def _id(number: int) -> int:
     return number if abs(number) <= rows.LARGEST_INTEGER else -1
 
 
-def _is_alive(row: Mapping[str, Any]) -> bool:
+def _is_alive(row: sqlite3.Row) -> bool:
     return liveness.is_alive(row["pid"], row["pid_start_ticks"], row["boot_id"])

@@ -15,9 +15,12 @@ import typing
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from appliance.model import Capability, DeviceIo, Finding, ImportedResult, JobResult
+
+if TYPE_CHECKING:
+    import sqlite3
 
 Row = dict[str, Any]
 _T = TypeVar("_T")
@@ -67,16 +70,17 @@ def _cell(value: object) -> object:
     return value if isinstance(value, _SCALARS) else to_json(value)
 
 
-def value_of(cls: type[_T], row: Mapping[str, Any], **given: object) -> _T:
-    """A dataclass of its columns; ``given`` are fields that are known already.
+def value_of(cls: type[_T], row: sqlite3.Row, columns: tuple[str, ...] = (), **given: object) -> _T:
+    """A dataclass of its columns; ``given`` are fields that are known already, ``columns`` the
+    keys of the row, which are the same for all rows of a query.
 
     Raises :class:`ValueError`, :class:`TypeError` or :class:`LookupError` for a damaged row.
     """
     kind: Any = cls
-    for name, column, decode, is_required in _plan(kind, tuple(row.keys())):
+    for name, index, decode, is_required in _plan(kind, columns or tuple(row.keys())):
         if name in given:
             continue
-        cell = row[column]
+        cell = row[index]
         if cell is not None:
             given[name] = cell if decode is None else decode(cell)
         elif is_required:
@@ -85,16 +89,16 @@ def value_of(cls: type[_T], row: Mapping[str, Any], **given: object) -> _T:
 
 
 @cache
-def _plan(cls: Any, columns: tuple[str, ...]) -> Sequence[tuple[str, str, _Decoder, bool]]:  # noqa: ANN401 - a type
-    """Name, column and decoder of each field that has a column, and whether it has no default;
-    evaluating the hints takes longer than a row.
+def _plan(cls: Any, columns: tuple[str, ...]) -> Sequence[tuple[str, int, _Decoder, bool]]:  # noqa: ANN401 - a type
+    """Name, column and decoder of each field that has a column, and whether it has no default.
+    By number: looking a column up by its name, or evaluating the hints, takes longer than a row.
     """
     hints = typing.get_type_hints(cls)
     missing = dataclasses.MISSING
     return [
         (
             field.name,
-            column,
+            columns.index(column),
             _from_cell(hints[field.name]),
             field.default is missing and field.default_factory is missing,
         )
@@ -169,7 +173,10 @@ def _decoders(cls: Any) -> Mapping[str, _Decoder]:  # noqa: ANN401 - a type
 def result_row(result: JobResult, columns: Container[str]) -> Row:
     """The columns of a result of a run that are the result itself."""
     apart = {field.name for field in dataclasses.fields(result) if field.name not in columns}
-    return {**row_of(result, without=apart | _APART), **_derived(result)}
+    row = {**row_of(result, without=apart | _APART), **_derived(result)}
+    # Most disks count none: reading it would take longer than the rest of the row.
+    row["device_latencies"] = row["device_latencies"] if result.device_latencies else None
+    return row
 
 
 def _derived(result: JobResult | ImportedResult) -> Row:
@@ -188,23 +195,24 @@ def delta_row(io: DeviceIo) -> Row:
 
 
 def to_result(
-    row: Mapping[str, Any],
+    row: sqlite3.Row,
     *,
-    findings: Iterable[Mapping[str, Any]],
+    columns: tuple[str, ...] = (),
+    findings: Iterable[sqlite3.Row],
     bins: Mapping[int, int] = types.MappingProxyType({}),
-    deltas: Iterable[Mapping[str, Any]] = (),
+    deltas: Iterable[sqlite3.Row] = (),
 ) -> JobResult:
-    limit = Capability(
-        iops=row["published_iops"],
-        bytes_per_s=row["published_bytes_per_s"],
-        basis=row["published_basis"],
-        source=row["published_source"],
-    )
+    iops, bytes_per_s = row["published_iops"], row["published_bytes_per_s"]
+    basis, source = row["published_basis"], row["published_source"]
+    limit = None
+    if basis or source or iops is not None or bytes_per_s is not None:
+        limit = Capability(iops=iops, bytes_per_s=bytes_per_s, basis=basis, source=source)
     return value_of(
         JobResult,
         row,
+        columns,
         bins=dict(bins),
-        capability=limit if limit != Capability() else None,
+        capability=limit,
         device_io=tuple(
             DeviceIo(**{name: delta[column] for column, name in _DELTA.items()}) for delta in deltas
         ),
@@ -231,13 +239,13 @@ def imported_row(result: ImportedResult, columns: Container[str]) -> Row:
     return {column: _holdable(cell) for column, cell in row.items()}
 
 
-def to_imported(row: Mapping[str, Any], *, findings: Iterable[Mapping[str, Any]]) -> ImportedResult:
+def to_imported(row: sqlite3.Row, *, findings: Iterable[sqlite3.Row]) -> ImportedResult:
     """A row of ``result`` with the name of its file."""
     kind: Any = ImportedResult
     known = {
-        name: row[column] if decode is None else decode(row[column])
-        for name, column, decode, _ in _plan(kind, tuple(row.keys()))
-        if row[column] is not None
+        name: row[index] if decode is None else decode(row[index])
+        for name, index, decode, _ in _plan(kind, tuple(row.keys()))
+        if row[index] is not None
     }
     known["findings"] = _to_findings(findings)
     return from_plain(ImportedResult, json.loads(row["more"]), **known)
@@ -251,7 +259,7 @@ def finding_rows(findings: Iterable[Finding]) -> list[Row]:
     ]
 
 
-def _to_findings(found: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
+def _to_findings(found: Iterable[sqlite3.Row]) -> tuple[Finding, ...]:
     return tuple(value_of(Finding, finding) for finding in found)
 
 

@@ -57,7 +57,7 @@ TABLES: dict[str, str] = {
         cpu_percent REAL, host_cpu_percent REAL, device_bytes INTEGER,
         published_iops REAL, published_bytes_per_s REAL,
         published_basis TEXT NOT NULL DEFAULT '', published_source TEXT NOT NULL DEFAULT '',
-        provisioned TEXT, device_latencies TEXT NOT NULL DEFAULT '[]',
+        provisioned TEXT, device_latencies TEXT,
         more TEXT NOT NULL DEFAULT '{}', valid INTEGER NOT NULL,
         CHECK ((run_id IS NULL) = (imported_id IS NOT NULL)),
         CHECK (run_id IS NULL OR iops IS NOT NULL)""",
