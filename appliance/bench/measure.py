@@ -134,7 +134,7 @@ def _of_control(
         for direction in ACCESS_PATTERNS[job.rw]
     )
     return tuple(
-        replace(one, findings=tuple(f for f in one.findings if f.code == short.CODE))
+        replace(one, findings=tuple(f for f in one.findings if f.code == short.RULE.code))
         for one in found
     )
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from appliance import text
+from appliance.bench.validity import rule_of
 from appliance.report import chapters, elements, figure_words
 from appliance.report.markup import Markup, tag, together
 from appliance.report.page import FactGroup, ReportDocument, Row, Tone
 from appliance.report.style import STYLE
-from appliance.report.verdict_advice import ADVICE
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -195,7 +195,7 @@ def _latencies(row: Row) -> Markup:
 
 
 def _code(code: str) -> Markup:
-    return tag("a", code, href=f"#code-{code}") if code in ADVICE else tag("span", code)
+    return tag("a", code, href=f"#code-{code}") if rule_of(code) else tag("span", code)
 
 
 def _findings(rows: Sequence[Row]) -> Markup:
@@ -217,14 +217,14 @@ def _findings(rows: Sequence[Row]) -> Markup:
 
 def _advice(rows: Sequence[Row]) -> Markup:
     seen = dict.fromkeys(finding.code for row in rows for finding in row.findings)
-    known = [(code, ADVICE[code]) for code in seen if code in ADVICE]
+    known = [rule for code in seen if (rule := rule_of(code)) is not None]
     if not known:
         return Markup()
     pairs = [
         piece
-        for code, one in known
+        for one in known
         for piece in (
-            tag("dt", f"{code}: {one.title}", id=f"code-{code}"),
+            tag("dt", f"{one.code}: {one.title}", id=f"code-{one.code}"),
             tag("dd", one.means, " ", tag("strong", "What to do: "), one.todo),
         )
     ]

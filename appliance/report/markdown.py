@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from appliance import text as plain
+from appliance.bench.validity import rule_of
 from appliance.report import figure_words
 from appliance.report.markup import clipped
 from appliance.report.page import JobDetail, ReportDocument, Row, Series
-from appliance.report.verdict_advice import ADVICE
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|~$#@])")
 # At its beginning a text could become a heading, a list, a quote or a rule.
@@ -208,6 +208,6 @@ def _advice(rows: Sequence[Row]) -> list[str]:
     lines = [
         f"**{code}**: {one.title}. {one.means} *What to do:* {one.todo}"
         for code in seen
-        if (one := ADVICE.get(code)) is not None
+        if (one := rule_of(code)) is not None
     ]
     return ["## What the codes mean", _bullets(lines)] if lines else []

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import all_bandwidth, all_iops
 from appliance.model import Finding, Measurement, Severity
 
-CODE = "BURST"
+RULE = Rule(
+    code="BURST",
+    rank=90,
+    severity=Severity.BLOCK,
+    title="Burst credits",
+    means="The volume ran on credits: above the rate that it can hold.",
+    todo="Measure until the credits are used up, or quote the baseline rate.",
+)
 # A limiter lets a little more than its rate through; credits give much more.
 MAX_OF_BASELINE = 1.05
 # A bucket that runs empty: two flat stretches, the second much lower.
@@ -16,6 +24,7 @@ _MAX_UNEVENNESS = 0.10
 _MIN_STRETCH = 2
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """Above the rate that is sustained, where credits give more; or seen running out of them."""
     capability = evidence.capability
@@ -39,10 +48,8 @@ def judge(evidence: Measurement) -> Finding | None:
 
 def _above_baseline(measured: float, baseline: float, burst: float, unit: str) -> Finding:
     scale, word = (1.0, "IOPS") if unit == "iops" else (1e6, "MB/s")
-    return Finding(
-        code=CODE,
-        severity=Severity.BLOCK,
-        message=f"{measured / scale:,.0f} {word} is above the {baseline / scale:,.0f} {word} "
+    return RULE.finding(
+        f"{measured / scale:,.0f} {word} is above the {baseline / scale:,.0f} {word} "
         f"that are sustained (up to {burst / scale:,.0f} while credits last)",
         measured=measured,
         limit=baseline * MAX_OF_BASELINE,
@@ -64,10 +71,8 @@ def _ran_out(evidence: Measurement) -> Finding | None:
     mean_high, mean_low = sum(high) / len(high), sum(low) / len(low)
     if mean_high < mean_low * _MIN_STEP:
         return None
-    return Finding(
-        code=CODE,
-        severity=Severity.BLOCK,
-        message=f"the volume fell from {mean_high / 1e6:,.0f} MB/s to {mean_low / 1e6:,.0f} MB/s "
+    return RULE.finding(
+        f"the volume fell from {mean_high / 1e6:,.0f} MB/s to {mean_low / 1e6:,.0f} MB/s "
         "during the job and stayed there, as one does whose burst credits are used up",
         measured=mean_high,
         limit=mean_low,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import (
     all_bandwidth,
     all_iops,
@@ -16,7 +17,14 @@ from appliance.figures.quantities import (
 )
 from appliance.model import Finding, Measurement, Severity
 
-CODE = "CAP"
+RULE = Rule(
+    code="CAP",
+    rank=120,
+    severity=Severity.LABEL,
+    title="A provisioned limit was measured",
+    means="The provider's limit for the volume or the machine was reached, not the device's.",
+    todo="Nothing is wrong. For more, provision more.",
+)
 # How much of the run time a limit must have been exceeded for.
 MIN_EXCEEDED = 0.05
 # p10 to p90 over the median: fio's bins are 1.6 % wide, a device under load is far wider.
@@ -42,6 +50,7 @@ _MIN_IOS = 100
 _MAX_CPU_PERCENT = 90.0
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """By the device's own counters, by a known volume's formula, or by what a limiter does."""
     return _counted(evidence) or _by_formula(evidence) or _flat(evidence) or _held_back(evidence)
@@ -151,9 +160,7 @@ def _in_flight_at_disks(evidence: Measurement) -> float | None:
 
 
 def _finding(why: str, measured: float) -> Finding:
-    return Finding(
-        code=CODE,
-        severity=Severity.LABEL,
-        message=f"a provisioned limit, not the device: {why}",
+    return RULE.finding(
+        f"a provisioned limit, not the device: {why}",
         measured=measured,
     )

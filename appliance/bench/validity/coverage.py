@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import (
     MIN_COVERAGE,
     coverage_of,
@@ -14,12 +15,23 @@ from appliance.figures.quantities import (
 )
 from appliance.model import Finding, Measurement, Severity
 
-CODE = "COVERAGE"
+RULE = Rule(
+    code="COVERAGE",
+    rank=40,
+    severity=Severity.BLOCK,
+    title="Not all of it came from the disks",
+    means="The block layer moved fewer bytes than fio read: a cache, holes or extents that were "
+    "never written answered the rest. The figure in place of it counts only what reached the "
+    "disks.",
+    todo="Do not quote the figure. Write the test files in full, read with direct I/O, and measure"
+    " again.",
+)
 # No request is larger than this unless somebody raised max_sectors_kb: the kernel's default
 # (BLK_DEF_MAX_SECTORS, 2560 sectors of 512 bytes).
 _LARGEST_REQUEST_BYTES = 1280 * 1024
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """Reads from a cache, holes or unwritten extents, and writes that stayed in memory.
 
@@ -71,10 +83,8 @@ def _buffered(evidence: Measurement) -> Finding | None:
 
 
 def _finding(message: str, seen: float, corrected: float | None = None) -> Finding:
-    return Finding(
-        code=CODE,
-        severity=Severity.BLOCK,
-        message=message,
+    return RULE.finding(
+        message,
         measured=seen,
         limit=MIN_COVERAGE,
         corrected=corrected,

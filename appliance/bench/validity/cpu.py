@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import exact_bandwidth
 from appliance.model import Finding, Measurement, Severity
 
-CODE = "CPU"
+RULE = Rule(
+    code="CPU",
+    rank=100,
+    severity=Severity.WARN,
+    title="The processors were the limit",
+    means="fio's workers or the machine had no processor time left, so the disks may do more.",
+    todo="Use more jobs or a larger machine before the disks are judged by this figure.",
+)
 # A worker this busy has no time left to ask for more.
 MAX_WORKER_PERCENT = 90.0
 MAX_HOST_PERCENT = 95.0
@@ -13,6 +21,7 @@ MAX_HOST_PERCENT = 95.0
 _AT_CAPABILITY = 0.95
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """Fio's workers or the whole machine were busy while the disks could have done more."""
     if _at_capability(evidence):
@@ -26,10 +35,8 @@ def judge(evidence: Measurement) -> Finding | None:
         who = f"fio's workers used {worker:.0f} % of a core each"
     else:
         return None
-    return Finding(
-        code=CODE,
-        severity=Severity.WARN,
-        message=f"{who}: the disks may be able to do more than this",
+    return RULE.finding(
+        f"{who}: the disks may be able to do more than this",
         measured=measured,
         limit=limit,
         unit="percent",

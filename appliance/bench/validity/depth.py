@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from appliance.bench.fio import SYNCHRONOUS_ENGINES
+from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import asked_depth, percentile_ns, queue_depth_seen
 from appliance.model import Finding, Measurement, Severity
 
-CODE = "DEPTH"
+RULE = Rule(
+    code="DEPTH",
+    rank=50,
+    severity=Severity.BLOCK,
+    title="The queue depth was not there",
+    means="IOPS × mean latency is the number of I/Os in flight (Little's law), and it is not the "
+    "number that was asked for.",
+    todo="With a synchronous engine the depth is 1 for each job whatever is asked: use io_uring or"
+    " libaio, or ask for more jobs. At depth 1 the latency stands, IOPS says too little.",
+)
 DEPTH_TOLERANCE = 0.05
 MAX_DEPTH_TOLERANCE = 0.5
 # Workers start one after the other, and stop so.
@@ -15,6 +25,7 @@ _START_MS = 100
 _ENDING_TOLERANCE = 0.25
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """Little's law: IOPS × mean latency is the mean number of I/Os in flight.
 
@@ -90,10 +101,9 @@ def _one_at_a_time(evidence: Measurement) -> str:
 
 
 def _finding(severity: Severity, message: str, seen: float, asked: int) -> Finding:
-    return Finding(
-        code=CODE,
+    return RULE.finding(
+        message,
         severity=severity,
-        message=message,
         measured=seen,
         limit=float(asked),
         unit="ios in flight",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import (
     MIXED,
     io_bytes,
@@ -13,7 +14,14 @@ from appliance.figures.quantities import (
 )
 from appliance.model import DeviceIo, Finding, Measurement, Severity, Source
 
-CODE = "FOREIGN"
+RULE = Rule(
+    code="FOREIGN",
+    rank=70,
+    severity=Severity.BLOCK,
+    title="Something else used the disks",
+    means="The disks did more than fio asked of them.",
+    todo="Find the other load and measure again without it.",
+)
 MAX_FOREIGN = 0.05
 # Nothing but raw I/O on old drives is smaller, so that so many bytes a request are certain.
 _SMALLEST_REQUEST_BYTES = 4096
@@ -27,6 +35,7 @@ _MIN_BYTES = 8 * 1024 * 1024
 _MIN_BYTES_PER_S = 64 * 1024
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """What the disks did above fio, in either direction, is more than 5 % of what fio did."""
     fio_bytes = _fio_bytes(evidence)
@@ -46,10 +55,8 @@ def judge(evidence: Measurement) -> Finding | None:
             return None
     what = " and ".join(f"{direction}s" for direction in above)
     more = "" if sum_bytes(top_io(evidence), evidence.direction) is not None else "at least "
-    return Finding(
-        code=CODE,
-        severity=Severity.BLOCK,
-        message=f"the disks did {more}{share * 100:.0f} % more than fio asked for ({what}): "
+    return RULE.finding(
+        f"the disks did {more}{share * 100:.0f} % more than fio asked for ({what}): "
         "something else used them meanwhile",
         measured=1 + share,
         limit=1 + MAX_FOREIGN,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from appliance.bench.fio import SYNCHRONOUS_ENGINES
+from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import (
     all_bandwidth,
     all_iops,
@@ -14,7 +15,16 @@ from appliance.figures.quantities import (
 )
 from appliance.model import Finding, Measurement, Severity, Source
 
-CODE = "IMPOSSIBLE"
+RULE = Rule(
+    code="IMPOSSIBLE",
+    rank=60,
+    severity=Severity.BLOCK,
+    title="Faster than the device can be",
+    means="The figure is above the published limit by more than its margin, or direct reads came "
+    "back faster than any drive answers.",
+    todo="Look for a cache below the filesystem (hypervisor, controller), and check that the "
+    "machine type is the right one.",
+)
 MAX_OF_PUBLISHED = 1.15
 # No drive answers a direct read in less; a page cache does.
 MIN_READ_P1_NS = 10_000
@@ -29,6 +39,7 @@ _NEVER_WAITED_PERCENT = 97.0
 _MOST_DIRTY_BYTES = 64e9
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """Above 115 % of what is published for this direction and block; p1 below 10 µs; what
     memory does and no disk.
@@ -69,10 +80,8 @@ def _above_published(evidence: Measurement) -> Finding | None:
             f"{limit / 1e6:,.0f} MB/s"
         )
         basis = f" ({capability.basis})" if capability.basis else ""
-        return Finding(
-            code=CODE,
-            severity=Severity.BLOCK,
-            message=f"{words} that these disks are published with{basis}",
+        return RULE.finding(
+            f"{words} that these disks are published with{basis}",
             measured=measured,
             limit=limit * MAX_OF_PUBLISHED,
             unit=unit,
@@ -99,10 +108,8 @@ def _too_quick(evidence: Measurement) -> Finding | None:
         or fastest_ns >= MIN_READ_P1_NS
     ):
         return None
-    return Finding(
-        code=CODE,
-        severity=Severity.BLOCK,
-        message=f"1 % of the {'direct ' if evidence.direct else ''}reads took "
+    return RULE.finding(
+        f"1 % of the {'direct ' if evidence.direct else ''}reads took "
         f"{fastest_ns / 1000:.1f} µs or less, "
         f"which no disk does (under {MIN_READ_P1_NS / 1000:.0f} µs): a cache answered",
         measured=float(fastest_ns),
@@ -204,6 +211,4 @@ def _never_waited(evidence: Measurement) -> Finding | None:
 
 
 def _finding(message: str, measured: float, limit: float) -> Finding:
-    return Finding(
-        code=CODE, severity=Severity.BLOCK, message=message, measured=measured, limit=limit
-    )
+    return RULE.finding(message, measured=measured, limit=limit)

@@ -6,10 +6,18 @@ import math
 from dataclasses import dataclass
 from statistics import median
 
+from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import asked_depth, exact_bandwidth, ios, member_io, ticks_ms
 from appliance.model import Finding, Measurement, Severity
 
-CODE = "MEMBER"
+RULE = Rule(
+    code="MEMBER",
+    rank=110,
+    severity=Severity.WARN,
+    title="The members are far apart",
+    means="With equal I/O, some members took longer than others.",
+    todo="Measure each member alone and compare with what is published before a disk is blamed.",
+)
 # Equal work, as a stripe deals it out; of few I/Os at random places chance alone makes more of
 # a difference (a count's standard deviation is its root).
 _MAX_IO_SPREAD = 0.10
@@ -93,15 +101,14 @@ def compare(evidence: Measurement) -> Apart | None:
     )
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """The slowest member against the median of the others; never says that a disk is bad."""
     found = compare(evidence)
     if found is None or not found.far:
         return None
-    return Finding(
-        code=CODE,
-        severity=Severity.WARN,
-        message=f"members did the same number of I/Os, {found.device} with "
+    return RULE.finding(
+        f"members did the same number of I/Os, {found.device} with "
         f"{found.slow_ms:.2f} ms each and the others with {found.others_ms:.2f} ms; "
         f"{_by_its_own_count(evidence, found) or _judged(evidence)}",
         measured=found.ratio,

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from appliance.bench.validity.rule import Rule, judges
 from appliance.model import Finding, Measurement, Severity
 
-CODE = "SHORT"
+RULE = Rule(
+    code="SHORT",
+    rank=10,
+    severity=Severity.BLOCK,
+    title="It did not run to its end",
+    means="The job ran for less time than asked, met I/O errors, or was ended from outside.",
+    todo="After errors look at the kernel's journal (journalctl -k) before anything else; "
+    "otherwise measure again.",
+)
 # fio rounds to its clock and stops workers one by one; an interrupted run is far below.
 MIN_RUNTIME = 0.98
 # fio looks at itself and at the disks every 250 ms: a job that ended sooner was not seen.
 _MIN_SIZED_RUNTIME_MS = 250
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """What is known to be missing; a run time that is not known is not held against it."""
     reasons = []
@@ -27,10 +37,8 @@ def judge(evidence: Measurement) -> Finding | None:
         reasons.append(f"ran {ran} ms, less than fio's own interval of 250")
     if not reasons:
         return None
-    return Finding(
-        code=CODE,
-        severity=Severity.BLOCK,
-        message="; ".join(reasons),
+    return RULE.finding(
+        "; ".join(reasons),
         measured=None if ran is None else float(ran),
         limit=None if asked is None else float(asked),
         unit="ms",

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from appliance.bench.validity.rule import Rule, judges
 from appliance.model import Finding, Measurement, Severity
 
-CODE = "UNITS"
+RULE = Rule(
+    code="UNITS",
+    rank=20,
+    severity=Severity.BLOCK,
+    title="The report contradicts itself",
+    means="Figures of one report that say the same thing twice do not agree.",
+    todo="Go back to fio's own output; do not quote from this one.",
+)
 # Figures are printed with three or four digits; a mistaken unit is 4.9 % (MB for MiB) at least.
 TOLERANCE = 0.03
 # fio cuts IOPS to whole numbers, bandwidth to whole KiB/s and run times to whole ms.
@@ -13,6 +21,7 @@ _BANDWIDTH_STEP_BYTES = 1024.0
 _RUNTIME_STEP_MS = 1.0
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """IOPS × block against bandwidth, amount ÷ run time against both."""
     for what, first, second, steps in _said_twice(evidence):
@@ -21,20 +30,16 @@ def judge(evidence: Measurement) -> Finding | None:
         larger = max(first, second)
         if abs(first - second) <= TOLERANCE * larger + steps:
             continue
-        return Finding(
-            code=CODE,
-            severity=Severity.BLOCK,
-            message=f"figures of this report contradict each other: {what} "
+        return RULE.finding(
+            f"figures of this report contradict each other: {what} "
             f"({first:,.0f} against {second:,.0f})",
             measured=float(first),
             limit=float(second),
         )
     least, mean = evidence.latency_min_ns, evidence.latency_mean_ns
     if least is not None and mean is not None and mean < least * (1 - TOLERANCE) - 1000:
-        return Finding(
-            code=CODE,
-            severity=Severity.BLOCK,
-            message="figures of this report contradict each other: the mean latency is below "
+        return RULE.finding(
+            "figures of this report contradict each other: the mean latency is below "
             f"the least ({mean / 1000:,.1f} against {least / 1000:,.1f} µs)",
             measured=mean,
             limit=float(least),

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from appliance.bench.validity.rule import Rule, judges
 from appliance.figures import steady
 from appliance.model import Finding, Measurement, Severity
 
-CODE = "STEADY"
+RULE = Rule(
+    code="STEADY",
+    rank=80,
+    severity=Severity.BLOCK,
+    title="Not steady",
+    means="The rate still moved over the last slices of the job, so its mean depends on when one "
+    "looks.",
+    todo="Precondition the drives, or measure for longer.",
+)
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """The SNIA rule (:mod:`appliance.figures.steady`) over the job's last five slices.
 
@@ -19,10 +29,8 @@ def judge(evidence: Measurement) -> Finding | None:
     if found.range_share is None or found.slope_share is None or found.steady:
         return None
     by_range = found.range_share > steady.MAX_RANGE
-    return Finding(
-        code=CODE,
-        severity=Severity.BLOCK,
-        message=f"not steady: over its last {steady.WINDOW_ROUNDS} slices the rate ranged by "
+    return RULE.finding(
+        f"not steady: over its last {steady.WINDOW_ROUNDS} slices the rate ranged by "
         f"{found.range_share * 100:.0f} % of its mean and drifted by "
         f"{found.slope_share * 100:.0f} % (SNIA allows {steady.MAX_RANGE * 100:.0f} and "
         f"{steady.MAX_SLOPE_RANGE * 100:.0f})",

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import re
 
+from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import io_bytes, ios
 from appliance.model import DeviceIo, Finding, Measurement, Severity
 
-CODE = "TARGET"
+RULE = Rule(
+    code="TARGET",
+    rank=30,
+    severity=Severity.BLOCK,
+    title="Other devices did the I/O",
+    means="The devices that were busy are not those that the target should be on.",
+    todo="Check what is mounted at the target's path, and measure again.",
+)
 MIN_ON_TARGET = 0.98
 # Others' own traffic on other disks is no proof; I/O that is missing here and done there is.
 _MIN_EXPLAINED = 0.5
@@ -18,15 +26,14 @@ _NO_DISK_ENGINES = frozenset({"null", "cpuio"})
 _PARTITION = re.compile(r"((?:nvme\d+n|mmcblk|md|nbd|loop)\d+)p\d+|((?:xv|s|v|h)d[a-z]+)\d+")
 
 
+@judges(RULE)
 def judge(evidence: Measurement) -> Finding | None:
     """No disk at all; or the expected devices did less than fio, and another one did what is
     missing.
     """
     if (found := _NO_DISK.match(evidence.target)) or evidence.engine in _NO_DISK_ENGINES:
         what = found[0] if found else f"engine {evidence.engine}"
-        return Finding(
-            code=CODE, severity=Severity.BLOCK, message=f"{what} is not a disk: memory answered"
-        )
+        return RULE.finding(f"{what} is not a disk: memory answered")
     expected = {disk_of(name) for name in evidence.expected}
     if not expected:
         return None
@@ -75,11 +82,8 @@ def _amount(io: DeviceIo, evidence: Measurement) -> int:
 
 def _finding(evidence: Measurement, on_it: float, elsewhere: list[str]) -> Finding:
     why = f" ({evidence.expected_why})" if evidence.expected_why else ""
-    return Finding(
-        code=CODE,
-        severity=Severity.BLOCK,
-        message=f"the I/O was done by {', '.join(elsewhere)}, not by "
-        f"{', '.join(evidence.expected)}{why}",
+    return RULE.finding(
+        f"the I/O was done by {', '.join(elsewhere)}, not by {', '.join(evidence.expected)}{why}",
         measured=on_it,
         limit=MIN_ON_TARGET,
     )
