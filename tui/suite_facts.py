@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from appliance.bench.precondition import file_size_bytes
+from appliance.bench.directory import file_size_bytes
 from appliance.bench.suite import file_count, only_reads
 from appliance.client.machine_status import Status, VolumeStatus
 from appliance.errors import Refused

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from appliance.bench.precondition import private_directory
+from appliance.bench.directory import private_directory
 from appliance.errors import OperatorError
 from appliance.history.store import History
 from appliance.paths import BENCH_DIR_NAME

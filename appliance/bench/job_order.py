@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,3 +49,28 @@ def schedule(
 def seconds(planned: Sequence[PlannedJob]) -> float:
     """The run time of all of ``planned``, without preparations."""
     return sum(measurement.job.runtime_seconds for measurement in planned)
+
+
+# --------------------------------------------------------------- the control job of a confirmation
+
+
+CONTROL_ENGINE = "null"
+CONTROL_SECONDS = 2.0
+_CONTROL_PREFIX = "control-"
+# As long as the name of a job may be.
+_MAX_CONTROL_NAME = 40
+
+
+def control_for(job: Job) -> Job:
+    """The control job of ``job``."""
+    return dataclasses.replace(
+        job,
+        name=f"{_CONTROL_PREFIX}{job.name}"[:_MAX_CONTROL_NAME],
+        engine=CONTROL_ENGINE,
+        runtime_seconds=CONTROL_SECONDS,
+        think_time_ms=0,
+    )
+
+
+def is_control(job: Job) -> bool:
+    return job.engine == CONTROL_ENGINE

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from appliance.bench import control_job, cpu_busy, fio, fio_process, log_page, sampler
+from appliance.bench import fio, fio_process, job_order, log_page, sampler
 from appliance.bench.block_devices import Devices, disk_kinds
 from appliance.bench.job_order import PlannedJob
 from appliance.bench.prepare import GRACE_SECONDS
@@ -50,7 +50,7 @@ def measure(
     members = place.devices.members
     watched = tuple(dict.fromkeys((*place.devices.all, *Kernel().disks())))
     limited = log_page.ask_exceeded(members)
-    before, cpu_before = sampler.read_all(watched), cpu_busy.cpu_times()
+    before, cpu_before = sampler.read_all(watched), sampler.cpu_times()
     began_ns = time.time_ns()
     ended = fio_process.run_fio(
         fio.job_arguments(
@@ -68,7 +68,7 @@ def measure(
     ended_ns = time.time_ns()
     changes = sampler.deltas(before, sampler.read_all(watched))
     limited_after = log_page.ask_exceeded(members)
-    host_cpu_percent = cpu_busy.busy_percent(cpu_before, cpu_busy.cpu_times())
+    host_cpu_percent = sampler.busy_percent(cpu_before, sampler.cpu_times())
     # The service manager signals fio and this process together: then it is a stop.
     live.tick()
     # Killed, it has not come to the report at its end, whatever it printed before.
@@ -82,7 +82,7 @@ def measure(
             raise OperatorError(f"job {job.name}: {ended.in_words}", error.hint) from error
         raise
     samples = live.samples_of_phase()
-    if control_job.is_control(job):
+    if job_order.is_control(job):
         return _of_control(measurement, report, ended.in_words, host_cpu_percent), output
     return tuple(
         to_result(

@@ -7,13 +7,12 @@ import time
 from collections.abc import Callable, Mapping
 
 from appliance.bench import (
-    control_job,
     fingerprint,
     fio_process,
     idle_check,
+    job_order,
     measure,
     prepare,
-    run_conditions,
     sampler,
 )
 from appliance.bench import member_baseline as members
@@ -192,7 +191,7 @@ class Run:
     def _prepare_and_measure(self, planned: tuple[PlannedJob, ...]) -> None:
         if isinstance(self._place, Raw) and self._place.device.writable:
             self._overwritten = self._place
-        asked = {one.job.engine for one in planned if not control_job.is_control(one.job)}
+        asked = {one.job.engine for one in planned if not job_order.is_control(one.job)}
         found = fio_process.choose_engine(
             self._fio_version,
             asked - {""},
@@ -207,12 +206,12 @@ class Run:
         engine = next(iter(asked)) or found.engine if len(asked) == 1 else found.engine
         self._history.update_run(self.id, engine=engine, epoch_id=self._epoch())
         self._know(
-            run_conditions.read_conditions(
+            fingerprint.read_conditions(
                 self._place.devices,
                 self._place.device_number if isinstance(self._place, Files) else None,
             )
         )
-        if not all(control_job.is_control(one.job) for one in planned):
+        if not all(job_order.is_control(one.job) for one in planned):
             self._prepare(found.engine)
         with contextlib.ExitStack() as stack:
             places: Mapping[str, Place] = {}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from appliance.bench.block_devices import Devices
 from appliance.bench.fio import FioReport
-from appliance.bench.interim import Interim
+from appliance.bench.fio_process import Interim
 from appliance.bench.job_order import PlannedJob, seconds
 from appliance.bench.live_file import LiveFile, LiveJob
 from appliance.bench.progress import Progress

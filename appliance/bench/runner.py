@@ -14,8 +14,8 @@ from pathlib import Path
 
 from appliance.bench import cleanup, fingerprint, fio_process
 from appliance.bench import raw_device as rawdevice
+from appliance.bench.directory import absolute_target, private_directory
 from appliance.bench.idle_check import Patience
-from appliance.bench.precondition import absolute_target, private_directory
 from appliance.bench.progress import Progress
 from appliance.bench.run import Run
 from appliance.bench.signals import StopSignals

@@ -18,7 +18,7 @@ from typing import Protocol
 from appliance import paths
 from appliance.bench import timetable
 from appliance.bench.suite import suite_names
-from appliance.bench.timetable_file import read_schedule
+from appliance.bench.timetable import read_schedule
 from appliance.errors import OperatorError
 from appliance.system import files, journal, services
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from appliance.bench import fio
 from appliance.bench.block_devices import Devices, devices_of
-from appliance.bench.precondition import PrivateDirectory
+from appliance.bench.directory import PrivateDirectory
 from appliance.bench.raw_device import RawDevice
 from appliance.bench.suite import file_count, only_reads
 from appliance.errors import Refused

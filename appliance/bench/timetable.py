@@ -6,13 +6,16 @@ the image's units that make it so. Everything that is not declared stays as the 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from appliance import paths
-from appliance.errors import UsageError
+from appliance.bench.suite import suite_names
+from appliance.errors import OperatorError, UsageError
 from appliance.model.toml_table import Document, Table, parse_document
 
 MAX_BYTES = 64 * 1024
@@ -334,3 +337,43 @@ def with_suite(text: str, suite: str, lines: Mapping[str, str]) -> str:
         table = [f"[suite.{suite}]", *(f"{key} = {value}" for key, value in lines.items())]
         kept += ([""] if kept else []) + table
     return "".join(f"{line}\n" for line in kept)
+
+
+# ------------------------------------------------------------------------------ the installed file
+
+
+def read_schedule(path: Path = paths.SCHEDULE_FILE) -> Schedule:
+    """The installed schedule; an empty one without a file. Raises :class:`UsageError`."""
+    if not path.exists():
+        return Schedule()
+    return parse_schedule(read_text(path), str(path), suite_names())
+
+
+def read_text(path: Path) -> str:
+    """The text of a schedule file, as far as it may be long. Raises :class:`UsageError`."""
+    try:
+        # Without waiting, so that a pipe in its place cannot hold anybody up.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            return decoded(file.read(MAX_BYTES + 1), str(path))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", "give a file that can be read") from error
+
+
+def decoded(raw: bytes, source: str) -> str:
+    """``raw`` as text; ``source`` is named in the :class:`UsageError` of what is none."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{source}: not UTF-8 text (byte {error.start})", "write the schedule as UTF-8 TOML"
+        ) from error
+
+
+def planned_gaps() -> Mapping[str, float | None]:
+    """What the schedule leaves between two runs; one that is refused is not in effect."""
+    from appliance.bench.timetable import Schedule, gaps_seconds
+
+    try:
+        return gaps_seconds(read_schedule())
+    except OperatorError:
+        return gaps_seconds(Schedule())

@@ -73,7 +73,7 @@ def run(
     ``suite`` may say on which mounted volume: ``smoke:data``, as the units' names do.
     """
     from appliance.bench import runner
-    from appliance.bench.suitefile import find_suite
+    from appliance.bench.suite import find_suite
     from appliance.figures.efficiency import efficiencies
     from appliance.history import queries
 

@@ -181,7 +181,7 @@ def _last_end(name: str) -> Check:
 def _schedule() -> list[Check]:
     """The schedule, and every timer that it or the image has."""
     from appliance.bench import timetable
-    from appliance.bench.timetable_file import read_schedule
+    from appliance.bench.timetable import read_schedule
     from appliance.client.machine_status import schedule_problem
 
     try:
@@ -209,7 +209,7 @@ def _schedule() -> list[Check]:
 def _last_check(*, now: float) -> Check:
     """When drift was looked for last: every few minutes, whatever the timer says of itself."""
     from appliance.bench import timetable
-    from appliance.bench.timetable_file import read_schedule
+    from appliance.bench.timetable import read_schedule
     from appliance.drift import check_cache
     from appliance.system import services
 

@@ -75,7 +75,7 @@ def change(
 ) -> int:
     """Have ``file`` installed as the schedule, or the times of one suite in it changed."""
     from appliance.bench import schedule_effect
-    from appliance.bench.timetable_file import read_text
+    from appliance.bench.timetable import read_text
     from appliance.client import schedule_requests
     from appliance.client.schedule_requests import When
 
@@ -116,7 +116,7 @@ def schedule_request(*, name: str, places: Places | None = None) -> int:
     A refusal is an answer, not a failure of the unit.
     """
     from appliance.bench import schedule_effect
-    from appliance.bench.timetable_file import decoded
+    from appliance.bench.timetable import decoded
     from appliance.client.answers import store
     from appliance.storage.execute import request_spool
 

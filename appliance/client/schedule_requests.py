@@ -15,7 +15,7 @@ from pathlib import Path
 from appliance import paths
 from appliance.bench import timetable
 from appliance.bench.suite import suite_names
-from appliance.bench.timetable_file import read_schedule, read_text
+from appliance.bench.timetable import read_schedule, read_text
 from appliance.client import answers
 from appliance.errors import OperatorError
 from appliance.storage.execute import request_spool

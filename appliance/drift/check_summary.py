@@ -132,7 +132,7 @@ def _overdue(checked_at: float, now: float, up_since: float) -> str:
 
 
 def _interval_seconds() -> float:
-    from appliance.bench.timetable_file import read_schedule
+    from appliance.bench.timetable import read_schedule
 
     minutes = None
     with contextlib.suppress(OperatorError, OSError):

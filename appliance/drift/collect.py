@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance import paths
-from appliance.bench import timetable_file
+from appliance.bench import timetable
 from appliance.drift import evaluate, host
 from appliance.drift.check_cache import Memory
 from appliance.drift.lifecycle import Scope
@@ -194,7 +194,7 @@ def _with_runs(
         confirmations=seen.confirmations,
         now=now,
         up_since=liveness.up_since(now) if seen.is_own else None,
-        gaps=timetable_file.planned_gaps() if seen.is_own else {},
+        gaps=timetable.planned_gaps() if seen.is_own else {},
     )
     some, words = evaluate.unlearned(reader)
     return replace(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from appliance import paths
-from appliance.bench import timetable_file
+from appliance.bench import timetable
 from appliance.drift import acceptance, performance, series_state
 from appliance.drift.acceptance import Acceptance
 from appliance.drift.codes import CODES
@@ -98,7 +98,7 @@ def facts_of(db: Path, *, now: float) -> tuple[Fact, ...]:
             confirmations=reader.confirmations(),
             now=now,
             up_since=liveness.up_since(now) if is_own else None,
-            gaps=timetable_file.planned_gaps() if is_own else {},
+            gaps=timetable.planned_gaps() if is_own else {},
         )
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import paths
-from appliance.bench import control_job, runner
 from appliance.bench import fingerprint as environment
+from appliance.bench import job_order, runner
 from appliance.bench.block_devices import devices_of
 from appliance.bench.idle_check import Patience
 from appliance.bench.progress import Progress
@@ -118,7 +118,7 @@ def measure_controls(
     patience: Patience | None = None,
 ) -> None:
     """Keep what the control jobs of ``suite`` do on this machine now, for later confirmations."""
-    controls = tuple(control_job.job_for(job) for job in suite.jobs)
+    controls = tuple(job_order.control_for(job) for job in suite.jobs)
     runner.run_suite(
         _made(controls, passes=confirmation.NEEDED_CONTROL),
         target=_directory(target),
@@ -203,7 +203,7 @@ def _suite_of(db: Path, group: Sequence[Fact]) -> Suite:
             f"repeat it: {advice.run_suite(run.suite)}",
         )
     made = _made(
-        (*found, *(control_job.job_for(job) for job in found)), passes=confirmation.REPEATS
+        (*found, *(job_order.control_for(job) for job in found)), passes=confirmation.REPEATS
     )
     made = dataclasses.replace(
         made,
@@ -241,7 +241,7 @@ def _judged(reader: queries.Reader, fact: Fact, detail: Detail, *, at: float) ->
     job, direction = str(fact.evidence["job"]), str(fact.evidence["direction"])
     repeats = _valid(detail, job, direction)
     (of_job,) = (one for one in series_slots.jobs(reader, detail.run.id) if one.name == job)
-    beside = control_job.job_for(of_job).name
+    beside = job_order.control_for(of_job).name
     controls = [result.iops for result in _valid(detail, beside, direction)]
     if fact.code == "PERF-MEMBER":
         outcome = _member_again(reader, fact, detail, repeats)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.bench import fio, fio_process
-from appliance.bench.interim import Interim
+from appliance.bench.fio_process import Interim
 from appliance.model import Job
 from appliance.system import process
 

@@ -59,10 +59,10 @@ _RESULTS_OF_A_RUN = 3
 _COMMAND = """
 import functools, sys
 from appliance.cli.main import main
-from appliance.bench import precondition, runner
+from appliance.bench import directory, runner
 from appliance.bench import idle_check
 idle_check.WINDOW_SECONDS = 0.2
-precondition.MAX_BUDGET_BYTES = precondition.MIN_BUDGET_BYTES
+directory.MAX_BUDGET_BYTES = directory.MIN_BUDGET_BYTES
 patience = idle_check.Patience(max_foreign_util=100.0)
 runner.run_suite = functools.partial(runner.run_suite, patience=patience)
 sys.exit(main(sys.argv[1:]))

@@ -19,11 +19,11 @@ _SCRIPT = """
 import sys
 from pathlib import Path
 from appliance import paths
-from appliance.bench import precondition, runner
+from appliance.bench import directory, runner
 from appliance.bench import idle_check
 from appliance.bench.suite import load_suite
 idle_check.WINDOW_SECONDS = 0.2
-precondition.MAX_BUDGET_BYTES = precondition.MIN_BUDGET_BYTES
+directory.MAX_BUDGET_BYTES = directory.MIN_BUDGET_BYTES
 place = Path(sys.argv[1])
 if len(sys.argv) > 3:
     paths.HISTORY_DB = place / "history.db"

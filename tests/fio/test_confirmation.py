@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import control_job, idle_check, precondition, runner, validity
+from appliance.bench import directory, idle_check, job_order, runner, validity
 from appliance.bench.suite import content_hash
 from appliance.drift import acceptance, accepting, evaluate, repeating
 from appliance.history import queries, series_slots
@@ -42,8 +42,8 @@ def suite(*names: str) -> Suite:
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_check, "WINDOW_SECONDS", 0.2)
-    monkeypatch.setattr(precondition, "MAX_BUDGET_BYTES", precondition.MIN_BUDGET_BYTES)
-    monkeypatch.setattr(control_job, "SECONDS", 1.0)
+    monkeypatch.setattr(directory, "MAX_BUDGET_BYTES", directory.MIN_BUDGET_BYTES)
+    monkeypatch.setattr(job_order, "SECONDS", 1.0)
     # Valid wherever this test runs, whatever else uses the disk.
     monkeypatch.setattr(validity, "judge", lambda _: ())
     # This machine's shell may itself be a unit's.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import idle_check, interim, precondition, runner
+from appliance.bench import directory, fio_process, idle_check, runner
 from appliance.bench.live_file import LiveJob, read_live
 from appliance.bench.suite import parse_suite
 from appliance.errors import OperatorError
@@ -28,9 +28,9 @@ SECONDS = 5
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked each second, and left alone in the last two of five."""
     monkeypatch.setattr(idle_check, "WINDOW_SECONDS", 0.2)
-    monkeypatch.setattr(precondition, "MAX_BUDGET_BYTES", precondition.MIN_BUDGET_BYTES)
-    monkeypatch.setattr(interim, "LEAST_SECONDS", 1.0)
-    monkeypatch.setattr(interim, "QUIET_SECONDS", 2.0)
+    monkeypatch.setattr(directory, "MAX_BUDGET_BYTES", directory.MIN_BUDGET_BYTES)
+    monkeypatch.setattr(fio_process, "LEAST_SECONDS", 1.0)
+    monkeypatch.setattr(fio_process, "QUIET_SECONDS", 2.0)
 
 
 @pytest.fixture

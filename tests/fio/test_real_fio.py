@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from appliance.bench import directory, idle_check, run_log, runner
 from appliance.bench import fio as fio_module
-from appliance.bench import idle_check, precondition, run_log, runner
 from appliance.bench.suite import load_suite, parse_suite
 from appliance.errors import OperatorError, ProgramMissing, Refused, UsageError
 from appliance.history import queries
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not 
 def _quick(monkeypatch):
     """The smallest budget, and a short look at foreign load: tests run beside other tests."""
     monkeypatch.setattr(idle_check, "WINDOW_SECONDS", 0.2)
-    monkeypatch.setattr(precondition, "MAX_BUDGET_BYTES", precondition.MIN_BUDGET_BYTES)
+    monkeypatch.setattr(directory, "MAX_BUDGET_BYTES", directory.MIN_BUDGET_BYTES)
 
 
 def one_job(rw: str = "randread", iodepth: int = 8) -> Suite:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import idle_check, member_baseline, precondition, prepare, raw_device, runner
+from appliance.bench import directory, idle_check, member_baseline, prepare, raw_device, runner
 from appliance.bench import target as place
 from appliance.bench.block_devices import Devices
 from appliance.bench.suite import load_suite, parse_suite
@@ -46,8 +46,8 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     monkeypatch.setattr(idle_check, "WINDOW_SECONDS", 0.2)
-    monkeypatch.setattr(precondition, "MAX_BUDGET_BYTES", precondition.MIN_BUDGET_BYTES)
-    monkeypatch.setattr(precondition, "MAX_ASKED_BYTES", 2 * precondition.MIN_BUDGET_BYTES)
+    monkeypatch.setattr(directory, "MAX_BUDGET_BYTES", directory.MIN_BUDGET_BYTES)
+    monkeypatch.setattr(directory, "MAX_ASKED_BYTES", 2 * directory.MIN_BUDGET_BYTES)
     monkeypatch.setattr(prepare, "_ROUND_SECONDS", 1.0)
     # A loop device on a busy machine may never be steady.
     monkeypatch.setattr(steady, "MAX_ROUNDS", 6)

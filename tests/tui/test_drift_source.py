@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from appliance.bench import control_job
+from appliance.bench import job_order
 from appliance.bench.suite import load_suite
 from appliance.drift import confirmation
 from appliance.history.store import History
@@ -93,7 +93,7 @@ def test_findings_what_is_not_judged_and_what_would_be_repeated(db):
     (repeat,) = found.repeats
     (job,) = [one for one in load_suite("smoke").jobs if one.name == "rand-read-4k"]
     assert (repeat.subject, repeat.target, repeat.rw) == ("mode", TARGET, "randread")
-    seconds = confirmation.REPEATS * (job.runtime_seconds + control_job.SECONDS)
+    seconds = confirmation.REPEATS * (job.runtime_seconds + job_order.CONTROL_SECONDS)
     assert repeat.seconds == seconds
 
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from appliance import paths
-from appliance.bench import timetable_file
+from appliance.bench import timetable
 from appliance.bench.timetable import Schedule
 from appliance.cli import export, main
 from appliance.drift import acknowledge, check, check_cache, check_summary
@@ -85,7 +85,7 @@ def test_nobody_looks_any_more(db, tmp_path, monkeypatch, looked, overdue):
     monkeypatch.setattr(paths, "HISTORY_DB", db)
     monkeypatch.setattr(paths, "DRIFT_RUN_DIR", tmp_path)
     monkeypatch.setattr(liveness, "up_since", lambda now: now - up_minutes * 60)
-    monkeypatch.setattr(timetable_file, "read_schedule", lambda _: Schedule(drift_minutes=every))
+    monkeypatch.setattr(timetable, "read_schedule", lambda _: Schedule(drift_minutes=every))
     with History.open_writable(db):
         pass
     if minutes_ago is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance.bench.fio import FioReport
-from appliance.bench.interim import LEAST_SECONDS, QUIET_SECONDS, Interim
+from appliance.bench.fio_process import LEAST_SECONDS, QUIET_SECONDS, Interim
 
 REPORT = (Path(__file__).parent / "data/fio-3.33-rand-read-4k.txt").read_text()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.bench import cleanup, runner
-from appliance.bench.precondition import private_directory
+from appliance.bench.directory import private_directory
 from appliance.bench.suite import load_suite
 from appliance.history.store import History
 

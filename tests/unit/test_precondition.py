@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import extents
-from appliance.bench import precondition as pre
-from appliance.bench.extents import Extent
+from appliance.bench import directory
+from appliance.bench import directory as pre
+from appliance.bench.directory import Extent
 from appliance.errors import OperatorError, Refused, UsageError
 
 GIB = 1024**3
@@ -214,7 +214,10 @@ def answer(*extents: bytes) -> bytes:
 
 def test_a_fiemap_answer():
     data = answer(extent(0, 4096), extent(4096, 8192, 0x1))
-    assert extents.decode(data) == (Extent(0, PHYSICAL, 4096), Extent(4096, PHYSICAL, 8192, 0x1))
+    assert directory.decode_extents(data) == (
+        Extent(0, PHYSICAL, 4096),
+        Extent(4096, PHYSICAL, 8192, 0x1),
+    )
 
 
 @pytest.mark.parametrize(
@@ -234,7 +237,7 @@ def test_a_fiemap_answer():
 )
 def test_what_extents_prove(parts, says):
     found = parts and tuple(Extent(at, PHYSICAL, length, flags) for at, length, flags in parts)
-    problem = extents.problem(found, 8192)
+    problem = directory.extents_problem(found, 8192)
     assert says in problem
     assert bool(problem) == bool(says)
 

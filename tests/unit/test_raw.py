@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import member_baseline, raw_device, run_conditions
+from appliance.bench import fingerprint, member_baseline, raw_device
 from appliance.bench.block_devices import Devices
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.model import Disk, Mark, MarkState, Signature
@@ -161,7 +161,7 @@ def test_conditions_say_once_what_is_the_same_on_all_members(tmp_path):
             "proc/self/mountinfo": "1 0 253:5 / /mnt rw,noatime shared:1 - xfs /dev/md0 rw,discard",
         },
     )
-    found = run_conditions.read_conditions(
+    found = fingerprint.read_conditions(
         Devices("md0", ("a", "b")),
         os.makedev(253, 5),
         sys_root=tmp_path / "sys",
@@ -180,5 +180,5 @@ def test_conditions_say_once_what_is_the_same_on_all_members(tmp_path):
 
 def test_conditions_that_cannot_be_read_are_not_there(tmp_path):
     nothing = {"sys_root": tmp_path, "proc_root": tmp_path, "cpu_latency_file": tmp_path / "x"}
-    assert run_conditions.read_conditions(Devices(), None, **nothing) == {}
-    assert run_conditions.read_conditions(Devices("a", ("a",)), 5, **nothing) == {}
+    assert fingerprint.read_conditions(Devices(), None, **nothing) == {}
+    assert fingerprint.read_conditions(Devices("a", ("a",)), 5, **nothing) == {}

@@ -7,13 +7,13 @@ import pytest
 
 from appliance.bench.suite import (
     file_count,
+    find_suite,
     load_suite,
     only_reads,
     parse_suite,
     scaled,
     suite_names,
 )
-from appliance.bench.suitefile import find_suite
 from appliance.errors import UsageError
 
 JOB = """

@@ -191,7 +191,7 @@ def _stretch_of(fact: Fact, stretches: Sequence[Stretch]) -> Stretch | None:
 
 def _repeat(reader: queries.Reader, fact: Fact) -> Repeat | None:
     """How long the repeats of a suspect take, from its job as it was asked for."""
-    from appliance.bench import control_job
+    from appliance.bench import job_order
     from appliance.drift import confirmation
     from appliance.history import series_slots
 
@@ -204,5 +204,5 @@ def _repeat(reader: queries.Reader, fact: Fact) -> Repeat | None:
         job=found.name,
         rw=found.rw,
         target=str(fact.evidence.get("target", "")),
-        seconds=confirmation.REPEATS * (found.runtime_seconds + control_job.SECONDS),
+        seconds=confirmation.REPEATS * (found.runtime_seconds + job_order.CONTROL_SECONDS),
     )

@@ -8,19 +8,20 @@ from then on used by its descriptor, so that nobody can swap it meanwhile.
 
 from __future__ import annotations
 
+import array
 import contextlib
 import errno
 import fcntl
 import os
 import re
 import stat
+import struct
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import text
-from appliance.bench import extents
-from appliance.bench.extents import Extent
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.paths import BENCH_DIR_NAME
 
@@ -133,12 +134,12 @@ class PrivateDirectory:
     def extents(self, name: str) -> tuple[Extent, ...] | None:
         """All extents of file ``name``, ``None`` where the filesystem has no FIEMAP."""
         with self._opened(name) as descriptor:
-            return extents.of_file(descriptor)
+            return file_extents(descriptor)
 
     def unwritten(self, name: str) -> str:
         """What is wrong with the extents of file ``name`` in words; empty if all are written."""
         with self._opened(name) as descriptor:
-            return extents.problem(extents.of_file(descriptor), os.fstat(descriptor).st_size)
+            return extents_problem(file_extents(descriptor), os.fstat(descriptor).st_size)
 
     @contextlib.contextmanager
     def _opened(self, name: str) -> Iterator[int]:
@@ -269,3 +270,81 @@ def _cannot(what: str, path: Path, error: OSError) -> OperatorError:
         "give a directory that you may write with --target "
         "(on the appliance: systemctl start stripewright-bench@smoke)",
     )
+
+
+# ----------------------------------------------------------------------------------------- extents
+
+
+# linux/fiemap.h
+_FS_IOC_FIEMAP = 0xC020660B
+_FIEMAP_FLAG_SYNC = 0x1
+_HEADER = struct.Struct("=QQIIII")
+_EXTENT = struct.Struct("=QQQ16xI12x")
+_EXTENTS_A_CALL = 512
+_LAST = 0x1
+_UNPROVEN = {
+    0x2: "unknown",
+    0x4: "delayed-allocation",
+    0x8: "encoded",
+    0x200: "inline",
+    0x800: "unwritten",
+    0x2000: "shared",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A part of a file, in bytes: its offset in the file, and on the filesystem's device."""
+
+    logical: int
+    physical: int
+    length: int
+    flags: int = 0
+
+
+def decode_extents(data: bytes) -> tuple[Extent, ...]:
+    """The extents of a FIEMAP answer."""
+    count = _HEADER.unpack_from(data)[3]
+    return tuple(
+        Extent(*_EXTENT.unpack_from(data, _HEADER.size + index * _EXTENT.size))
+        for index in range(count)
+    )
+
+
+def extents_problem(extents: tuple[Extent, ...] | None, size_bytes: int) -> str:
+    """What keeps these extents from being ``size_bytes`` of written data; empty if nothing."""
+    if extents is None:
+        return "this filesystem does not tell which extents are written"
+    reached = 0
+    for extent in extents:
+        if extent.logical > reached:
+            return f"a hole of {extent.logical - reached} bytes at offset {reached}"
+        for bit, word in _UNPROVEN.items():
+            if extent.flags & bit:
+                return f"an extent at offset {extent.logical} is {word}"
+        reached = extent.logical + extent.length
+    if reached < size_bytes:
+        return f"a hole of {size_bytes - reached} bytes at offset {reached}"
+    return ""
+
+
+def file_extents(descriptor: int) -> tuple[Extent, ...] | None:
+    """All extents of a file, ``None`` where the filesystem has no FIEMAP."""
+    found: list[Extent] = []
+    start = 0
+    while True:
+        request = array.array("B", bytes(_HEADER.size + _EXTENTS_A_CALL * _EXTENT.size))
+        _HEADER.pack_into(
+            request, 0, start, (1 << 64) - 1 - start, _FIEMAP_FLAG_SYNC, 0, _EXTENTS_A_CALL, 0
+        )
+        try:
+            fcntl.ioctl(descriptor, _FS_IOC_FIEMAP, request, True)
+        except OSError as error:
+            if error.errno in {errno.EOPNOTSUPP, errno.ENOTTY, errno.EINVAL}:
+                return None
+            raise
+        some = decode_extents(request.tobytes())
+        found += some
+        if not some or some[-1].flags & _LAST:
+            return tuple(found)
+        start = some[-1].logical + some[-1].length
