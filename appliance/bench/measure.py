@@ -16,7 +16,7 @@ from appliance.bench.suite import ACCESS_PATTERNS
 from appliance.bench.target import RAW_READ, Place
 from appliance.bench.validity import short
 from appliance.errors import OperatorError
-from appliance.figures import provisioned, slices
+from appliance.figures import provisioned, sampling
 from appliance.model import Counters, JobResult, Suite
 from appliance.system.kernel import Kernel
 
@@ -94,7 +94,7 @@ def measure(
             changes=relevant(changes, place.devices),
             ended=ended.in_words,
             host_cpu_percent=host_cpu_percent,
-            slices=slices.slices_of(
+            slices=sampling.slices_of(
                 samples,
                 members=members,
                 direction=direction,

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from appliance.bench.suite import RESERVED_NAMES
-from appliance.figures import minutes
+from appliance.figures import sampling
 from appliance.model import Sample
 
 _BAR_WIDTH = 20
@@ -40,7 +40,7 @@ class Progress:
     passes: int = 1
     member: str = ""
     members: tuple[Sample, ...] = ()
-    minute: minutes.Minute | None = None
+    minute: sampling.Minute | None = None
 
     @property
     def share(self) -> float:
@@ -110,7 +110,7 @@ def progress_json(progress: Progress) -> str:
                 }
                 for sample in progress.members
             ],
-            "minute": None if progress.minute is None else minutes.to_json(progress.minute),
+            "minute": None if progress.minute is None else sampling.minute_to_json(progress.minute),
         },
         separators=(",", ":"),
     )

@@ -20,8 +20,8 @@ from appliance.bench.progress import Progress
 from appliance.bench.sampler import Sampler
 from appliance.bench.signals import StopSignals
 from appliance.errors import OperatorError
-from appliance.figures import ten_seconds
-from appliance.figures.minutes import Minutes
+from appliance.figures import sampling
+from appliance.figures.sampling import Minutes
 from appliance.history.format import HistoryBusyError
 from appliance.history.store import History
 from appliance.model import Sample, Suite
@@ -188,4 +188,4 @@ class Live:
         self._of_phase += fresh
         for sample in fresh:
             self._latest[sample.device] = sample
-            self._minutes.add(ten_seconds.second(sample))
+            self._minutes.add(sampling.second(sample))

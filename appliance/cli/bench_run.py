@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from appliance.bench.progress import Progress
     from appliance.bench.runner import Target
-    from appliance.figures.efficiency import Efficiency
+    from appliance.figures.stripe_delivery import Efficiency
 
 # By appliance.model.RunState; any other is a failure.
 _EXIT_OF_STATE = {"complete": EXIT_OK, "skipped": EXIT_REFUSED}
@@ -74,7 +74,7 @@ def run(
     """
     from appliance.bench import runner
     from appliance.bench.suite import find_suite
-    from appliance.figures.efficiency import efficiencies
+    from appliance.figures.stripe_delivery import efficiencies
     from appliance.history import queries
 
     name, volume = _suite_and_volume(suite)

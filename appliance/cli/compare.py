@@ -23,7 +23,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def compare(*, a: str, b: str, db: Path, as_json: bool) -> int:
-    from appliance.figures import comparison, interval, selection
+    from appliance.figures import comparison, selection
     from appliance.history import compare_source, queries
 
     selectors = (selection.parse(a), selection.parse(b))
@@ -38,7 +38,7 @@ def compare(*, a: str, b: str, db: Path, as_json: bool) -> int:
         for name, word, side in (("a", a, left), ("b", b, right))
     }
     document = [_row_document(row) for row in rows]
-    print_json({**both, "confidence": interval.CONFIDENCE, "rows": document})
+    print_json({**both, "confidence": comparison.CONFIDENCE, "rows": document})
     return EXIT_OK
 
 

@@ -10,11 +10,11 @@ corrected figures and says so.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-
-from appliance.figures import interval
+from functools import lru_cache
 
 # These submit one I/O and wait for it: an iodepth above 1 is ignored (fio's HOWTO, iodepth=).
 _ONE_AT_A_TIME = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
@@ -120,7 +120,7 @@ class Row:
     key: Key
     a: Side | None
     b: Side | None
-    ratio: interval.Ratio | None
+    ratio: Ratio | None
     basis: str
 
 
@@ -205,19 +205,19 @@ def _side(group: _Group) -> Side | None:
     )
 
 
-def _ratio(a: Side, b: Side) -> tuple[interval.Ratio | None, str]:
+def _ratio(a: Side, b: Side) -> tuple[Ratio | None, str]:
     if a.median is None or b.median is None:
         empty = [name for name, side in (("A", a), ("B", b)) if side.median is None]
         return None, f"nothing valid in {' and '.join(empty)}"
     if a.by_correction or b.by_correction:
-        return interval.Ratio(b.median / a.median), "corrected figures, no interval"
+        return Ratio(b.median / a.median), "corrected figures, no interval"
     if len(a.values) == len(b.values) == 1:
         left, right = _blocks(a), _blocks(b)
-        within = interval.ratio(left, right) if left and right else None
+        within = ratio(left, right) if left and right else None
         if within is not None and within.low is not None:
             return within, WITHIN
-        return interval.Ratio(b.values[0] / a.values[0]), ONE_EACH
-    found = interval.ratio(a.values, b.values)
+        return Ratio(b.values[0] / a.values[0]), ONE_EACH
+    found = ratio(a.values, b.values)
     if found.low is None:
         return found, "too few values, no interval"
     if len(a.values) == 1 or len(b.values) == 1:
@@ -245,3 +245,88 @@ def block_means(seconds: Sequence[float]) -> tuple[float, ...]:
         statistics.fmean(seconds[start : start + length])
         for start in range(0, len(seconds) - length + 1, length)
     )
+
+
+# ------------------------------------------------------------------------- the interval of a ratio
+
+
+CONFIDENCE = 0.95
+_TAIL = (1 - CONFIDENCE) / 2
+# Above this many values on both sides the normal approximation (ibid., large samples) is taken:
+# at most one quotient wider at each end.
+_EXACT_UP_TO = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """B ÷ A. ``low`` and ``high`` are ``None`` where the values support no interval."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def ratio(a: Sequence[float], b: Sequence[float]) -> Ratio:
+    """The ratio of two sets of positive values, neither empty, with its 95 % interval.
+
+    An interval needs for example four values on each side, or one on one side and six on the
+    other.
+    """
+    if len(a) == 1:
+        return _against_one(b, a[0])
+    if len(b) == 1:
+        found = _against_one(a, b[0])
+        ends = None if found.low is None or found.high is None else (1 / found.high, 1 / found.low)
+        return Ratio(1 / found.value, *(ends or (None, None)))
+    quotients = sorted(one / other for one in b for other in a)
+    value = statistics.median(quotients)
+    rank = _mann_whitney_rank(len(a), len(b))
+    return Ratio(value, quotients[rank - 1], quotients[-rank]) if rank else Ratio(value)
+
+
+def _against_one(values: Sequence[float], one: float) -> Ratio:
+    """The median of ``values`` over ``one``, with the interval of the median."""
+    ordered = sorted(value / one for value in values)
+    rank = _sign_rank(len(ordered))
+    value = statistics.median(ordered)
+    return Ratio(value, ordered[rank - 1], ordered[-rank]) if rank else Ratio(value)
+
+
+def _sign_rank(count: int) -> int:
+    """The largest r with P(Binomial(count, ½) < r) within the tail; 0 if there is none."""
+    rank, probability = 0, 0.0
+    while (probability := probability + math.comb(count, rank) / 2**count) <= _TAIL:
+        rank += 1
+    return rank
+
+
+@lru_cache(maxsize=256)
+def _mann_whitney_rank(first: int, second: int) -> int:
+    """The largest r with P(U < r) within the tail, U the Mann-Whitney statistic; else 0."""
+    if min(first, second) > _EXACT_UP_TO:
+        spread = math.sqrt(first * second * (first + second + 1) / 12)
+        quantile = statistics.NormalDist().inv_cdf(1 - _TAIL)
+        return max(0, math.floor(first * second / 2 - quantile * spread))
+    total = math.comb(first + second, first)
+    below = 0
+    for rank, ways in enumerate(_ways(first, second)):
+        below += ways
+        if below > _TAIL * total:
+            return rank
+    raise AssertionError("the probabilities do not add up to one")
+
+
+def _ways(first: int, second: int) -> list[int]:
+    """In how many orders of the values U takes each value from 0 to first × second.
+
+    They are the coefficients of the Gaussian binomial: Π (1 − q^(second+i)) / (1 − q^i).
+    """
+    small, large = sorted((first, second))
+    size = first * second + 1
+    ways = [1] + [0] * (size - 1)
+    for factor in range(1, small + 1):
+        for power in range(size - 1, large + factor - 1, -1):
+            ways[power] -= ways[power - large - factor]
+        for power in range(factor, size):
+            ways[power] += ways[power - factor]
+    return ways

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from appliance import text
-from appliance.figures import comparison, interval
+from appliance.figures import comparison
 from appliance.figures.comparison import Key, Observation, Row, Side
 
 
@@ -103,13 +103,13 @@ def _figure(side: Side | None) -> str:
     return f"{'~' if side.by_correction else ''}{text.count(side.median)}"
 
 
-def _interval(ratio: interval.Ratio | None) -> str:
+def _interval(ratio: comparison.Ratio | None) -> str:
     if ratio is None or ratio.low is None or ratio.high is None:
         return "-"
     return f"{ratio.low:.2f} to {ratio.high:.2f}"
 
 
-def _change(ratio: interval.Ratio | None) -> Change:
+def _change(ratio: comparison.Ratio | None) -> Change:
     if ratio is None or ratio.low is None or ratio.high is None:
         return Change.UNKNOWN
     # As it is shown: an interval to 1.00 has 1 in it for whoever reads it.

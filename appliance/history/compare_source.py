@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from appliance import text
 from appliance.errors import OperatorError
-from appliance.figures import selection, ten_seconds
+from appliance.figures import sampling, selection
 from appliance.figures.sides import Chosen
 from appliance.history import queries
 from appliance.model import RunRecord, advice
@@ -43,7 +43,7 @@ def choose(
         rates=[
             ()
             if ended_at is None
-            else ten_seconds.rates(
+            else sampling.of_job(
                 points,
                 device=result.member or run.device,
                 direction=result.direction,

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from appliance import __version__
-from appliance.figures import minutes, quantities
+from appliance.figures import quantities, sampling
 from appliance.history import format as file_format
 from appliance.history import pages, rows
 from appliance.history.json_documents import (
@@ -196,7 +196,7 @@ def run_document(reader: Reader, run: RunRecord) -> dict[str, object]:
             for result in reader.results(run.id)
         ],
         "rates": [dataclasses.asdict(point) for point in points],
-        "minutes": [minutes.to_json(minute) for minute in minutes.sums(points)],
+        "minutes": [sampling.minute_to_json(minute) for minute in sampling.minute_sums(points)],
     }
 
 

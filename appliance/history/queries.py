@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from appliance.errors import OperatorError
-from appliance.figures import ten_seconds
+from appliance.figures import sampling
 from appliance.history import connection, drift_queries, rows
 from appliance.history import format as file_format
 from appliance.model import (
@@ -303,9 +303,9 @@ class Reader(drift_queries.DriftQueries):
                 run_id,
             )
             if found:
-                return tuple(ten_seconds.second(Sample(*row)) for row in found)
+                return tuple(sampling.second(Sample(*row)) for row in found)
             packed = self.all("SELECT means FROM sample_mean WHERE run_id = ?", run_id)
-            return ten_seconds.unpack(packed[0]["means"]) if packed else ()
+            return sampling.unpack(packed[0]["means"]) if packed else ()
 
     def ends(self, run_id: int) -> tuple[float | None, ...]:
         """When each result of a run was written, just after its job ended, in their order."""

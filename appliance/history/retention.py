@@ -15,7 +15,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from appliance.figures import ten_seconds
+from appliance.figures import sampling
 from appliance.history.writing import Writer
 from appliance.model import Sample
 
@@ -89,6 +89,6 @@ def _keep_means(writer: Writer, run_id: int) -> None:
         " IS NOT NULL",
         run_id,
     )
-    packed = ten_seconds.pack(ten_seconds.means(Sample(*row) for row in found))
+    packed = sampling.pack(sampling.means(Sample(*row) for row in found))
     # Not "or replace": what was thinned out once is never thinned out again.
     writer.insert("sample_mean", {"run_id": run_id, "means": packed})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance import text
-from appliance.report import charts, distributions, elements, figure_words, svg
+from appliance.report import charts, distributions, figure_words, markup, svg
 from appliance.report.markup import Markup, tag
 from appliance.report.page import JobDetail, ReportDocument, Trend
 
@@ -14,26 +14,24 @@ MOST_JOBS = 64
 def timeline(report: ReportDocument) -> Markup:
     title = "Throughput over time"
     if report.timeline is None:
-        return elements.absent(title, report.missing.get("timeline"))
+        return markup.absent(title, report.missing.get("timeline"))
     one = report.timeline
     caption = f"Bytes a second of the measured device. {figure_words.sampled(one)}"
     if not one.bands:
         caption += " When each job ran is not known."
     phases = figure_words.phases(one)
     table = (
-        elements.data("Throughput", ("Job", "From", "To", "Read (mean)", "Written (mean)"), phases)
+        markup.data("Throughput", ("Job", "From", "To", "Read (mean)", "Written (mean)"), phases)
         if phases
         else (
-            elements.data(
+            markup.data(
                 "Throughput", ("What", "Mean", "Lowest", "Highest"), figure_words.ranges(one)
             )
         )
     )
-    return elements.section(
+    return markup.section(
         title,
-        elements.figure(
-            (charts.timeline(one, svg.WIDE), charts.timeline(one, svg.NARROW)), caption
-        ),
+        markup.figure((charts.timeline(one, svg.WIDE), charts.timeline(one, svg.NARROW)), caption),
         table,
     )
 
@@ -45,7 +43,7 @@ def latency(report: ReportDocument) -> Markup:
         return Markup()
     narrow = distributions.latency_drawings(rows, svg.NARROW)
     used = [p for p in figure_words.PERCENTILES if any(row.percentile_ns(p) for row in rows)]
-    table = elements.data(
+    table = markup.data(
         "Latency",
         ("Job", *(figure_words.percentile_name(percent) for percent in used)),
         [
@@ -56,14 +54,14 @@ def latency(report: ReportDocument) -> Markup:
             for row in rows
         ],
     )
-    figures = [elements.figure(pair, "") for pair in zip(wide, narrow, strict=True)]
+    figures = [markup.figure(pair, "") for pair in zip(wide, narrow, strict=True)]
     explained = tag(
         "p",
         "Logarithmic scale, the same for all jobs. The hill is the share of the I/Os at a latency; "
         "the marks are percentiles. Dashed: an invalid result.",
         class_="soft",
     )
-    return elements.section("Latency", explained, *figures, table)
+    return markup.section("Latency", explained, *figures, table)
 
 
 def jobs(report: ReportDocument) -> Markup:
@@ -76,7 +74,7 @@ def jobs(report: ReportDocument) -> Markup:
         notes.append(f"Members are not compared: {reason}.")
     if len(shown) < len(drawable):
         notes.append(f"These are the first {len(shown)} of {len(drawable)} results.")
-    return elements.section(
+    return markup.section(
         "Job by job",
         *(tag("p", note, class_="soft") for note in notes),
         *(_job(one) for one in shown),
@@ -89,15 +87,15 @@ def _job(detail: JobDetail) -> Markup:
     figures, tables = [], []
     if (chart := charts.over_time(detail)) is not None and detail.whole is not None:
         caption = figure_words.sampled(detail.whole) if detail.whole.is_downsampled else ""
-        figures.append(elements.figure((chart,), caption))
+        figures.append(markup.figure((chart,), caption))
         ranges = figure_words.ranges(detail.whole)
         if detail.members is not None:
             ranges += figure_words.ranges(detail.members)
-        tables.append(elements.data("Throughput", ("Device", "Mean", "Lowest", "Highest"), ranges))
+        tables.append(markup.data("Throughput", ("Device", "Mean", "Lowest", "Highest"), ranges))
     if (chart := charts.balance(detail)) is not None:
-        figures.append(elements.figure((chart,), ""))
+        figures.append(markup.figure((chart,), ""))
         tables.append(
-            elements.data(
+            markup.data(
                 "Members",
                 ("Member", "Bytes", "I/Os", "Await"),
                 [
@@ -129,10 +127,10 @@ def trends(report: ReportDocument) -> Markup:
     if report.kind != "run":
         return Markup()
     title = "Earlier runs"
-    told = elements.bullets(report.history) if report.history else Markup()
+    told = markup.bullets(report.history) if report.history else Markup()
     if not report.trends:
-        return elements.section(
-            title, tag("p", f"{elements.sentence(report.missing.get('trend', ''))}"), told
+        return markup.section(
+            title, tag("p", f"{markup.sentence(report.missing.get('trend', ''))}"), told
         )
     explained = tag(
         "p",
@@ -140,7 +138,7 @@ def trends(report: ReportDocument) -> Markup:
         "the shade is the interval that the next run falls into if nothing changed.",
         class_="soft",
     )
-    return elements.section(
+    return markup.section(
         title,
         told,
         explained,
@@ -152,7 +150,7 @@ def _trend(one: Trend) -> Markup:
     rows = [
         (
             str(point.run_id),
-            text.moment(point.at),
+            text.moment(point.started_at),
             figure_words.iops(point.iops)
             if point.valid
             else f"{figure_words.iops(point.iops)} (invalid)",
@@ -161,6 +159,6 @@ def _trend(one: Trend) -> Markup:
     ]
     return tag(
         "div",
-        elements.figure((distributions.trend_drawing(one),), figure_words.trend(one)),
-        elements.data("Runs", ("Run", "Began", "IOPS"), rows),
+        markup.figure((distributions.trend_drawing(one),), figure_words.trend(one)),
+        markup.data("Runs", ("Run", "Began", "IOPS"), rows),
     )

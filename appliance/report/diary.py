@@ -8,7 +8,6 @@ from appliance import text
 from appliance.figures import quantities
 from appliance.model import ImportedResult
 from appliance.report.page import (
-    Fact,
     FactGroup,
     JobDetail,
     MemberShare,
@@ -79,7 +78,7 @@ def _facts(
         ),
     ]
     return tuple(
-        FactGroup(title, tuple(Fact(label, value) for label, value in pairs if value))
+        FactGroup(title, tuple(one for one in pairs if one[1]))
         for title, pairs in (("Import", given), ("Found in it", found))
         if any(value for _, value in pairs)
     )

@@ -7,9 +7,10 @@ import statistics
 from collections.abc import Sequence
 
 from appliance import text
+from appliance.model import Slot
 from appliance.report import svg
 from appliance.report.markup import Markup
-from appliance.report.page import Row, Trend, TrendPoint
+from appliance.report.page import Row, Trend
 
 # What is marked of each latency distribution, and how.
 MARKED = ((50.0, "p50", "dot"), (99.0, "p99", "diamond"), (99.9, "p99.9", "triangle"))
@@ -215,7 +216,7 @@ def _level(y: float, words: str, kind: str) -> list[Markup]:
     ]
 
 
-def _run_mark(point: TrendPoint, x: float, y: float, trend: Trend) -> Markup:
+def _run_mark(point: Slot, x: float, y: float, trend: Trend) -> Markup:
     is_this = point is trend.points[-1]
     if not point.valid:
         return svg.mark("cross", x, y, "crossed", 4.5 if is_this else 3)

@@ -8,9 +8,8 @@ from typing import TypeGuard
 
 from appliance import text
 from appliance.model import Finding, Severity
-from appliance.report.beside_normal import NEEDED_RUNS, Baseline
 from appliance.report.markup import clipped
-from appliance.report.page import NAME, Published, Row, Timeline, Tone, Trend
+from appliance.report.page import NAME, NEEDED_RUNS, Baseline, Published, Row, Timeline, Tone, Trend
 
 UNKNOWN = "–"
 PERCENTILES = (1.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99)

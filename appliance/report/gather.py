@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from appliance import text
-from appliance.figures.efficiency import efficiencies
-from appliance.model import EpochRecord, JobResult, RunRecord, RunState
-from appliance.report import machine_facts, rates
+from appliance.figures.stripe_delivery import efficiencies
+from appliance.model import Detail, EpochRecord, JobResult, Mean, RunRecord, RunState
+from appliance.report import machine_facts
 from appliance.report.markup import clipped
 from appliance.report.page import (
     NAME,
     Band,
     JobDetail,
-    Past,
-    Rate,
+    Point,
     ReportDocument,
     Row,
+    Series,
     Timeline,
     Tone,
 )
@@ -43,9 +45,9 @@ class Material:
     results: tuple[JobResult, ...]
     epoch: EpochRecord | None = None
     host: str = ""
-    rates: tuple[Rate, ...] = ()
+    rates: tuple[Mean, ...] = ()
     ended_at: tuple[float, ...] = ()
-    others: tuple[Past, ...] = ()
+    others: tuple[Detail, ...] = ()
     normals: Normals = field(default_factory=dict)
 
 
@@ -67,7 +69,7 @@ def gather(material: Material, *, written_at: float, version: str) -> ReportDocu
     details = tuple(
         _detail(material, row, result, bands) for row, result in zip(rows, results, strict=True)
     )
-    found = trends(rows, results, comparable, run=Past(run, results))
+    found = trends(rows, results, comparable, run=Detail(run, results))
     return ReportDocument(
         kind="run",
         title=f"{clipped(run.suite, NAME)}, run {run.id}",
@@ -215,12 +217,12 @@ def _timeline(material: Material, bands: tuple[Band, ...]) -> Timeline | None:
     if not own:
         return None
     origin = material.run.started_at
-    end_s = max(own[-1].at + own[-1].seconds - origin, bands[-1].end_s if bands else 0.0)
-    sample_s = rates.sample_seconds(own)
-    step_s = rates.step_seconds(end_s, sample_s, TIMELINE_POINTS)
+    end_s = max(_middle(own[-1]) + own[-1].seconds / 2 - origin, bands[-1].end_s if bands else 0.0)
+    sample_s = sample_seconds(own)
+    step_s = step_seconds(end_s, sample_s, TIMELINE_POINTS)
     made = tuple(
-        rates.series(name, own, value, origin=origin, step_s=step_s)
-        for name, value in (("read", rates.read_rate), ("write", rates.write_rate))
+        series(name, own, value, origin=origin, step_s=step_s)
+        for name, value in (("read", read_rate), ("write", write_rate))
     )
     if not all(one.points for one in made):
         return None
@@ -236,11 +238,11 @@ def _detail(material: Material, row: Row, result: JobResult, bands: Sequence[Ban
     if band is not None:
         begin = material.run.started_at + band.begin_s
         end = material.run.started_at + band.end_s
-        inside = [rate for rate in material.rates if begin <= rate.at + rate.seconds / 2 <= end]
-        value = rates.write_rate if row.direction == "write" else rates.read_rate
+        inside = [rate for rate in material.rates if begin <= _middle(rate) <= end]
+        value = write_rate if row.direction == "write" else read_rate
         whole = _part(inside, (device,), begin, end, value)
         if len(members) > 1:
-            of_members = _part(inside, members, begin, end, rates.both_rates)
+            of_members = _part(inside, members, begin, end, both_rates)
     by_device = {did.device: did for did in result.device_io}
     known = [by_device[member] for member in members if member in by_device]
     # Of a single disk there is nothing to compare.
@@ -249,14 +251,83 @@ def _detail(material: Material, row: Row, result: JobResult, bands: Sequence[Ban
 
 
 def _part(
-    inside: Sequence[Rate], devices: Sequence[str], begin: float, end: float, value: rates.Value
+    inside: Sequence[Mean], devices: Sequence[str], begin: float, end: float, value: Value
 ) -> Timeline | None:
-    sample_s = rates.sample_seconds(inside)
-    step_s = rates.step_seconds(end - begin, sample_s, DETAIL_POINTS)
+    sample_s = sample_seconds(inside)
+    step_s = step_seconds(end - begin, sample_s, DETAIL_POINTS)
     made = tuple(
-        rates.series(device, own, value, origin=begin, step_s=step_s)
+        series(device, own, value, origin=begin, step_s=step_s)
         for device in devices
         if (own := [rate for rate in inside if rate.device == device])
     )
     drawable = tuple(one for one in made if one.points)
     return Timeline(drawable, (), end - begin, step_s, sample_s) if drawable else None
+
+
+# -------------------------------------------------------------------------------- points over time
+
+
+Value = Callable[[Mean], float]
+
+_STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400)
+# Fewer missing samples than this are no gap: the sampler may wake late.
+_GAP = 2.5
+
+
+def _middle(rate: Mean) -> float:
+    """Seconds since the epoch. History dates a sample by the whole second in which it was taken,
+    at its end: half a second less is the middle of that uncertainty.
+    """
+    return rate.at - 0.5 + rate.seconds / 2
+
+
+def sample_seconds(rates: Sequence[Mean]) -> float:
+    """What one sample stands for: the median of their lengths, 1 without any."""
+    return statistics.median(rate.seconds for rate in rates) if rates else 1.0
+
+
+def step_seconds(span_s: float, sample_s: float, most: int) -> float:
+    """The shortest round step with which ``span_s`` has at most ``most`` points."""
+    wanted = max(sample_s, span_s / most)
+    if wanted <= sample_s * 1.01:
+        return sample_s
+    return float(next((step for step in _STEPS if step >= wanted), math.ceil(wanted / 3600) * 3600))
+
+
+def series(
+    name: str, rates: Sequence[Mean], value: Value, *, origin: float, step_s: float
+) -> Series:
+    """``rates`` of one device, in order of time, as points every ``step_s`` from ``origin``.
+
+    A point lies in the middle of what it stands for.
+    """
+    steps: dict[int, list[Mean]] = {}
+    for rate in rates:
+        middle = _middle(rate) - origin
+        # A history from elsewhere may hold anything; what is no rate is no sample.
+        if math.isfinite(value(rate)) and math.isfinite(middle):
+            steps.setdefault(int(middle // step_s), []).append(rate)
+    segments: list[list[Point]] = []
+    before: float | None = None
+    for index in sorted(steps):
+        inside = steps[index]
+        values = [value(rate) for rate in inside]
+        at_s = statistics.fmean(map(_middle, inside)) - origin
+        gap = max(step_s, inside[0].seconds) * _GAP
+        if before is None or at_s - before > gap:
+            segments.append([])
+        segments[-1].append(Point(at_s, statistics.fmean(values), min(values), max(values)))
+        before = at_s
+    return Series(name, tuple(tuple(segment) for segment in segments))
+
+
+def read_rate(rate: Mean) -> float:
+    return rate.read_bytes_per_s
+
+
+def write_rate(rate: Mean) -> float:
+    return rate.write_bytes_per_s
+
+
+def both_rates(rate: Mean) -> float:
+    return rate.read_bytes_per_s + rate.write_bytes_per_s

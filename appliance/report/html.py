@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from appliance import text
 from appliance.bench.validity import rule_of
-from appliance.report import chapters, elements, figure_words
+from appliance.report import chapters, figure_words, markup
 from appliance.report.markup import Markup, tag, together
 from appliance.report.page import FactGroup, ReportDocument, Row, Tone
 from appliance.report.style import STYLE
@@ -75,7 +75,7 @@ def _notes(report: ReportDocument) -> Markup:
     return tag(
         "section",
         tag("h2", "Read this first", class_="vh"),
-        elements.bullets(report.notes),
+        markup.bullets(report.notes),
         class_="note",
     )
 
@@ -85,7 +85,7 @@ def _notes(report: ReportDocument) -> Markup:
 
 def _results(report: ReportDocument) -> Markup:
     if not report.rows:
-        return elements.section("Results", tag("p", "There are none."))
+        return markup.section("Results", tag("p", "There are none."))
     columns = [one for one in _COLUMNS if one != "Earlier runs" or report.kind == "run"]
     explained = tag(
         "p",
@@ -101,14 +101,14 @@ def _results(report: ReportDocument) -> Markup:
     )
     sources = figure_words.sources(report.rows)
     beneath = [
-        tag("div", tag("h3", title), elements.bullets(lines))
+        tag("div", tag("h3", title), markup.bullets(lines))
         for title, lines in (
             ("Published figures", sources),
             ("The stripe and its members", report.gains),
         )
         if lines
     ]
-    return elements.section("Results", explained, made, *beneath)
+    return markup.section("Results", explained, made, *beneath)
 
 
 def _result(row: Row, columns: Sequence[str]) -> Markup:
@@ -212,7 +212,7 @@ def _findings(rows: Sequence[Row]) -> Markup:
         for row in rows
         for finding in row.findings
     ]
-    return elements.section("Findings", tag("ul", *parts))
+    return markup.section("Findings", tag("ul", *parts))
 
 
 def _advice(rows: Sequence[Row]) -> Markup:
@@ -228,7 +228,7 @@ def _advice(rows: Sequence[Row]) -> Markup:
             tag("dd", one.means, " ", tag("strong", "What to do: "), one.todo),
         )
     ]
-    return elements.section("What the codes mean", tag("dl", *pairs), kind="advice")
+    return markup.section("What the codes mean", tag("dl", *pairs), kind="advice")
 
 
 # --------------------------------------------------------------------------- surroundings
@@ -243,14 +243,14 @@ def _facts(groups: Sequence[FactGroup]) -> Markup:
                 "dl",
                 *(
                     part
-                    for one in group.facts
-                    for part in (tag("dt", one.label), tag("dd", one.value))
+                    for label, value in group.facts
+                    for part in (tag("dt", label), tag("dd", value))
                 ),
             ),
         )
         for group in groups
     ]
-    return elements.section("What was measured", tag("div", *made, class_="facts"))
+    return markup.section("What was measured", tag("div", *made, class_="facts"))
 
 
 def _footer(report: ReportDocument) -> Markup:

@@ -6,7 +6,7 @@ from appliance import text
 from appliance.model import EpochRecord, RunRecord
 from appliance.model.layout_words import BETWEEN_VOLUMES, filesystem_words, stripe_words
 from appliance.report.markup import clipped
-from appliance.report.page import NAME, Fact, FactGroup
+from appliance.report.page import NAME, FactGroup
 
 _TARGETS = {
     "filesystem": "files in a directory",
@@ -61,9 +61,7 @@ def facts(run: RunRecord, epoch: EpochRecord | None, host: str) -> tuple[FactGro
         ("Epoch", _epoch(epoch)),
     ]
     return tuple(
-        FactGroup(
-            title, tuple(Fact(clipped(label, NAME), value) for label, value in pairs if value)
-        )
+        FactGroup(title, tuple((clipped(label, NAME), value) for label, value in pairs if value))
         for title, pairs in groups
         if any(value for _, value in pairs)
     )

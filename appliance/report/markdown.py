@@ -45,7 +45,7 @@ def text(report: ReportDocument) -> str:
         "## What was measured",
         *(
             f"**{escaped(group.title)}**\n\n"
-            + _bullets(f"{escaped(one.label)}: {escaped(one.value)}" for one in group.facts)
+            + _bullets(f"{escaped(label)}: {escaped(value)}" for label, value in group.facts)
             for group in report.facts
         ),
         *_throughput(report),

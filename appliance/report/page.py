@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
-from appliance.model import Finding, JobResult, RunRecord
-from appliance.report.beside_normal import Baseline
+from appliance.drift.detection import normal as detection
+from appliance.model import Finding, Slot
 from appliance.report.markup import clipped
 
 # A name in a heading, a table or a chart.
@@ -26,15 +27,11 @@ class Tone(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    label: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
 class FactGroup:
+    """``facts`` are (label, value)."""
+
     title: str
-    facts: tuple[Fact, ...]
+    facts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,20 +165,12 @@ class JobDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class TrendPoint:
-    run_id: int
-    at: float
-    iops: float
-    valid: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Trend:
     """One row's IOPS in earlier runs (oldest first) and in this one, which is last."""
 
     number: int
     label: str
-    points: tuple[TrendPoint, ...]
+    points: tuple[Slot, ...]
     baseline: Baseline
 
 
@@ -213,20 +202,57 @@ class ReportDocument:
     version: str
 
 
+# ------------------------------------------------------------------ a result beside what is normal
+
+
+# With fewer drift knows no level either.
+NEEDED_RUNS = detection.LEAST
+
+
+class Normal(NamedTuple):
+    """A series of the run's epoch: its valid ``runs``, and drift's baseline, if there is one."""
+
+    runs: int
+    baseline: detection.Baseline | None
+
+
+NOT_KNOWN = Normal(0, None)
+
+
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """One device's rates over ``seconds`` that begin at ``at`` (seconds since the epoch)."""
+class Baseline:
+    """``runs`` valid values; ``median``, and ``low`` and ``high``, between which a value is normal,
+    are ``None`` while there are too few. ``learned`` is how many of them the baseline is made of.
+    ``value`` is the one that is compared, ``None`` if it may not be (not valid).
+    """
 
-    at: float
-    seconds: float
-    device: str
-    read_bytes_per_s: float
-    write_bytes_per_s: float
+    runs: int
+    value: float | None = None
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+    learned: int = 0
+
+    @property
+    def change_percent(self) -> float | None:
+        """The value against the median."""
+        if self.value is None or not self.median:
+            return None
+        return 100 * (self.value / self.median - 1)
+
+    @property
+    def position(self) -> str:
+        """``within``, ``below`` or ``above`` what is normal; empty where it is not known."""
+        if self.value is None or self.low is None or self.high is None:
+            return ""
+        if self.value < self.low:
+            return "below"
+        return "above" if self.value > self.high else "within"
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
-    """Another run of the same suite; ``results`` are empty where it measured nothing."""
-
-    run: RunRecord
-    results: tuple[JobResult, ...] = ()
+def baseline(normal: Normal, value: float | None) -> Baseline:
+    """``value`` beside what is normal."""
+    known = normal.baseline
+    if known is None:
+        return Baseline(normal.runs, value)
+    return Baseline(normal.runs, value, known.median, known.low, known.high, known.count)

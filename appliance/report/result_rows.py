@@ -10,10 +10,18 @@ from appliance import text
 from appliance.clouds import capability
 from appliance.figures import quantities
 from appliance.figures.provisioned import in_words
-from appliance.model import Capability, DeviceIo, JobResult, Measurement, Source
-from appliance.report.beside_normal import NOT_KNOWN, Normal, baseline
+from appliance.model import Capability, Detail, DeviceIo, JobResult, Measurement, Slot, Source
 from appliance.report.markup import clipped
-from appliance.report.page import NAME, MemberShare, Past, Published, Row, Trend, TrendPoint
+from appliance.report.page import (
+    NAME,
+    NOT_KNOWN,
+    MemberShare,
+    Normal,
+    Published,
+    Row,
+    Trend,
+    baseline,
+)
 
 _ACCESS = {
     "read": "sequential read",
@@ -61,7 +69,7 @@ def result_rows(results: Sequence[JobResult], normals: Normals) -> tuple[Row, ..
 
 
 def trends(
-    rows: Sequence[Row], results: Sequence[JobResult], past: Sequence[Past], *, run: Past
+    rows: Sequence[Row], results: Sequence[JobResult], past: Sequence[Detail], *, run: Detail
 ) -> tuple[Trend, ...]:
     """What each job did in earlier runs, for the jobs that earlier runs had too."""
     made: dict[tuple[object, ...], Trend] = {}
@@ -70,7 +78,7 @@ def trends(
         if key in made or row.baseline is None:
             continue
         points = [
-            TrendPoint(one.run.id, one.run.started_at, iops, valid)
+            Slot(one.run.id, one.run.started_at, iops, valid)
             for one in (*past[-MAX_TREND_RUNS:], run)
             if (found := _of_run(one.results, key)) is not None
             for iops, valid in (found,)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
-from appliance import __version__
+from appliance import __version__, text
 from appliance.drift import trends
-from appliance.errors import OperatorError
-from appliance.history import queries, series_slots
-from appliance.model import JobResult, RunRecord, RunState, SeriesKey, advice
-from appliance.report import diary
-from appliance.report.beside_normal import Normal
+from appliance.errors import OperatorError, UsageError
+from appliance.figures.selection import Selector
+from appliance.history import exports, queries, series_slots
+from appliance.model import Detail, JobResult, RunRecord, RunState, SeriesKey, advice
+from appliance.report import diary, html, markdown
 from appliance.report.gather import Material, gather
-from appliance.report.page import Past, Rate, ReportDocument
+from appliance.report.page import Normal, ReportDocument
 from appliance.report.result_rows import Normals
+from appliance.system import files
 
 # Thirty days of the timer: more would make the charts slower to read, not better.
 _EARLIER = 120
@@ -29,7 +33,7 @@ def of_run(reader: queries.Reader, run_id: int | None) -> ReportDocument:
         results=results,
         epoch=None if run.epoch_id is None else reader.epoch(run.epoch_id),
         host="" if run.epoch_id is None else reader.host(run.epoch_id),
-        rates=_rates(reader, run.id),
+        rates=reader.series(run.id),
         ended_at=_ends(reader, run.id),
         others=_others(reader, run),
         normals=_normals(reader, run, results),
@@ -66,11 +70,11 @@ def _latest(reader: queries.Reader) -> RunRecord:
     return next((run for run in runs if measured.get(run.id)), runs[0])
 
 
-def _others(reader: queries.Reader, run: RunRecord) -> tuple[Past, ...]:
+def _others(reader: queries.Reader, run: RunRecord) -> tuple[Detail, ...]:
     """The other runs of this suite on this target: some earlier ones, and the latest three."""
     found = reader.runs_around(run, before=_EARLIER, after=3)
     results = reader.summaries(one.id for one in found if one.id < run.id)
-    return tuple(Past(one, results.get(one.id, ())) for one in found)
+    return tuple(Detail(one, results.get(one.id, ())) for one in found)
 
 
 def _normals(reader: queries.Reader, run: RunRecord, results: Sequence[JobResult]) -> Normals:
@@ -93,23 +97,73 @@ def _normals(reader: queries.Reader, run: RunRecord, results: Sequence[JobResult
     return found
 
 
-def _rates(reader: queries.Reader, run_id: int) -> tuple[Rate, ...]:
-    """The samples. History dates each by the whole second in which it was taken, at its end:
-    half a second less is the middle of that uncertainty.
-    """
-    return tuple(
-        Rate(
-            at=one.at - 0.5,
-            seconds=one.seconds,
-            device=one.device,
-            read_bytes_per_s=one.read_bytes_per_s,
-            write_bytes_per_s=one.write_bytes_per_s,
-        )
-        for one in reader.series(run_id)
-    )
-
-
 def _ends(reader: queries.Reader, run_id: int) -> tuple[float, ...]:
     """When each result was written; none if that is not known of every one."""
     found = [at for at in reader.ends(run_id) if at is not None]
     return tuple(found) if len(found) == len(reader.ends(run_id)) else ()
+
+
+# ---------------------------------------------------------------- a report or export as a new file
+
+
+# What a name may end in, and what is written then.
+FORMS: Mapping[str, str] = {
+    ".html": "a report, as a page",
+    ".md": "a report, as text for a ticket",
+    ".json": "every figure, for other programs",
+    ".csv": "the results of the whole history, for a spreadsheet",
+}
+_REPORTS: Mapping[str, Callable[[ReportDocument], str]] = {
+    ".html": html.page,
+    ".md": markdown.text,
+}
+
+
+def write_new(db: Path, what: Selector, output: Path) -> str:
+    """Write ``what`` (a run or an import) to the new file ``output``; says what was written.
+
+    :class:`OperatorError` if the name has another ending, if something has that name
+    already (it stays as it is), or if it cannot be written.
+    """
+    form = output.suffix.lower()
+    if form not in FORMS:
+        raise UsageError(
+            f"{output.name or output} does not say what to write", f"end it in {', '.join(FORMS)}"
+        )
+    if os.path.lexists(output):
+        raise _exists(output)
+    try:
+        with queries.open_readonly(db) as reader:
+            files.create_text(output, _pieces(reader, what, form))
+    except FileExistsError as error:
+        raise _exists(output) from error
+    except OSError as error:
+        raise OperatorError(
+            f"{output} cannot be written: {os.strerror(error.errno or 0)}",
+            "name a file in a directory that you may write, on a filesystem with space",
+        ) from error
+    return f"{output.absolute()}: {FORMS[form]}, {text.size(output.stat().st_size)}"
+
+
+def _exists(output: Path) -> OperatorError:
+    return OperatorError(f"{output} exists and was left as it is", "type another name")
+
+
+def _pieces(reader: queries.Reader, what: Selector, form: str) -> Iterable[str]:
+    if form == ".csv":
+        return exports.csv_text(reader)
+    is_import = what.kind == "import"
+    if form == ".json":
+        if is_import:
+            record = next((one for one in reader.imports() if one.id == what.number), None)
+            if record is None:
+                raise OperatorError(
+                    f"there is no import {what.number} in {reader.path}",
+                    "it may have been removed since: read the list again",
+                )
+            document = exports.import_document(reader, record)
+        else:
+            document = exports.run_document(reader, reader.run(what.number))
+        return (json.dumps(document, indent=1), "\n")
+    made = of_import if is_import else of_run
+    return (_REPORTS[form](made(reader, what.number)),)

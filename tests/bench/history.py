@@ -23,7 +23,7 @@ from pathlib import Path
 
 from appliance.bench.suite import load_suite
 from appliance.cli import bench_import, compare, export, results
-from appliance.figures import ten_seconds
+from appliance.figures import sampling
 from appliance.fio_import import import_reports
 from appliance.history import format as file_format
 from appliance.history import queries, rows
@@ -300,7 +300,7 @@ class _Fill:
             of = {"run_id": run_id}
             self._add("sample", *({**of, **rows.row_of(one)} for one in samples))
         else:
-            means = ten_seconds.pack(ten_seconds.means(samples))
+            means = sampling.pack(sampling.means(samples))
             self._add("sample_mean", {"run_id": run_id, "means": means})
 
 

@@ -25,8 +25,7 @@ from appliance.bench.block_devices import Devices
 from appliance.bench.suite import load_suite, parse_suite
 from appliance.errors import Refused
 from appliance.figures import steady
-from appliance.figures.efficiency import efficiencies
-from appliance.figures.stripe_delivery import Stripe
+from appliance.figures.stripe_delivery import Stripe, efficiencies
 from appliance.history import queries
 from appliance.model import JobResult, RunRecord, RunState, Suite
 

@@ -9,18 +9,19 @@ import random
 from appliance.drift.detection import normal as detection
 from appliance.model import (
     Capability,
+    Detail,
     DeviceIo,
     EpochRecord,
     Finding,
     ImportedResult,
     JobResult,
+    Mean,
     RunRecord,
     RunState,
     Severity,
 )
-from appliance.report.beside_normal import Normal
 from appliance.report.gather import Material
-from appliance.report.page import Past, Rate
+from appliance.report.page import Normal
 from tests.unit.histories import difference
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
@@ -157,23 +158,28 @@ def results(seed: int = 0, members: int = 4) -> tuple[JobResult, ...]:
     return tuple(result(job, members=names, seed=seed) for job in SMOKE)
 
 
+def mean(at: float, seconds: float, device: str, read: float, write: float) -> Mean:
+    """Bytes a second over ``seconds`` that begin at ``at``."""
+    return Mean(at + 0.5, seconds, device, 0.0, 0.0, read, write, 0.0, 0.0)  # type: ignore[arg-type]
+
+
 def rates(
     of: RunRecord, found: tuple[JobResult, ...], *, job_seconds: int = JOB_SECONDS
-) -> tuple[tuple[Rate, ...], tuple[float, ...]]:
+) -> tuple[tuple[Mean, ...], tuple[float, ...]]:
     """Samples of a run that writes its files for 20 s and then does ``found``; its jobs' ends."""
     dice = random.Random(7)  # noqa: S311
-    made: list[Rate] = []
+    made: list[Mean] = []
     ended = []
     second = of.started_at
 
     def tick(read: float, write: float) -> None:
         nonlocal second
         wave = 1 + dice.gauss(0, 0.02)
-        made.append(Rate(second, 1, of.device, read * wave, write * wave))
+        made.append(mean(second, 1, of.device, read * wave, write * wave))
         for slot, member in enumerate(of.members):
             share = (1 + dice.gauss(0, 0.01)) / len(of.members)
             lame = 0.95 if slot == 2 else 1.0
-            made.append(Rate(second, 1, member, read * share * lame, write * share * lame))
+            made.append(mean(second, 1, member, read * share * lame, write * share * lame))
         second += 1
 
     for _ in range(20):
@@ -187,14 +193,14 @@ def rates(
     return tuple(made), tuple(ended)
 
 
-def past(count: int, before: int = 41) -> tuple[Past, ...]:
+def past(count: int, before: int = 41) -> tuple[Detail, ...]:
     """``count`` earlier complete runs, the latest just before run ``before``."""
     return tuple(
-        Past(run(before - back), results(seed=before - back)) for back in range(count, 0, -1)
+        Detail(run(before - back), results(seed=before - back)) for back in range(count, 0, -1)
     )
 
 
-def normals(earlier: tuple[Past, ...]) -> dict[tuple[str, str, str], Normal]:
+def normals(earlier: tuple[Detail, ...]) -> dict[tuple[str, str, str], Normal]:
     """What is normal after ``earlier`` runs."""
     values: dict[tuple[str, str, str], list[float]] = {}
     for one in earlier:

@@ -13,7 +13,7 @@ from appliance.bench.fio import DirectionReport, FioReport
 from appliance.bench.progress import Progress, progress_json, progress_line
 from appliance.bench.result import to_result
 from appliance.errors import OperatorError, UsageError
-from appliance.figures.minutes import Minute
+from appliance.figures.sampling import Minute
 from appliance.history.json_documents import result_to_json, run_to_json
 from appliance.model import Counters, DiskKind, Job, RunRecord, RunState, Sample
 from tests.unit.formats import RESULT_KEYS

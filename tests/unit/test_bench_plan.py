@@ -13,8 +13,8 @@ from appliance.bench.raw_device import RawDevice
 from appliance.bench.suite import load_suite
 from appliance.bench.target import RAW_READ, RAW_WRITE, Raw, jobs_for
 from appliance.errors import Refused
-from appliance.figures import minutes, slices, stripe_delivery, ten_seconds
-from appliance.figures.efficiency import efficiencies
+from appliance.figures import sampling, stripe_delivery
+from appliance.figures.stripe_delivery import efficiencies
 from appliance.model import Finding, JobResult, Sample, Severity
 
 SMOKE = load_suite("smoke")
@@ -145,7 +145,7 @@ def sample(at_seconds: float, device: str = "a", read: float = 100.0, write: flo
 
 
 def cut(samples, *, members=("a",), direction="read", began=0.0, ended=30.0):
-    return slices.slices_of(
+    return sampling.slices_of(
         samples,
         members=members,
         direction=direction,
@@ -182,24 +182,24 @@ def test_a_short_job_has_few_slices_or_none():
 
 
 def test_minutes_are_those_of_the_wall_clock():
-    seen = minutes.Minutes("md0")
+    seen = sampling.Minutes("md0")
     for at in range(31, 181):
-        seen.add(ten_seconds.second(sample(at, "md0", read=100, write=50)))
-        seen.add(ten_seconds.second(sample(at, "nvme0n1", read=9999)))
+        seen.add(sampling.second(sample(at, "md0", read=100, write=50)))
+        seen.add(sampling.second(sample(at, "nvme0n1", read=9999)))
         if at == 59:
             assert seen.last is None
-    assert seen.last == minutes.Minute(120, "md0", 60, 6000.0, 3000.0, 6000 * 4096, 3000 * 4096)
+    assert seen.last == sampling.Minute(120, "md0", 60, 6000.0, 3000.0, 6000 * 4096, 3000 * 4096)
 
 
 @given(st.lists(st.integers(1, 4 * 60 * 1000), min_size=1, max_size=300, unique=True).map(sorted))
 def test_a_minute_is_told_while_it_runs_as_history_has_it_later(moments_ms):
-    points = [ten_seconds.second(sample(at / 1000, "md0", read=at)) for at in moments_ms]
-    seen, told = minutes.Minutes("md0"), []
+    points = [sampling.second(sample(at / 1000, "md0", read=at)) for at in moments_ms]
+    seen, told = sampling.Minutes("md0"), []
     for point in points:
         seen.add(point)
         if seen.last is not None and seen.last not in told:
             told.append(seen.last)
-    assert tuple(told) == minutes.sums(points)[:-1]
+    assert tuple(told) == sampling.minute_sums(points)[:-1]
 
 
 # ---------------------------------------------------------------------------- efficiency

@@ -13,7 +13,7 @@ from appliance.errors import OperatorError
 from appliance.figures.selection import parse
 from appliance.history.store import History
 from appliance.model import RunState
-from appliance.report import export_texts
+from appliance.report import sources
 from appliance.system import files
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report
 
@@ -34,7 +34,7 @@ def filled(db):
 
 
 def _write(db, what, output):
-    return export_texts.write_new(db, parse(what), output)
+    return sources.write_new(db, parse(what), output)
 
 
 @pytest.mark.parametrize("what", ["1", "import:1"])

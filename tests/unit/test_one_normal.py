@@ -12,7 +12,7 @@ from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model import RunState, SeriesKey
 from appliance.report import sources
-from appliance.report.beside_normal import Baseline
+from appliance.report.page import Baseline
 from tests.unit.histories import FINGERPRINT, RESULT, begin, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

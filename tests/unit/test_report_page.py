@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from appliance.model import Capability, EpochRecord, Finding, RunState, Severity
 from appliance.report import diary, distributions, html, markup
 from appliance.report.gather import gather
-from appliance.report.page import Rate, ReportDocument
+from appliance.report.page import ReportDocument
 from tests.unit import reports
 from tests.unit.histories import difference
 
@@ -131,7 +131,7 @@ def hostile(odd: str) -> ReportDocument:
         ),
         host=odd,
         rates=tuple(
-            Rate(began + second, 1, device, 1e9, 0)
+            reports.mean(began + second, 1, device, 1e9, 0)
             for second in range(95)
             for device in (odd, *members)
         ),

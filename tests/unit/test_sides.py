@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.figures import comparison, interval, sides
+from appliance.figures import comparison, sides
 from appliance.figures.comparison import Key, Observation
 from appliance.figures.sides import Change, Chosen
 
@@ -37,4 +37,4 @@ def test_without_an_interval_nothing_is_said():
     assert worded.rows[0].change is Change.UNKNOWN
     assert worded.rows[0].interval == "-"
     assert worded.notes == (comparison.ONE_EACH,)
-    assert interval.CONFIDENCE == 0.95
+    assert comparison.CONFIDENCE == 0.95

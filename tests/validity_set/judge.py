@@ -18,7 +18,7 @@ from typing import Any
 from appliance import fio_import
 from appliance.bench import fio, result, sampler, validity
 from appliance.bench.block_devices import Devices
-from appliance.figures import slices
+from appliance.figures import sampling
 from appliance.model import (
     Capability,
     Counters,
@@ -207,7 +207,7 @@ def _changes(facts: Mapping[str, Any]) -> tuple[Counters, ...]:
 
 
 def _slices(facts: Mapping[str, Any], direction: str) -> tuple[Slice, ...]:
-    return slices.slices_of(
+    return sampling.slices_of(
         [_sample(one) for one in facts["samples"]],
         members=facts["members"],
         direction=direction,

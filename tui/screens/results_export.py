@@ -42,7 +42,7 @@ class ExportScreen(ModalScreen[None]):
         return cast("StripewrightApp", self.app)
 
     def compose(self) -> ComposeResult:
-        from appliance.report.export_texts import FORMS
+        from appliance.report.sources import FORMS
 
         name = self._key.replace(":", "-")
         default = f"stripewright-{name if ':' in self._key else f'run-{name}'}.html"

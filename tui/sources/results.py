@@ -137,9 +137,9 @@ class HistoryResults:
 
     def export(self, what: str, output: Path) -> str:
         from appliance.figures import selection
-        from appliance.report import export_texts
+        from appliance.report import sources
 
-        return export_texts.write_new(self._db, selection.parse(what), output)
+        return sources.write_new(self._db, selection.parse(what), output)
 
 
 def layout_words(reader: queries.Reader, run: RunRecord) -> str:
