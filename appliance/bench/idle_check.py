@@ -1,4 +1,4 @@
-"""Whether somebody else is using the disks before a run starts. Pure.
+"""Whether something else is using the disks before a run starts.
 
 A measurement beside other load measures neither, and disturbs that load. The rule is
 simple on purpose: a disk that was busy for more than 5 % of a two-second window is in use.
@@ -6,9 +6,12 @@ simple on purpose: a disk that was busy for more than 5 % of a two-second window
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.bench import sampler
+from appliance.bench.run_log import RunLog
 from appliance.model import Counters
 
 MAX_FOREIGN_UTIL = 0.05
@@ -23,6 +26,33 @@ class Patience:
 
     max_foreign_util: float = MAX_FOREIGN_UTIL
     seconds: float = PATIENCE_SECONDS
+
+
+def wait_until_idle(disks: Sequence[str], patience: Patience, log: RunLog) -> str:
+    """Wait for ``disks`` to be quiet; the reason to skip the run if they never are."""
+    log.begin_phase("check", expected_seconds=WINDOW_SECONDS)
+    began = time.monotonic()
+    before = first = sampler.read_all(disks)
+    while disks:
+        window_began = time.monotonic()
+        while time.monotonic() - window_began < WINDOW_SECONDS:
+            log.tick()
+            time.sleep(0.1)
+        after = sampler.read_all(disks)
+        reason = foreign_load(
+            before,
+            after,
+            seconds=time.monotonic() - window_began,
+            max_util=patience.max_foreign_util,
+        )
+        if not reason or time.monotonic() - began >= patience.seconds:
+            return reason
+        if before is first:
+            # Now it takes as long as the others do, and no longer than this.
+            rest = patience.seconds - (time.monotonic() - began)
+            log.begin_phase("check", expected_seconds=max(0.0, rest))
+        before = after
+    return ""
 
 
 def foreign_load(

@@ -11,7 +11,7 @@ from appliance.bench.block_devices import Devices, disk_kinds
 from appliance.bench.job_order import PlannedJob
 from appliance.bench.prepare import GRACE_SECONDS
 from appliance.bench.result import to_result
-from appliance.bench.run_log import Live
+from appliance.bench.run_log import RunLog
 from appliance.bench.suite import ACCESS_PATTERNS
 from appliance.bench.target import RAW_READ, Place
 from appliance.bench.validity import short
@@ -38,7 +38,7 @@ class Surroundings:
 
 
 def measure(
-    measurement: PlannedJob, place: Place, live: Live, around: Surroundings
+    measurement: PlannedJob, place: Place, log: RunLog, around: Surroundings
 ) -> tuple[tuple[JobResult, ...], str]:
     """The judged results of ``measurement``, one a direction, and fio's own report.
 
@@ -62,15 +62,15 @@ def measure(
         ),
         cwd=place.cwd,
         timeout_seconds=job.runtime_seconds * 2 + GRACE_SECONDS,
-        on_tick=live.tick,
-        interim=live.interim(job.runtime_seconds),
+        on_tick=log.tick,
+        interim=log.interim(job.runtime_seconds),
     )
     ended_ns = time.time_ns()
     changes = sampler.deltas(before, sampler.read_all(watched))
     limited_after = log_page.ask_exceeded(members)
     host_cpu_percent = sampler.busy_percent(cpu_before, sampler.cpu_times())
     # The service manager signals fio and this process together: then it is a stop.
-    live.tick()
+    log.tick()
     # Killed, it has not come to the report at its end, whatever it printed before.
     if ended.returncode < 0:
         raise OperatorError(f"job {job.name}: {ended.in_words}", _SEE_JOURNAL)
@@ -81,7 +81,7 @@ def measure(
         if ended.in_words:
             raise OperatorError(f"job {job.name}: {ended.in_words}", error.hint) from error
         raise
-    samples = live.samples_of_phase()
+    samples = log.samples_of_phase()
     if job_order.is_control(job):
         return _of_control(measurement, report, ended.in_words, host_cpu_percent), output
     return tuple(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from appliance.bench import fio, fio_process
-from appliance.bench.run_log import Live
+from appliance.bench.run_log import RunLog
 from appliance.bench.suite import ACCESS_PATTERNS, only_reads, scaled
 from appliance.bench.target import Files, Place, Raw
 from appliance.errors import OperatorError
@@ -27,13 +27,13 @@ _SLOWEST_WRITE_BYTES_PER_S = 4e6
 _PRECONDITION_CAPACITIES = 2
 
 
-def write_files(place: Files, live: Live, engine: str) -> str:
+def write_files(place: Files, log: RunLog, engine: str) -> str:
     """Write all files in full; what is not proved of that, in words."""
     total_bytes = place.file_size_bytes * len(place.names)
     _write(
         fio.prepare_arguments(place.names, file_size_bytes=place.file_size_bytes, engine=engine),
         place,
-        live,
+        log,
         total_bytes,
     )
     problems = (f"{name}: {why}" for name in place.names if (why := place.private.unwritten(name)))
@@ -42,7 +42,7 @@ def write_files(place: Files, live: Live, engine: str) -> str:
 
 
 def write_device(
-    place: Raw, live: Live, engine: str, *, suite: Suite, time_factor: float
+    place: Raw, log: RunLog, engine: str, *, suite: Suite, time_factor: float
 ) -> dict[str, str]:
     """Give up what is on the device, and write all of it; what was done, as conditions.
 
@@ -59,7 +59,7 @@ def write_device(
             place.probe, size_bytes=size_bytes, write_bytes=total_bytes, engine=engine
         ),
         place,
-        live,
+        log,
         total_bytes,
     )
     return {
@@ -71,7 +71,7 @@ def write_device(
 def settle(
     job: Job,
     place: Raw,
-    live: Live,
+    log: RunLog,
     engine: str,
     *,
     time_factor: float,
@@ -91,9 +91,9 @@ def settle(
             fio.job_arguments(round_job, place.workers(job), engine=engine),
             cwd=place.cwd,
             timeout_seconds=seconds * 2 + GRACE_SECONDS,
-            on_tick=live.tick,
+            on_tick=log.tick,
         )
-        live.tick()
+        log.tick()
         if ended.in_words:
             raise OperatorError(
                 f"job {job.name} could not be brought to its steady state: {ended.in_words}",
@@ -128,16 +128,16 @@ def settles(job: Job, place: Place, suite: Suite) -> bool:
     )
 
 
-def _write(arguments: tuple[str, ...], place: Place, live: Live, total_bytes: int) -> None:
-    live.begin_phase("prepare", expected_seconds=total_bytes / _GUESSED_WRITE_BYTES_PER_S)
+def _write(arguments: tuple[str, ...], place: Place, log: RunLog, total_bytes: int) -> None:
+    log.begin_phase("prepare", expected_seconds=total_bytes / _GUESSED_WRITE_BYTES_PER_S)
     ended = fio_process.run_fio(
         arguments,
         cwd=place.cwd,
         timeout_seconds=GRACE_SECONDS + total_bytes / _SLOWEST_WRITE_BYTES_PER_S,
-        on_tick=live.tick,
+        on_tick=log.tick,
     )
     # The service manager signals fio and this process together: then it is a stop.
-    live.tick()
+    log.tick()
     if ended.in_words:
         what = "device" if isinstance(place, Raw) else "test files"
         raise OperatorError(

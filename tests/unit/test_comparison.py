@@ -167,7 +167,7 @@ def test_where_only_corrected_figures_are_known_the_ratio_says_so():
     bad = _obs(581.0, valid=False, codes=("COVERAGE",), corrected_iops=412.0)
     row = _only(bad, _obs(824.0))
     assert row.a.by_correction
-    assert row.ratio == comparison.interval.Ratio(2.0)
+    assert row.ratio == comparison.Ratio(2.0)
     assert row.basis == "corrected figures, no interval"
 
 

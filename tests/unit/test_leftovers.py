@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import cleanup, runner
+from appliance.bench import runner
 from appliance.bench.directory import private_directory
 from appliance.bench.suite import load_suite
 from appliance.history.store import History
@@ -61,7 +61,7 @@ def test_what_cannot_be_cleaned_now_is_tried_again(db, tmp_path):
         killed(db, target)
     with private_directory(busy), History.open_writable(db) as history:
         (busy / "data.0").write_text("a running job's")
-        cleanup.clean(history)
+        runner.clean(history)
         assert (busy / "data.0").exists()
         assert set(history.left_behind()) == {str(busy), f"{gone}/.stripewright-bench"}
     # The stripe that it was on is back.
@@ -76,7 +76,7 @@ def test_the_directory_that_a_run_holds_is_clean_already(db, tmp_path):
     target = private(tmp_path)
     killed(db, target)
     with private_directory(target) as held, History.open_writable(db) as history:
-        cleanup.clean(history, held=held.path)
+        runner.clean(history, held=held.path)
         assert history.left_behind() == ()
 
 

@@ -251,7 +251,7 @@ def test_what_is_missing_has_a_reason():
 
 
 def facts(report):
-    return {(group.title, fact.label): fact.value for group in report.facts for fact in group.facts}
+    return {(group.title, label): value for group in report.facts for label, value in group.facts}
 
 
 def test_machine_and_layout_are_told():

@@ -12,11 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.bench import idle_check, run, sampler
+from appliance.bench import idle_check, sampler
 from appliance.bench.block_devices import Devices
 from appliance.bench.idle_check import Patience
 from appliance.bench.progress import Progress, progress_line
-from appliance.bench.run_log import Live
+from appliance.bench.run_log import RunLog
 from appliance.bench.signals import Stopped, StopSignals
 from appliance.bench.suite import load_suite
 from appliance.cli import bench_run
@@ -85,24 +85,27 @@ def test_without_a_sample_no_rates_are_shown() -> None:
     assert "r/s" not in progress_line(PROGRESS, 200)
 
 
-def _live() -> Live:
-    history = SimpleNamespace(begin_phase=lambda *_, **__: None)
-    return Live(
+def _log() -> RunLog:
+    history = SimpleNamespace(begin_run=lambda *_, **__: 1, begin_phase=lambda *_, **__: None)
+    place = SimpleNamespace(path="/t", kind="filesystem", devices=Devices("nvme0n1", ("nvme0n1",)))
+    return RunLog(
         history,
-        1,
-        suite=load_suite("smoke"),
-        devices=Devices("nvme0n1", ("nvme0n1",)),
+        load_suite("smoke"),
+        place,
+        machine_type="",
+        fio_version="",
+        time_factor=1.0,
         signals=StopSignals(),
         on_progress=lambda _: None,
     )
 
 
 def test_a_phase_does_not_show_the_rates_of_the_one_before() -> None:
-    live = _live()
-    live._latest["nvme0n1"] = SAMPLE
-    assert live.progress(0.0).read_iops == 1000.0
-    live.begin_phase("prepare", expected_seconds=1.0)
-    assert (live.progress(0.0).read_iops, live.progress(0.0).members) == (0.0, ())
+    log = _log()
+    log._latest["nvme0n1"] = SAMPLE
+    assert log.progress(0.0).read_iops == 1000.0
+    log.begin_phase("prepare", expected_seconds=1.0)
+    assert (log.progress(0.0).read_iops, log.progress(0.0).members) == (0.0, ())
 
 
 @pytest.mark.parametrize(("busy", "phases_told"), [(0, 1), (1, 2), (3, 2)])
@@ -111,19 +114,16 @@ def test_the_check_is_expected_to_take_its_window_until_there_is_load(
 ) -> None:
     phases: list[float] = []
     clock = iter(range(1000))
-    monkeypatch.setattr(run.time, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(run.time, "sleep", lambda _: None)
+    monkeypatch.setattr(idle_check.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(idle_check.time, "sleep", lambda _: None)
     monkeypatch.setattr(sampler, "read_all", lambda _: {"nvme0n1": Counters("nvme0n1", *[0] * 8)})
     said = iter(["busy"] * busy + [""])
     monkeypatch.setattr(idle_check, "foreign_load", lambda *_, **__: next(said))
-    fake = SimpleNamespace(
-        _live=SimpleNamespace(
-            tick=lambda: None,
-            begin_phase=lambda _, expected_seconds: phases.append(expected_seconds),
-        ),
-        _place=SimpleNamespace(devices=Devices("nvme0n1", ("nvme0n1",))),
+    log = SimpleNamespace(
+        tick=lambda: None,
+        begin_phase=lambda _, expected_seconds: phases.append(expected_seconds),
     )
-    assert run.Run._foreign_load(fake, Patience(seconds=100.0)) == ""
+    assert idle_check.wait_until_idle(("nvme0n1",), Patience(seconds=100.0), log) == ""
     assert phases[0] == idle_check.WINDOW_SECONDS
     assert len(phases) == phases_told
     assert all(20.0 < rest < 100.0 for rest in phases[1:])
