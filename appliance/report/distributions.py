@@ -178,9 +178,9 @@ def _amounts(trend: Trend, x: svg.Scale, *, top: float, bottom: float) -> list[M
 
 def _changes(trend: Trend, x: svg.Scale, *, top: float, bottom: float) -> list[Markup]:
     """Percent of change against the median of the runs before, the normal interval shaded."""
-    baseline = trend.baseline
+    normal = trend.baseline.normal
     known = [point.iops for point in trend.points[:-1] if point.valid]
-    median = baseline.median or (statistics.median(known) if known else 0.0)
+    median = (normal.median if normal else 0.0) or (statistics.median(known) if known else 0.0)
     if not median:
         return []
     changes = [100 * (point.iops / median - 1) for point in trend.points]
@@ -195,8 +195,8 @@ def _changes(trend: Trend, x: svg.Scale, *, top: float, bottom: float) -> list[M
         return middle - (bottom - middle) * max(-1.0, min(1.0, percent / edge))
 
     parts = [svg.label(2, top - 8, "against the median", kind="t axis")]
-    if baseline.low is not None and baseline.high is not None:
-        high, low = (y(100 * (one / median - 1)) for one in (baseline.high, baseline.low))
+    if normal is not None:
+        high, low = (y(100 * (one / median - 1)) for one in (normal.high, normal.low))
         parts.append(
             svg.rect(_TREND_LEFT, high, TREND_WIDTH - 10 - _TREND_LEFT, low - high, "normal")
         )

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from appliance import text
+from appliance.drift.detection.normal import LEAST
 from appliance.model import Finding, Severity
 from appliance.report.markup import clipped
-from appliance.report.page import NAME, NEEDED_RUNS, Baseline, Published, Row, Timeline, Tone, Trend
+from appliance.report.page import NAME, BesideNormal, Published, Row, Timeline, Tone, Trend
 
 UNKNOWN = "–"
 PERCENTILES = (1.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
@@ -89,13 +90,14 @@ def sources(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def baseline(one: Baseline) -> tuple[str, str]:
+def baseline(one: BesideNormal) -> tuple[str, str]:
     """In short, and what normal is (empty without a baseline)."""
-    if one.median is None or one.low is None or one.high is None:
-        return f"no baseline yet: {one.runs} of {NEEDED_RUNS} runs", ""
+    known = one.normal
+    if known is None:
+        return f"no baseline yet: {one.runs} of {LEAST} runs", ""
     normal = (
-        f"median {iops(one.median)}; normal is "
-        f"{iops(one.low)} to {iops(one.high)}; learned from {one.learned} runs"
+        f"median {iops(known.median)}; normal is "
+        f"{iops(known.low)} to {iops(known.high)}; learned from {known.count} runs"
     )
     if one.change_percent is None:
         return "not compared", normal

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
-from appliance.drift.detection import normal as detection
+from appliance.drift.detection.normal import Baseline
 from appliance.model import Finding, Slot
 from appliance.report.markup import clipped
 
@@ -52,6 +51,33 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
+class BesideNormal:
+    """A result's ``value`` (``None`` if it may not be compared: not valid) beside what drift takes
+    for ``normal`` in its series, ``None`` while there are too few valid ``runs`` in the epoch.
+    """
+
+    runs: int = 0
+    normal: Baseline | None = None
+    value: float | None = None
+
+    @property
+    def change_percent(self) -> float | None:
+        """The value against the median."""
+        if self.value is None or self.normal is None or not self.normal.median:
+            return None
+        return 100 * (self.value / self.normal.median - 1)
+
+    @property
+    def position(self) -> str:
+        """``within``, ``below`` or ``above`` what is normal; empty where it is not known."""
+        if self.value is None or self.normal is None:
+            return ""
+        if self.value < self.normal.low:
+            return "below"
+        return "above" if self.value > self.normal.high else "within"
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One job in one direction.
 
@@ -78,7 +104,7 @@ class Row:
     corrected_iops: float | None = None
     corrected_bytes_per_s: float | None = None
     published: tuple[Published, ...] = ()
-    baseline: Baseline | None = None
+    baseline: BesideNormal | None = None
     by_the_disks: str = ""
 
     @property
@@ -171,7 +197,7 @@ class Trend:
     number: int
     label: str
     points: tuple[Slot, ...]
-    baseline: Baseline
+    baseline: BesideNormal
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,59 +226,3 @@ class ReportDocument:
     missing: dict[str, str]
     written_at: float
     version: str
-
-
-# ------------------------------------------------------------------ a result beside what is normal
-
-
-# With fewer drift knows no level either.
-NEEDED_RUNS = detection.LEAST
-
-
-class Normal(NamedTuple):
-    """A series of the run's epoch: its valid ``runs``, and drift's baseline, if there is one."""
-
-    runs: int
-    baseline: detection.Baseline | None
-
-
-NOT_KNOWN = Normal(0, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """``runs`` valid values; ``median``, and ``low`` and ``high``, between which a value is normal,
-    are ``None`` while there are too few. ``learned`` is how many of them the baseline is made of.
-    ``value`` is the one that is compared, ``None`` if it may not be (not valid).
-    """
-
-    runs: int
-    value: float | None = None
-    median: float | None = None
-    low: float | None = None
-    high: float | None = None
-    learned: int = 0
-
-    @property
-    def change_percent(self) -> float | None:
-        """The value against the median."""
-        if self.value is None or not self.median:
-            return None
-        return 100 * (self.value / self.median - 1)
-
-    @property
-    def position(self) -> str:
-        """``within``, ``below`` or ``above`` what is normal; empty where it is not known."""
-        if self.value is None or self.low is None or self.high is None:
-            return ""
-        if self.value < self.low:
-            return "below"
-        return "above" if self.value > self.high else "within"
-
-
-def baseline(normal: Normal, value: float | None) -> Baseline:
-    """``value`` beside what is normal."""
-    known = normal.baseline
-    if known is None:
-        return Baseline(normal.runs, value)
-    return Baseline(normal.runs, value, known.median, known.low, known.high, known.count)

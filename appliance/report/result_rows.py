@@ -14,13 +14,11 @@ from appliance.model import Capability, Detail, DeviceIo, JobResult, Measurement
 from appliance.report.markup import clipped
 from appliance.report.page import (
     NAME,
-    NOT_KNOWN,
+    BesideNormal,
     MemberShare,
-    Normal,
     Published,
     Row,
     Trend,
-    baseline,
 )
 
 _ACCESS = {
@@ -50,7 +48,7 @@ def _percentiles(found: dict[str, int]) -> tuple[tuple[float, int], ...]:
 
 
 # Job, direction and member, which name a series of one suite on one target.
-Normals = Mapping[tuple[str, str, str], Normal]
+Normals = Mapping[tuple[str, str, str], BesideNormal]
 
 
 def result_rows(results: Sequence[JobResult], normals: Normals) -> tuple[Row, ...]:
@@ -94,9 +92,9 @@ def _row(result: JobResult, *, number: int, normals: Normals) -> Row:
         row(result, number, where=f"{result.member} alone" if result.member else ""),
         job=job,
         bins=tuple(sorted(result.bins.items())),
-        baseline=baseline(
-            normals.get((result.job, result.direction, result.member), NOT_KNOWN),
-            result.iops if result.valid else None,
+        baseline=dataclasses.replace(
+            normals.get((result.job, result.direction, result.member), BesideNormal()),
+            value=result.iops if result.valid else None,
         ),
     )
 

@@ -16,7 +16,7 @@ from appliance.history import exports, queries, series_slots
 from appliance.model import Detail, JobResult, RunRecord, RunState, SeriesKey, advice
 from appliance.report import diary, html, markdown
 from appliance.report.gather import Material, gather
-from appliance.report.page import Normal, ReportDocument
+from appliance.report.page import BesideNormal, ReportDocument
 from appliance.report.result_rows import Normals
 from appliance.system import files
 
@@ -81,7 +81,7 @@ def _normals(reader: queries.Reader, run: RunRecord, results: Sequence[JobResult
     """What is normal in the run's epoch, as screens and drift have it; of a run with other times,
     or of the suite as it was before it was edited, nothing is known.
     """
-    found: dict[tuple[str, str, str], Normal] = {}
+    found: dict[tuple[str, str, str], BesideNormal] = {}
     if run.scaled:
         return found
     asked = series_slots.suite_hash(reader, run.id)
@@ -93,7 +93,7 @@ def _normals(reader: queries.Reader, run: RunRecord, results: Sequence[JobResult
                 and series_slots.suite_hash(reader, one.slots[-1].run_id) == asked
             ):
                 valid = sum(slot.valid for slot in one.slots)
-                found[job, direction, member] = Normal(valid, one.normal)
+                found[job, direction, member] = BesideNormal(valid, one.normal)
     return found
 
 

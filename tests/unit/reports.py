@@ -21,7 +21,7 @@ from appliance.model import (
     Severity,
 )
 from appliance.report.gather import Material
-from appliance.report.page import Normal
+from appliance.report.page import BesideNormal
 from tests.unit.histories import difference
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
@@ -200,14 +200,14 @@ def past(count: int, before: int = 41) -> tuple[Detail, ...]:
     )
 
 
-def normals(earlier: tuple[Detail, ...]) -> dict[tuple[str, str, str], Normal]:
+def normals(earlier: tuple[Detail, ...]) -> dict[tuple[str, str, str], BesideNormal]:
     """What is normal after ``earlier`` runs."""
     values: dict[tuple[str, str, str], list[float]] = {}
     for one in earlier:
         for found in one.results:
             values.setdefault((found.job, found.direction, found.member), []).append(found.iops)
     return {
-        key: Normal(
+        key: BesideNormal(
             len(known),
             detection.learn(known, first_slot=0, last_slot=len(known) - 1)
             if len(known) >= detection.LEAST
