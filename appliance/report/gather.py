@@ -2,56 +2,31 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 from appliance import text
+from appliance.figures import quantities
 from appliance.figures.stripe_delivery import efficiencies
-from appliance.model import Detail, EpochRecord, JobResult, Mean, RunRecord, RunState
-from appliance.report import machine_facts
+from appliance.model import Detail, EpochRecord, ImportedResult, RunRecord, RunState
+from appliance.model.layout_words import BETWEEN_VOLUMES, filesystem_words, stripe_words
+from appliance.report import timeline
 from appliance.report.markup import clipped
 from appliance.report.page import (
     NAME,
-    Band,
+    FactGroup,
     JobDetail,
-    Point,
+    Material,
+    MemberShare,
     ReportDocument,
     Row,
-    Series,
     Timeline,
     Tone,
 )
-from appliance.report.result_rows import Normals, member_shares, result_rows, trends
-
-# As many points as the charts have room for.
-TIMELINE_POINTS = 240
-DETAIL_POINTS = 90
+from appliance.report.result_rows import member_shares, result_rows, row, trends
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
-    """What history knows of a run.
-
-    ``rates`` are the samples in order of time, ``ended_at`` says for each of ``results`` when
-    it was written (empty: not known), ``others`` are the other runs of this suite on
-    this target, oldest first. ``host`` is empty where the history does not name it. ``normals``
-    is what drift takes for normal in the run's epoch.
-    """
-
-    run: RunRecord
-    results: tuple[JobResult, ...]
-    epoch: EpochRecord | None = None
-    host: str = ""
-    rates: tuple[Mean, ...] = ()
-    ended_at: tuple[float, ...] = ()
-    others: tuple[Detail, ...] = ()
-    normals: Normals = field(default_factory=dict)
-
-
-def gather(material: Material, *, written_at: float, version: str) -> ReportDocument:
+def run_report(material: Material, *, written_at: float, version: str) -> ReportDocument:
     """The report of a run. ``written_at`` is now, in seconds since the epoch."""
     run, results = material.run, material.results
     comparable = tuple(
@@ -63,11 +38,12 @@ def gather(material: Material, *, written_at: float, version: str) -> ReportDocu
         and one.results
     )
     rows = result_rows(results, material.normals)
-    bands = _bands(material, rows)
+    bands = timeline.bands_of(material, rows)
     tone, headline = _headline(run, rows)
-    made = _timeline(material, bands)
+    made = timeline.timeline(material, bands)
     details = tuple(
-        _detail(material, row, result, bands) for row, result in zip(rows, results, strict=True)
+        timeline.detail(material, row, result, bands)
+        for row, result in zip(rows, results, strict=True)
     )
     found = trends(rows, results, comparable, run=Detail(run, results))
     return ReportDocument(
@@ -75,9 +51,9 @@ def gather(material: Material, *, written_at: float, version: str) -> ReportDocu
         title=f"{clipped(run.suite, NAME)}, run {run.id}",
         tone=tone,
         headline=headline,
-        summary=machine_facts.summary(material.run, material.epoch),
+        summary=_run_summary(material.run, material.epoch),
         notes=_notes(material),
-        facts=machine_facts.facts(material.run, material.epoch, material.host),
+        facts=_run_facts(material.run, material.epoch, material.host),
         rows=rows,
         gains=_gains(material),
         timeline=made,
@@ -194,140 +170,195 @@ def _missing(
     return missing
 
 
-def _bands(material: Material, rows: Sequence[Row]) -> tuple[Band, ...]:
-    """When each job ran: its result was written when it ended, and fio says how long it took."""
-    if len(material.ended_at) != len(rows):
-        return ()
-    origin = material.run.started_at
-    ends: dict[int, tuple[Row, float, float]] = {}
-    for row, result, at in zip(rows, material.results, material.ended_at, strict=True):
-        # The directions of one job are written one after the other: the first is nearest.
-        if row.number not in ends:
-            ends[row.number] = (row, at - origin - result.runtime_ms / 1000, at - origin)
-    bands: list[Band] = []
-    for number, (row, begin_s, end_s) in ends.items():
-        floor = bands[-1].end_s if bands else 0.0
-        if end_s > max(begin_s, floor):
-            bands.append(Band(number, row.job, max(begin_s, floor), end_s))
-    return tuple(bands)
+# -------------------------------------------------------------------------------- an imported file
 
 
-def _timeline(material: Material, bands: tuple[Band, ...]) -> Timeline | None:
-    own = [rate for rate in material.rates if rate.device == material.run.device]
-    if not own:
-        return None
-    origin = material.run.started_at
-    end_s = max(_middle(own[-1]) + own[-1].seconds / 2 - origin, bands[-1].end_s if bands else 0.0)
-    sample_s = sample_seconds(own)
-    step_s = step_seconds(end_s, sample_s, TIMELINE_POINTS)
-    made = tuple(
-        series(name, own, value, origin=origin, step_s=step_s)
-        for name, value in (("read", read_rate), ("write", write_rate))
+def import_report(
+    judged: Sequence[ImportedResult],
+    *,
+    file: str,
+    machine_type: str,
+    imported_at: float,
+    written_at: float,
+    version: str,
+) -> ReportDocument:
+    """The report of one imported file. Times are seconds since the epoch."""
+    rows = tuple(row(one, number, where=_where(one)) for number, one in enumerate(judged, 1))
+    invalid = sum(not row.valid for row in rows)
+    counted = f"{len(rows)} result" + ("" if len(rows) == 1 else "s")
+    return ReportDocument(
+        kind="import",
+        title=f"Imported: {file}",
+        tone=Tone.BAD if invalid else Tone.GOOD,
+        headline=f"{invalid} of {counted} cannot be believed"
+        if invalid
+        else f"{counted}, all valid",
+        summary=_import_summary(judged, machine_type),
+        notes=(),
+        facts=_import_facts(judged, file, machine_type, imported_at),
+        rows=rows,
+        gains=(),
+        timeline=None,
+        details=tuple(
+            JobDetail(row, None, None, _shares(one)) for row, one in zip(rows, judged, strict=True)
+        ),
+        trends=(),
+        history=(),
+        missing={},
+        written_at=written_at,
+        version=version,
     )
-    if not all(one.points for one in made):
-        return None
-    return Timeline(made, bands, end_s, step_s, sample_s)
 
 
-def _detail(material: Material, row: Row, result: JobResult, bands: Sequence[Band]) -> JobDetail:
-    band = next((one for one in bands if one.number == row.number), None)
-    # A member that was measured alone has nothing below it.
-    members = () if result.member else material.run.members
-    device = result.member or material.run.device
-    whole = of_members = None
-    if band is not None:
-        begin = material.run.started_at + band.begin_s
-        end = material.run.started_at + band.end_s
-        inside = [rate for rate in material.rates if begin <= _middle(rate) <= end]
-        value = write_rate if row.direction == "write" else read_rate
-        whole = _part(inside, (device,), begin, end, value)
-        if len(members) > 1:
-            of_members = _part(inside, members, begin, end, both_rates)
-    by_device = {did.device: did for did in result.device_io}
-    known = [by_device[member] for member in members if member in by_device]
-    # Of a single disk there is nothing to compare.
-    shares = member_shares(known, result.direction) if len(members) > 1 else ()
-    return JobDetail(row, whole, of_members, shares)
+def _import_summary(judged: Sequence[ImportedResult], machine_type: str) -> str:
+    versions = _each(one.fio_version for one in judged)
+    parts = [machine_type or "machine type not given", ", ".join(versions)]
+    return ", ".join(part for part in parts if part)
 
 
-def _part(
-    inside: Sequence[Mean], devices: Sequence[str], begin: float, end: float, value: Value
-) -> Timeline | None:
-    sample_s = sample_seconds(inside)
-    step_s = step_seconds(end - begin, sample_s, DETAIL_POINTS)
-    made = tuple(
-        series(device, own, value, origin=begin, step_s=step_s)
-        for device in devices
-        if (own := [rate for rate in inside if rate.device == device])
+def _import_facts(
+    judged: Sequence[ImportedResult], file: str, machine_type: str, imported_at: float
+) -> tuple[FactGroup, ...]:
+    given = [
+        ("File", file),
+        ("Imported", text.moment(imported_at)),
+        ("Machine type", machine_type or "not given"),
+    ]
+    found = [
+        ("fio", ", ".join(_each(one.fio_version for one in judged))),
+        ("Engines", ", ".join(_each(one.engine for one in judged))),
+        ("Devices", ", ".join(_each(one.device for one in judged))),
+        (
+            "Members",
+            ", ".join(_each(member for one in judged for member in one.members)),
+        ),
+    ]
+    return tuple(
+        FactGroup(title, tuple(one for one in pairs if one[1]))
+        for title, pairs in (("Import", given), ("Found in it", found))
+        if any(value for _, value in pairs)
     )
-    drawable = tuple(one for one in made if one.points)
-    return Timeline(drawable, (), end - begin, step_s, sample_s) if drawable else None
 
 
-# -------------------------------------------------------------------------------- points over time
+def _each(values: Iterable[str]) -> list[str]:
+    return [value for value in dict.fromkeys(values) if value]
 
 
-Value = Callable[[Mean], float]
-
-_STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400)
-# Fewer missing samples than this are no gap: the sampler may wake late.
-_GAP = 2.5
-
-
-def _middle(rate: Mean) -> float:
-    """Seconds since the epoch. History dates a sample by the whole second in which it was taken,
-    at its end: half a second less is the middle of that uncertainty.
-    """
-    return rate.at - 0.5 + rate.seconds / 2
+def _where(one: ImportedResult) -> str:
+    place = f"line {one.line}"
+    if one.device:
+        place += f", on {one.device}"
+    if one.members and one.members != (one.device,):
+        place += f" ({', '.join(one.members)})"
+    return place
 
 
-def sample_seconds(rates: Sequence[Mean]) -> float:
-    """What one sample stands for: the median of their lengths, 1 without any."""
-    return statistics.median(rate.seconds for rate in rates) if rates else 1.0
+def _shares(one: ImportedResult) -> tuple[MemberShare, ...]:
+    """What each member did, in the order of the report; none for a single disk."""
+    found = quantities.member_io(one)
+    return member_shares(found, one.direction) if len(found) > 1 else ()
 
 
-def step_seconds(span_s: float, sample_s: float, most: int) -> float:
-    """The shortest round step with which ``span_s`` has at most ``most`` points."""
-    wanted = max(sample_s, span_s / most)
-    if wanted <= sample_s * 1.01:
-        return sample_s
-    return float(next((step for step in _STEPS if step >= wanted), math.ceil(wanted / 3600) * 3600))
+# ------------------------------------------------------------------ machine, layout and conditions
 
 
-def series(
-    name: str, rates: Sequence[Mean], value: Value, *, origin: float, step_s: float
-) -> Series:
-    """``rates`` of one device, in order of time, as points every ``step_s`` from ``origin``.
-
-    A point lies in the middle of what it stands for.
-    """
-    steps: dict[int, list[Mean]] = {}
-    for rate in rates:
-        middle = _middle(rate) - origin
-        # A history from elsewhere may hold anything; what is no rate is no sample.
-        if math.isfinite(value(rate)) and math.isfinite(middle):
-            steps.setdefault(int(middle // step_s), []).append(rate)
-    segments: list[list[Point]] = []
-    before: float | None = None
-    for index in sorted(steps):
-        inside = steps[index]
-        values = [value(rate) for rate in inside]
-        at_s = statistics.fmean(map(_middle, inside)) - origin
-        gap = max(step_s, inside[0].seconds) * _GAP
-        if before is None or at_s - before > gap:
-            segments.append([])
-        segments[-1].append(Point(at_s, statistics.fmean(values), min(values), max(values)))
-        before = at_s
-    return Series(name, tuple(tuple(segment) for segment in segments))
+_TARGETS = {
+    "filesystem": "files in a directory",
+    "raw-read": "the raw device, read only",
+    "raw-write": "the raw device, overwritten",
+}
 
 
-def read_rate(rate: Mean) -> float:
-    return rate.read_bytes_per_s
+def _run_summary(run: RunRecord, epoch: EpochRecord | None) -> str:
+    """What was measured, in one line."""
+    own = _own_volume(run, epoch)
+    parts = [
+        run.machine_type or "machine type not known",
+        stripe_words(own["stripe"]) if own.get("stripe") else run.device,
+        filesystem_words(own.get("filesystem", "")),
+    ]
+    return ", ".join(clipped(part, NAME) for part in parts if part)
 
 
-def write_rate(rate: Mean) -> float:
-    return rate.write_bytes_per_s
+def _run_facts(run: RunRecord, epoch: EpochRecord | None, host: str) -> tuple[FactGroup, ...]:
+    """Everything that is recorded of the surroundings; what is not known is left out."""
+    own = _own_volume(run, epoch)
+    machine = [
+        ("Type", run.machine_type or "not known"),
+        ("Host", host),
+        ("Kernel", own.get("kernel", "")),
+        ("fio", run.fio_version or own.get("fio", "")),
+        ("Engine", run.engine),
+    ]
+    layout = [
+        ("Device", run.device or "not known"),
+        ("Stripe", stripe_words(own.get("stripe", ""))),
+        ("Filesystem", filesystem_words(own.get("filesystem", ""))),
+        ("Mount options", own.get("mount_options", "")),
+        *_member_facts(run, own.get("serials", "")),
+    ]
+    took = "" if run.ended_at is None else text.duration(run.ended_at - run.started_at)
+    measured = [
+        ("Suite", run.suite),
+        ("State", run.state.value),
+        ("Began", text.moment(run.started_at)),
+        ("Took", took),
+        ("Target", run.target),
+        ("Target kind", _TARGETS.get(run.target_kind, run.target_kind)),
+        ("Time factor", f"{run.time_factor:g}" if run.scaled else ""),
+    ]
+    groups = [
+        ("Machine", machine),
+        ("Layout", layout),
+        ("Run", measured),
+        ("Conditions", list(run.conditions.items())),
+        ("Epoch", _epoch_facts(epoch)),
+    ]
+    return tuple(
+        FactGroup(title, tuple((clipped(label, NAME), value) for label, value in pairs if value))
+        for title, pairs in groups
+        if any(value for _, value in pairs)
+    )
 
 
-def both_rates(rate: Mean) -> float:
-    return rate.read_bytes_per_s + rate.write_bytes_per_s
+def _own_volume(run: RunRecord, epoch: EpochRecord | None) -> dict[str, str]:
+    """The fingerprint, narrowed to the run's own volume if only one can be it."""
+    if epoch is None:
+        return {}
+    found = dict(epoch.fingerprint)
+    serials = found.get("serials", "").split(BETWEEN_VOLUMES)
+    fitting = [
+        index
+        for index, each in enumerate(serials)
+        if len(serials) > 1 and len(each.split(",")) == len(run.members)
+    ]
+    if len(fitting) == 1:
+        for key in ("serials", "stripe", "filesystem", "mount_options"):
+            parts = found.get(key, "").split(BETWEEN_VOLUMES)
+            if len(parts) == len(serials):
+                found[key] = parts[fitting[0]]
+    return found
+
+
+def _member_facts(run: RunRecord, serials: str) -> list[tuple[str, str]]:
+    """Each member with its serial where they can be told to belong together."""
+    known = serials.split(",") if serials else []
+    if len(known) == len(run.members):
+        return [
+            (f"Member {slot}", f"{member}, serial {serial}" if serial else member)
+            for slot, (member, serial) in enumerate(zip(run.members, known, strict=True))
+        ]
+    return [("Members", ", ".join(run.members)), ("Serials", serials)]
+
+
+def _epoch_facts(epoch: EpochRecord | None) -> list[tuple[str, str]]:
+    if epoch is None:
+        return []
+    return [
+        ("Number", str(epoch.id)),
+        ("Since", text.moment(epoch.opened_at)),
+        *(
+            (f"Changed: {key}", f"{before or 'none'} → {after or 'none'}")
+            for key, (before, after) in epoch.changed.items()
+        ),
+    ]

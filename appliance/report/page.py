@@ -6,11 +6,12 @@ it. Texts in it are as they were found: whoever writes them escapes them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from appliance.drift.detection.normal import Baseline
-from appliance.model import Finding, Slot
+from appliance.model import Detail, EpochRecord, Finding, JobResult, Mean, RunRecord, Slot
 from appliance.report.markup import clipped
 
 # A name in a heading, a table or a chart.
@@ -226,3 +227,27 @@ class ReportDocument:
     missing: dict[str, str]
     written_at: float
     version: str
+
+
+# Job, direction and member, which name a series of one suite on one target.
+Normals = Mapping[tuple[str, str, str], BesideNormal]
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What history knows of a run.
+
+    ``rates`` are the samples in order of time, ``ended_at`` says for each of ``results`` when
+    it was written (empty: not known), ``others`` are the other runs of this suite on
+    this target, oldest first. ``host`` is empty where the history does not name it. ``normals``
+    is what drift takes for normal in the run's epoch.
+    """
+
+    run: RunRecord
+    results: tuple[JobResult, ...]
+    epoch: EpochRecord | None = None
+    host: str = ""
+    rates: tuple[Mean, ...] = ()
+    ended_at: tuple[float, ...] = ()
+    others: tuple[Detail, ...] = ()
+    normals: Normals = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from appliance import text
 from appliance.clouds import capability
@@ -16,6 +16,7 @@ from appliance.report.page import (
     NAME,
     BesideNormal,
     MemberShare,
+    Normals,
     Published,
     Row,
     Trend,
@@ -45,10 +46,6 @@ def _percentiles(found: dict[str, int]) -> tuple[tuple[float, int], ...]:
         if 0 < percent <= 100:
             pairs.append((percent, ns))
     return tuple(sorted(pairs))
-
-
-# Job, direction and member, which name a series of one suite on one target.
-Normals = Mapping[tuple[str, str, str], BesideNormal]
 
 
 def result_rows(results: Sequence[JobResult], normals: Normals) -> tuple[Row, ...]:

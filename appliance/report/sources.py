@@ -14,10 +14,9 @@ from appliance.errors import OperatorError, UsageError
 from appliance.figures.selection import Selector
 from appliance.history import exports, queries, series_slots
 from appliance.model import Detail, JobResult, RunRecord, RunState, SeriesKey, advice
-from appliance.report import diary, html, markdown
-from appliance.report.gather import Material, gather
-from appliance.report.page import BesideNormal, ReportDocument
-from appliance.report.result_rows import Normals
+from appliance.report import gather, html, markdown
+from appliance.report.gather import run_report
+from appliance.report.page import BesideNormal, Material, Normals, ReportDocument
 from appliance.system import files
 
 # Thirty days of the timer: more would make the charts slower to read, not better.
@@ -38,14 +37,14 @@ def of_run(reader: queries.Reader, run_id: int | None) -> ReportDocument:
         others=_others(reader, run),
         normals=_normals(reader, run, results),
     )
-    return gather(material, written_at=time.time(), version=__version__)
+    return run_report(material, written_at=time.time(), version=__version__)
 
 
 def of_import(reader: queries.Reader, import_id: int) -> ReportDocument:
     """The report of an imported diary."""
     found = reader.import_reports(import_id)
     record = next(one for one in reader.imports() if one.id == import_id)
-    return diary.gather(
+    return gather.import_report(
         found,
         file=record.file,
         machine_type=record.machine_type,

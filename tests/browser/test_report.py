@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from appliance.report import diary, html
-from appliance.report.gather import gather
+from appliance.report import gather, html
+from appliance.report.gather import run_report
 from tests.unit import reports
 from tests.unit.test_report_page import LONG, hostile
 
@@ -127,7 +127,7 @@ class Browser:
 
 
 def page_of(**changes: object) -> str:
-    return html.page(gather(reports.material(**changes), written_at=reports.BEGAN, version="1"))
+    return html.page(run_report(reports.material(**changes), written_at=reports.BEGAN, version="1"))
 
 
 def many_members() -> str:
@@ -150,7 +150,7 @@ def many_jobs() -> str:
 
 def imported() -> str:
     return html.page(
-        diary.gather(
+        gather.import_report(
             reports.judged(),
             file="diary.txt",
             machine_type="i3.8xlarge",

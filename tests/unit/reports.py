@@ -20,8 +20,7 @@ from appliance.model import (
     RunState,
     Severity,
 )
-from appliance.report.gather import Material
-from appliance.report.page import BesideNormal
+from appliance.report.page import BesideNormal, Material
 from tests.unit.histories import difference
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3

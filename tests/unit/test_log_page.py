@@ -18,7 +18,7 @@ from appliance.history import rows
 from appliance.history.json_documents import result_to_json
 from appliance.model import DeviceLatency, Provisioned
 from appliance.report import html, markdown
-from appliance.report.gather import gather
+from appliance.report.gather import run_report
 from appliance.storage.probe import nvme
 from tests.unit import diary
 from tests.unit.reports import BEGAN, material, results
@@ -229,7 +229,7 @@ def test_they_are_in_the_report() -> None:
     made = material()
     first = dataclasses.replace(made.results[0], device_latencies=latencies)
     made = dataclasses.replace(made, results=(first, *made.results[1:]))
-    document = gather(made, written_at=BEGAN, version="1")
+    document = run_report(made, written_at=BEGAN, version="1")
     words = "nvme1n1 mean 143 µs, p99 at most 256 µs"
     assert f"by the disks: {words}" in html.page(document)
     assert words in markdown.text(document)

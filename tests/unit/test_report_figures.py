@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.drift.detection import normal as detection
-from appliance.report import gather, svg
+from appliance.report import gather, svg, timeline
 from appliance.report.page import BesideNormal
 from tests.unit import reports
 
@@ -57,12 +57,12 @@ def seconds(values, *, at=0.0, device="md0", length=1.0):
 
 
 def points(found, step_s):
-    return gather.series("md0", found, gather.read_rate, origin=0.0, step_s=step_s).points
+    return timeline.series("md0", found, timeline.read_rate, origin=0.0, step_s=step_s).points
 
 
 def test_few_samples_are_shown_one_by_one():
     found = seconds([5.0, 7.0, 6.0])
-    assert gather.step_seconds(3, 1.0, 240) == 1.0
+    assert timeline.step_seconds(3, 1.0, 240) == 1.0
     assert [(p.at_s, p.mean, p.low, p.high) for p in points(found, 1.0)] == [
         (0.5, 5, 5, 5),
         (1.5, 7, 7, 7),
@@ -80,7 +80,7 @@ def test_many_samples_become_means_that_keep_the_lowest_and_the_highest():
 
 @given(st.integers(1, 400_000), st.sampled_from([1.0, 10.0]))
 def test_there_are_never_more_points_than_room(span_s, sample_s):
-    step = gather.step_seconds(span_s, sample_s, 240)
+    step = timeline.step_seconds(span_s, sample_s, 240)
     assert step >= sample_s
     assert span_s / step <= 240 * 1.01
     assert step == sample_s or step in gather._STEPS or step % 3600 == 0
@@ -88,10 +88,12 @@ def test_there_are_never_more_points_than_room(span_s, sample_s):
 
 def test_a_gap_is_not_drawn_over():
     found = seconds([1.0, 1.0]) + seconds([2.0, 2.0], at=10.0)
-    segments = gather.series("md0", found, gather.read_rate, origin=0.0, step_s=1.0).segments
+    segments = timeline.series("md0", found, timeline.read_rate, origin=0.0, step_s=1.0).segments
     assert [len(segment) for segment in segments] == [2, 2]
     late = seconds([1.0, 1.0]) + seconds([2.0], at=3.0)
-    assert len(gather.series("md0", late, gather.read_rate, origin=0.0, step_s=1.0).segments) == 1
+    assert (
+        len(timeline.series("md0", late, timeline.read_rate, origin=0.0, step_s=1.0).segments) == 1
+    )
 
 
 def test_what_is_no_rate_is_no_sample():

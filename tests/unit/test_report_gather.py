@@ -5,14 +5,14 @@ import dataclasses
 import pytest
 
 from appliance.model import Capability, EpochRecord, RunState
-from appliance.report import diary, figure_words
-from appliance.report.gather import gather
+from appliance.report import figure_words, gather
+from appliance.report.gather import run_report
 from appliance.report.page import Tone
 from tests.unit import reports
 
 
 def made(**changes):
-    return gather(reports.material(**changes), written_at=reports.BEGAN, version="1")
+    return run_report(reports.material(**changes), written_at=reports.BEGAN, version="1")
 
 
 def test_a_run_with_an_invalid_result_says_so_first():
@@ -293,7 +293,7 @@ def test_serials_with_commas_are_not_paired_with_members():
 
 
 def test_an_imported_file_is_told_report_by_report():
-    report = diary.gather(
+    report = gather.import_report(
         reports.judged(),
         file="diary.txt",
         machine_type="i3.8xlarge",

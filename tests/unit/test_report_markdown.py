@@ -8,15 +8,17 @@ from hypothesis import strategies as st
 
 from appliance import text
 from appliance.model import RunState
-from appliance.report import diary, markdown
-from appliance.report.gather import gather
+from appliance.report import gather, markdown
+from appliance.report.gather import run_report
 from appliance.report.page import Point, Series
 from tests.unit import reports
 from tests.unit.test_report_page import LONG, hostile
 
 
 def text_of(**changes: object) -> str:
-    return markdown.text(gather(reports.material(**changes), written_at=reports.BEGAN, version="1"))
+    return markdown.text(
+        run_report(reports.material(**changes), written_at=reports.BEGAN, version="1")
+    )
 
 
 @given(
@@ -100,7 +102,7 @@ def test_a_skipped_run_is_told():
 
 
 def test_an_imported_file():
-    report = diary.gather(
+    report = gather.import_report(
         reports.judged(), file="a_b.txt", machine_type="", imported_at=0, written_at=0, version="1"
     )
     found = markdown.text(report)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model import Capability, EpochRecord, Finding, RunState, Severity
-from appliance.report import diary, distributions, html, markup
-from appliance.report.gather import gather
+from appliance.report import distributions, gather, html, markup
+from appliance.report.gather import run_report
 from appliance.report.page import ReportDocument
 from tests.unit import reports
 from tests.unit.histories import difference
@@ -83,7 +83,7 @@ def require_ours(page: str) -> Page:
 
 
 def page_of(**changes: object) -> str:
-    return html.page(gather(reports.material(**changes), written_at=reports.BEGAN, version="1"))
+    return html.page(run_report(reports.material(**changes), written_at=reports.BEGAN, version="1"))
 
 
 def hostile(odd: str) -> ReportDocument:
@@ -146,7 +146,7 @@ def hostile(odd: str) -> ReportDocument:
             for one in reports.past(3)
         ),
     )
-    return gather(material, written_at=reports.BEGAN, version="1")
+    return run_report(material, written_at=reports.BEGAN, version="1")
 
 
 @pytest.mark.parametrize("odd", [HOSTILE, LONG, "", "\ud800\x00\u200f", "</style>", "&#60;b>"])
@@ -181,7 +181,7 @@ def test_an_imported_file_is_as_hostile():
         )
         for one in reports.judged()
     )
-    report = diary.gather(
+    report = gather.import_report(
         judged, file=HOSTILE, machine_type=HOSTILE, imported_at=0, written_at=0, version="1"
     )
     require_ours(html.page(report))
@@ -314,7 +314,9 @@ def test_many_jobs_are_cut_and_it_says_so():
 def test_an_invalid_result_far_off_stays_within_its_trend():
     found = list(reports.results())
     found[0] = dataclasses.replace(found[0], iops=found[0].iops * 9, findings=(reports.SHORT,))
-    report = gather(reports.material(results=tuple(found)), written_at=reports.BEGAN, version="1")
+    report = run_report(
+        reports.material(results=tuple(found)), written_at=reports.BEGAN, version="1"
+    )
     drawing = distributions.trend_drawing(report.trends[0])
     crosses = re.findall(r'<path d="M([\d.-]+),([\d.-]+) [^"]*" class="crossed">', drawing)
     assert len(crosses) == 2, "in the amounts and in the changes"

@@ -8,7 +8,7 @@ import pytest
 from appliance.bench import validity
 from appliance.bench.validity.rule import RULES, Rule, judges
 from appliance.model import Finding, Measurement, Severity
-from appliance.report import diary, html, markdown
+from appliance.report import gather, html, markdown
 from tests.unit import reports
 
 TOY = Rule(
@@ -37,7 +37,7 @@ def test_a_rule_that_is_registered_is_judged_and_explained():
     one = dataclasses.replace(one, findings=validity.judge(one))
     assert [finding.code for finding in one.findings] == ["TOY"]
     assert one.valid
-    report = diary.gather(
+    report = gather.import_report(
         (one,), file="d.txt", machine_type="", imported_at=0, written_at=0, version="1"
     )
     for page in (html.page(report), markdown.text(report)):
