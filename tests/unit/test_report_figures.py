@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.drift.detection import normal as detection
-from appliance.report import gather, svg, timeline
+from appliance.report import svg, timeline
 from appliance.report.page import BesideNormal
 from tests.unit import reports
 
@@ -83,7 +83,7 @@ def test_there_are_never_more_points_than_room(span_s, sample_s):
     step = timeline.step_seconds(span_s, sample_s, 240)
     assert step >= sample_s
     assert span_s / step <= 240 * 1.01
-    assert step == sample_s or step in gather._STEPS or step % 3600 == 0
+    assert step == sample_s or step in timeline._STEPS or step % 3600 == 0
 
 
 def test_a_gap_is_not_drawn_over():
