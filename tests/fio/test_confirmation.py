@@ -43,7 +43,7 @@ def suite(*names: str) -> Suite:
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_check, "WINDOW_SECONDS", 0.2)
     monkeypatch.setattr(directory, "MAX_BUDGET_BYTES", directory.MIN_BUDGET_BYTES)
-    monkeypatch.setattr(job_order, "SECONDS", 1.0)
+    monkeypatch.setattr(job_order, "CONTROL_SECONDS", 1.0)
     # Valid wherever this test runs, whatever else uses the disk.
     monkeypatch.setattr(validity, "judge", lambda _: ())
     # This machine's shell may itself be a unit's.
