@@ -19,7 +19,7 @@ from pathlib import Path
 from appliance.bench.fio import ENGINES, SYNCHRONOUS_ENGINES
 from appliance.errors import UsageError
 from appliance.model import CONFIRM_SUITE, Job, Suite
-from appliance.model.toml_table import read_toml
+from appliance.model.toml_table import Table, parse_document
 
 # fio's rw= words, each with the directions that it does.
 ACCESS_PATTERNS: dict[str, tuple[str, ...]] = {
@@ -32,33 +32,23 @@ ACCESS_PATTERNS: dict[str, tuple[str, ...]] = {
 }
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _NAME_RULE = "lower-case letters, digits and '-', at most 40 characters"
-_SIZE = re.compile(r"([1-9][0-9]{0,6})(KiB|MiB|GiB)")
-_UNIT_BYTES = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
-# Direct I/O on a disk with 4 KiB sectors needs multiples of them.
-_SECTOR_BYTES = 4096
-_MAX_BLOCK_BYTES = 16 * 1024**2
-_MAX_FILE_BYTES = 1024 * 1024**3
 _MAX_JOBS_IN_SUITE = 64
 _MAX_WORKERS = 64
 _MAX_PASSES = 20
 # What was not in the first suites: left out of the hash where it is as it was then.
 _LATER_JOB_FIELDS = ("engine", "read_percent", "think_time_ms")
 _LATER_SUITE_FIELDS = ("passes", "files", "file_size_bytes", "steady", "precondition")
-_SUITE_FIELDS = frozenset(
-    {"summary", "job", "passes", "files", "file_size", "steady", "precondition"}
-)
-_JOB_FIELDS = frozenset(
-    {
-        "name",
-        "rw",
-        "read_percent",
-        "block_size",
-        "iodepth",
-        "jobs",
-        "engine",
-        "think_time_ms",
-        "runtime_seconds",
-    }
+_SUITE_FIELDS = ("summary", "job", "passes", "files", "file_size", "steady", "precondition")
+_JOB_FIELDS = (
+    "name",
+    "rw",
+    "read_percent",
+    "block_size",
+    "iodepth",
+    "jobs",
+    "engine",
+    "think_time_ms",
+    "runtime_seconds",
 )
 # The names of a run's phases that are not jobs (RunRecord.phase).
 RESERVED_NAMES = frozenset({"check", "prepare"})
@@ -83,35 +73,36 @@ def load_suite(name: str) -> Suite:
 
 def parse_suite(name: str, text: str) -> Suite:
     """Decode ``text``; :class:`UsageError` names the field and what is allowed in it."""
-    where = f"suite {name!r}"
+    source = f"suite {name!r}"
     if not _NAME.fullmatch(name):
-        raise _bad(where, "name", _NAME_RULE)
-    try:
-        document = read_toml(text)
-    except ValueError as error:
-        raise UsageError(f"{where} is not TOML: {error}", "correct the file") from error
-    _only_known(where, document, _SUITE_FIELDS)
-    summary = document.get("summary")
-    if not isinstance(summary, str) or not summary or not summary.isprintable():
-        raise _bad(where, "summary", "one line of text")
-    tables = document.get("job")
+        raise UsageError(f"{source}: the name is not usable", f"a name is {_NAME_RULE}")
+    document, values = parse_document(source, text, "correct the file")
+    top = Table(values, document, "")
+    top.only(_SUITE_FIELDS)
+    summary = top.text("summary", hint="one line of text")
+    if not summary or not summary.isprintable():
+        top.fail("summary", "not usable", "one line of text")
+    tables = values.get("job")
     if not isinstance(tables, list) or not 1 <= len(tables) <= _MAX_JOBS_IN_SUITE:
-        raise _bad(where, "job", f"1 to {_MAX_JOBS_IN_SUITE} tables [[job]]")
-    jobs = tuple(_job(f"{where}, job {index}", table) for index, table in enumerate(tables, 1))
-    names = [job.name for job in jobs]
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _bad(where, "name", f"a different one for each job, and {twice!r} is there twice")
+        top.fail("job", "not usable", f"1 to {_MAX_JOBS_IN_SUITE} tables [[job]]")
+    jobs: list[Job] = []
+    for number, fields in enumerate(tables, 1):
+        if not isinstance(fields, dict):
+            top.fail("job", "not a table", "write each job as its own [[job]]")
+        table = Table(fields, document, "job", number)
+        jobs.append(_job(table))
+        if jobs[-1].name in {job.name for job in jobs[:-1]}:
+            table.fail("name", f"{jobs[-1].name!r} is there twice", "a different one for each job")
     suite = Suite(
         name=name,
         summary=summary,
-        jobs=jobs,
+        jobs=tuple(jobs),
         content_hash="",
-        passes=_whole(where, "passes", document.get("passes", 1), 1, _MAX_PASSES),
-        files=_whole(where, "files", document.get("files", 0), 0, _MAX_WORKERS),
-        file_size_bytes=_file_size(where, document.get("file_size")),
-        steady=_yes_or_no(where, "steady", document.get("steady", False)),
-        precondition=_yes_or_no(where, "precondition", document.get("precondition", False)),
+        passes=_whole(top, "passes", 1, _MAX_PASSES, 1),
+        files=_whole(top, "files", 0, _MAX_WORKERS, 0),
+        file_size_bytes=top.amount("file_size", "1MiB", "1024GiB", step="1MiB") or 0,
+        steady=bool(top.flag("steady")),
+        precondition=bool(top.flag("precondition")),
     )
     return dataclasses.replace(suite, content_hash=content_hash(suite))
 
@@ -156,86 +147,45 @@ def file_count(suite: Suite) -> int:
     return suite.files or max(job.jobs for job in suite.jobs)
 
 
-def _job(where: str, table: object) -> Job:
-    if not isinstance(table, dict):
-        raise _bad(where, "job", "a table [[job]]")
-    _only_known(where, table, _JOB_FIELDS)
-    name, rw, engine = table.get("name"), table.get("rw"), table.get("engine", "")
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in RESERVED_NAMES:
-        raise _bad(where, "name", f"{_NAME_RULE}, and not {' or '.join(sorted(RESERVED_NAMES))}")
-    if not isinstance(rw, str) or rw not in ACCESS_PATTERNS:
-        raise _bad(where, "rw", f"one of {', '.join(ACCESS_PATTERNS)}")
-    if not isinstance(engine, str) or (engine and engine not in ENGINES):
-        raise _bad(where, "engine", f"one of {', '.join(ENGINES)}, or left out")
-    iodepth = _whole(where, "iodepth", table.get("iodepth"), 1, 1024)
+def _job(table: Table) -> Job:
+    table.only(_JOB_FIELDS)
+    name = table.text("name", pattern=_NAME.pattern, hint=_NAME_RULE)
+    if name in RESERVED_NAMES:
+        table.fail("name", f"{name!r} is a phase of every run", "take another name")
+    rw = table.choice("rw", tuple(ACCESS_PATTERNS), "")
+    if not rw:
+        table.fail("rw", "missing", f"allowed: {', '.join(ACCESS_PATTERNS)}")
+    mixed = len(ACCESS_PATTERNS[rw]) > 1
+    if not mixed and "read_percent" in table.values:
+        table.fail("read_percent", f"rw is {rw!r}", "only with rw = rw or randrw")
+    engine = table.choice("engine", ENGINES, "")
+    iodepth = _whole(table, "iodepth", 1, 1024)
     if engine in SYNCHRONOUS_ENGINES and iodepth != 1:
-        raise _bad(where, "iodepth", f"1 with engine {engine}, which does one I/O at a time")
+        table.fail("iodepth", f"engine {engine} does one I/O at a time", "1 with this engine")
+    # Direct I/O on a disk with 4 KiB sectors needs multiples of them.
+    block_size_bytes = table.amount("block_size", "4KiB", "16MiB", step="4KiB")
+    if block_size_bytes is None:
+        table.fail("block_size", "missing", 'from "4KiB" to "16MiB"')
     return Job(
         name=name,
         rw=rw,
-        block_size_bytes=_block_size(where, table.get("block_size")),
+        block_size_bytes=block_size_bytes,
         iodepth=iodepth,
-        jobs=_whole(where, "jobs", table.get("jobs"), 1, _MAX_WORKERS),
-        runtime_seconds=float(
-            _whole(where, "runtime_seconds", table.get("runtime_seconds"), 1, 86_400)
-        ),
+        jobs=_whole(table, "jobs", 1, _MAX_WORKERS),
+        runtime_seconds=float(_whole(table, "runtime_seconds", 1, 86_400)),
         engine=engine,
-        read_percent=_read_percent(where, rw, table.get("read_percent")),
-        think_time_ms=_whole(where, "think_time_ms", table.get("think_time_ms", 0), 0, 60_000),
+        read_percent=_whole(table, "read_percent", 1, 99) if mixed else None,
+        think_time_ms=_whole(table, "think_time_ms", 0, 60_000, 0),
     )
 
 
-def _read_percent(where: str, rw: str, value: object) -> int | None:
-    mixed = len(ACCESS_PATTERNS[rw]) > 1
-    if not mixed and value is not None:
-        raise _bad(where, "read_percent", "left out, unless 'rw' is rw or randrw")
-    return _whole(where, "read_percent", value, 1, 99) if mixed else None
-
-
-def _block_size(where: str, value: object) -> int:
-    size_bytes = _size_bytes(value)
-    if not _SECTOR_BYTES <= size_bytes <= _MAX_BLOCK_BYTES or size_bytes % _SECTOR_BYTES:
-        raise _bad(where, "block_size", 'a multiple of 4 KiB like "4KiB" or "1MiB", up to "16MiB"')
-    return size_bytes
-
-
-def _file_size(where: str, value: object) -> int:
+def _whole(table: Table, key: str, least: int, most: int, default: int | None = None) -> int:
+    """A number that must be there unless there is a ``default``."""
+    found = table.number_in(key, least, most)
+    value = default if found is None else found
     if value is None:
-        return 0
-    size_bytes = _size_bytes(value)
-    if not _UNIT_BYTES["MiB"] <= size_bytes <= _MAX_FILE_BYTES or size_bytes % _UNIT_BYTES["MiB"]:
-        raise _bad(where, "file_size", 'whole MiB like "256MiB" or "1GiB", up to "1024GiB"')
-    return size_bytes
-
-
-def _size_bytes(value: object) -> int:
-    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    return int(found[1]) * _UNIT_BYTES[found[2]] if found else 0
-
-
-def _yes_or_no(where: str, field: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _bad(where, field, "true or false")
+        table.fail(key, "missing", f"a whole number from {least} to {most}")
     return value
-
-
-def _whole(where: str, field: str, value: object, least: int, most: int) -> int:
-    # bool is an int to Python, and "iodepth = true" is a mistake.
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise _bad(where, field, f"a whole number from {least} to {most}")
-    return value
-
-
-def _only_known(where: str, table: dict[str, object], known: frozenset[str]) -> None:
-    for field in table:
-        if field not in known:
-            raise UsageError(
-                f"{where}: unknown field {field!r}", f"the fields are: {', '.join(sorted(known))}"
-            )
-
-
-def _bad(where: str, field: str, allowed: str) -> UsageError:
-    return UsageError(f"{where}: field '{field}' is not usable", f"'{field}' must be {allowed}")
 
 
 # -------------------------------------------------------------------------- an operator's own file
