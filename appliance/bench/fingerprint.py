@@ -17,7 +17,7 @@ from appliance.errors import OperatorError, UsageError
 from appliance.state import boot_state
 from appliance.state.boot_state import BootVolume
 from appliance.storage.formats import serials
-from appliance.system.kernel import parse_mountinfo, read_text
+from appliance.system.kernel import Mount, chosen, parse_mountinfo, read_text
 
 
 def mounted_volumes(state_file: Path = paths.STATE_FILE) -> tuple[BootVolume, ...]:
@@ -91,48 +91,39 @@ def fingerprint(
     mountinfo: Path = Path("/proc/self/mountinfo"),
 ) -> dict[str, str]:
     """What must be the same for two results to be compared, as text."""
-    filesystem, options = _mounted(device_number, mountinfo)
+    mount = _mount(device_number, mountinfo)
     return {
         "serials": ",".join(_serial(sys_block / member) for member in devices.members),
         "stripe": _stripe(sys_block / devices.device, len(devices.members)),
-        "filesystem": filesystem,
-        "mount_options": options,
+        "filesystem": mount.fstype if mount else "",
+        "mount_options": mount.options if mount else "",
         "kernel": os.uname().release,
         "fio": fio_version,
         "machine_type": machine_type,
     }
 
 
-def _mounted(device_number: int, mountinfo: Path) -> tuple[str, str]:
-    """Type and options of the filesystem ``MAJOR:MINOR`` (proc_pid_mountinfo(5))."""
+def _mount(device_number: int, mountinfo: Path) -> Mount | None:
     wanted = f"{os.major(device_number)}:{os.minor(device_number)}"
-    for line in _read(mountinfo).splitlines():
-        fields = line.split()
-        if len(fields) > 6 and fields[2] == wanted and "-" in fields:
-            return fields[fields.index("-") + 1], fields[5]
-    return "", ""
+    mounts = parse_mountinfo(read_text(mountinfo))
+    return next((mount for mount in mounts if mount.device == wanted), None)
 
 
 def _stripe(device: Path, member_count: int) -> str:
     md = device / "md"
     if not md.is_dir():
         return f"single members={member_count}"
-    return f"md-{_read(md / 'level')} chunk={_read(md / 'chunk_size')} members={member_count}"
+    return (
+        f"md-{read_text(md / 'level')} chunk={read_text(md / 'chunk_size')} members={member_count}"
+    )
 
 
 def _serial(device: Path) -> str:
     """A disk's serial where sysfs has it: below its device (NVMe, SCSI), virtio on the disk."""
     if (device / "partition").exists():
         device = device.resolve().parent
-    found = _read(device / "device" / "serial") or _read(device / "serial")
+    found = read_text(device / "device" / "serial") or read_text(device / "serial")
     return serials.unpadded(found)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""
 
 
 # -------------------------------------------------------------------------------------- conditions
@@ -150,7 +141,6 @@ _QUEUE = (
     "discard_granularity",
     "discard_max_bytes",
 )
-_CHOSEN = re.compile(r"\[([^\]]+)\]")
 _MEMORY = re.compile(r"^MemTotal:\s+(\d+) kB$", re.MULTILINE)
 
 
@@ -172,7 +162,7 @@ def read_conditions(
         for name in _QUEUE
     }
     if device_number is not None:
-        found["mount_discard"] = _mount_discard(device_number, proc_root)
+        found["mount_discard"] = _mount_discard(_mount(device_number, proc_root / "self/mountinfo"))
     cpu = sys_root / "devices/system/cpu"
     memory = _MEMORY.search(read_text(proc_root / "meminfo"))
     found |= {
@@ -187,7 +177,9 @@ def read_conditions(
 
 
 def _of_members(sys_block: Path, members: Sequence[str], attribute: str) -> str:
-    values = {member: _chosen(_whole_disk(sys_block / member) / attribute) for member in members}
+    values = {
+        member: chosen(read_text(_whole_disk(sys_block / member) / attribute)) for member in members
+    }
     if len(set(values.values())) <= 1:
         return next(iter(values.values()), "")
     return ", ".join(f"{member} {value or 'unknown'}" for member, value in values.items())
@@ -198,21 +190,12 @@ def _whole_disk(device: Path) -> Path:
     return device.resolve().parent if (device / "partition").exists() else device
 
 
-def _chosen(path: Path) -> str:
-    """The value; of a choice (``[none] mq-deadline``) the chosen one."""
-    text = read_text(path).strip()
-    chosen = _CHOSEN.search(text)
-    return chosen[1] if chosen else text
-
-
-def _mount_discard(device_number: int, proc_root: Path) -> str:
+def _mount_discard(mount: Mount | None) -> str:
     """Whether deleted files are discarded at once; empty if the mount is not found."""
-    wanted = f"{os.major(device_number)}:{os.minor(device_number)}"
-    for mount in parse_mountinfo(read_text(proc_root / "self/mountinfo")):
-        if mount.device == wanted:
-            options = mount.super_options.split(",") + mount.options.split(",")
-            return "yes" if "discard" in options or "discard=async" in options else "no"
-    return ""
+    if mount is None:
+        return ""
+    options = mount.super_options.split(",") + mount.options.split(",")
+    return "yes" if "discard" in options or "discard=async" in options else "no"
 
 
 def _governors(cpu: Path) -> str:

@@ -8,19 +8,19 @@ reads what that left in seen.json.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from appliance import paths
-from appliance.clouds.provider import Exceeded, LogPage, Times, provider
+from appliance.clouds.provider import Exceeded, LogPage, provider
 from appliance.data import disk_rule
 from appliance.errors import OperatorError
-from appliance.model import DiskKind, Provisioned
+from appliance.model import DiskKind
+from appliance.state import codec
 from appliance.storage.probe import nvme
 from appliance.system import services
 from appliance.system.kernel import read_text
@@ -80,32 +80,24 @@ def to_json(found: Mapping[str, Exceeded]) -> dict[str, Any]:
     return {disk: asdict(one) for disk, one in found.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    at_monotonic_s: float
+    disks: Mapping[str, Exceeded]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    exceeded: _Kept
+
+
 def _recorded(seen: Path, since: float) -> dict[str, Exceeded] | None:
     """What root's look has kept; ``None`` if it began to read before ``since`` (monotonic)."""
     try:
-        kept = json.loads(seen.read_text(encoding="utf-8"))["exceeded"]
-        if kept["at_monotonic_s"] < since:
-            return None
-        return {
-            str(disk): Exceeded(
-                int(one["magic"]), Provisioned(**one["limits"]), _times(one.get("times"))
-            )
-            for disk, one in kept["disks"].items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        kept = codec.parse(_Seen, seen.read_text(encoding="utf-8")).exceeded
+    except (OSError, ValueError):
         return None
-
-
-def _times(kept: Mapping[str, Any] | None) -> dict[str, Times]:
-    return {
-        direction: Times(
-            int(one["ios"]),
-            int(one["time_us"]),
-            tuple((int(least), int(most), int(ios)) for least, most, ios in one["bins"]),
-            tuple((int(size), tuple(map(int, counts))) for size, counts in one["by_size"]),
-        )
-        for direction, one in (kept or {}).items()
-    }
+    return dict(kept.disks) if kept.at_monotonic_s >= since else None
 
 
 def _log_page(disk: str, sys_block: Path) -> tuple[DiskKind, LogPage | None]:
