@@ -146,11 +146,11 @@ def _quicker_than_memory(evidence: Measurement) -> Finding | None:
     rate = size / quickest_ns * 1e9
     if rate <= _MEMORY_BYTES_PER_S:
         return None
-    return _finding(
+    return RULE.finding(
         f"{size // 1024:,} KiB in {quickest_ns / 1000:.2f} µs is {rate / 1e9:,.0f} GB/s, faster "
         "than memory: nothing was read or written",
-        rate,
-        _MEMORY_BYTES_PER_S,
+        measured=rate,
+        limit=_MEMORY_BYTES_PER_S,
     )
 
 
@@ -163,20 +163,20 @@ def _in_memory(evidence: Measurement) -> Finding | None:
     bandwidth = exact_bandwidth(evidence)
     most = _BUFFERED_BYTES_PER_S * evidence.jobs if evidence.jobs else None
     if bandwidth is not None and most is not None and bandwidth > most:
-        return _finding(
+        return RULE.finding(
             f"{bandwidth / 1e9:.1f} GB/s through the page cache is what memory does: a worker "
             f"that waits for a disk stays below {_BUFFERED_BYTES_PER_S / 1e9:.0f} GB/s",
-            bandwidth,
-            most,
+            measured=bandwidth,
+            limit=most,
         )
     if evidence.direction == "read" and evidence.rw.startswith("rand"):
         quick_ns = percentile_ns(evidence, 5.0)
         if quick_ns is not None and quick_ns < MIN_READ_P1_NS:
-            return _finding(
+            return RULE.finding(
                 f"5 % of the reads took {quick_ns / 1000:.1f} µs or less, which no disk does: "
                 "the page cache answered",
-                float(quick_ns),
-                float(MIN_READ_P1_NS),
+                measured=float(quick_ns),
+                limit=float(MIN_READ_P1_NS),
             )
     if found := _never_waited(evidence):
         return found
@@ -188,11 +188,11 @@ def _in_memory(evidence: Measurement) -> Finding | None:
     copied_ns = MIN_READ_P1_NS + size / _BUFFERED_BYTES_PER_S * 1e9
     if mean_ns >= copied_ns:
         return None
-    return _finding(
+    return RULE.finding(
         f"{size // 1024:,} KiB writes took {mean_ns / 1000:.1f} µs, no longer than a copy: they "
         "went to memory, and no sync shows when they reached a disk",
-        mean_ns,
-        copied_ns,
+        measured=mean_ns,
+        limit=copied_ns,
     )
 
 
@@ -202,13 +202,9 @@ def _never_waited(evidence: Measurement) -> Finding | None:
     unsynced = evidence.direction == "write" and evidence.synced is False
     if not unsynced or busy < _NEVER_WAITED_PERCENT:
         return None
-    return _finding(
+    return RULE.finding(
         f"workers were busy for {busy:.0f} % of the time and did not wait for a disk: the writes "
         "went to memory, and no sync shows when they reached a disk",
-        busy,
-        _NEVER_WAITED_PERCENT,
+        measured=busy,
+        limit=_NEVER_WAITED_PERCENT,
     )
-
-
-def _finding(message: str, measured: float, limit: float) -> Finding:
-    return RULE.finding(message, measured=measured, limit=limit)
