@@ -3,7 +3,7 @@
 A read of a hole or of an unwritten extent never reaches the disk and measures nothing;
 files are therefore written in full first and their extents looked at (FIEMAP). Everything
 stays in one directory that only this user may write, opened without following links and
-from then on used by its descriptor, so that nobody can swap it meanwhile.
+from then on used by its descriptor, so that it cannot be swapped meanwhile.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def private_directory(target: Path, *, wait_seconds: float = 0.0) -> Iterator[Pr
 
     On the way out its files are removed, and the directory too if it was made here.
     Errors: :class:`UsageError` for a target that is no directory, :class:`Refused` where
-    somebody else may write or another run is busy.
+    others may write or another run is busy.
     """
     path = target if target.name == BENCH_DIR_NAME else target / BENCH_DIR_NAME
     made = False

@@ -178,7 +178,7 @@ def _global_arguments(engine: str) -> tuple[str, ...]:
         f"--ioengine={engine}",
         "--direct=1",
         # Random buffers with a changed word in each block: nothing below can compress or
-        # deduplicate them, and it costs far less processor than filling them anew.
+        # deduplicate them, and it costs far less processor than refilling them.
         "--scramble_buffers=1",
         # Latency from submission to completion. clat alone misleads: an I/O that completes
         # inside the submitting system call has nearly all of its time in slat.

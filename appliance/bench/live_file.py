@@ -1,7 +1,7 @@
 """What a unit's run tells beside the history: the figures so far of the job that it measures.
 
 In memory and gone with the unit. The history has the result once the job is done; until then
-this is all there is, and whoever reads it takes it for what it is: not judged.
+this is all there is, and it is not judged.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class LiveFile:
         return LiveFile(Path(folder)) if folder else None
 
     def tell(self, jobs: Sequence[LiveJob]) -> None:
-        """Replace what is told. A run does not fail because nobody can be told of it."""
+        """Replace the figures. A run does not fail because they cannot be written."""
         with contextlib.suppress(OSError):
             files.replace_json(self._path, {"jobs": [asdict(job) for job in jobs]})
 
     def remove(self) -> None:
-        """There is nothing to tell any more."""
+        """The job has ended."""
         with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)
 

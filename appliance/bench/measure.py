@@ -43,7 +43,7 @@ def measure(
     """The judged results of ``measurement``, one a direction, and fio's own report.
 
     ``place`` is that of the member where a member is measured. Raises what
-    :func:`execution.run_fio` raises, and :class:`OperatorError` for a report that is none.
+    :func:`fio_process.run_fio` raises, and :class:`OperatorError` for an unusable report.
     """
     job = measurement.job
     engine = job.engine or around.engine

@@ -79,7 +79,7 @@ def settle(
 ) -> steady.Steadiness:
     """Do ``job`` in rounds until it is steady or there were enough of them.
 
-    ``begin_round`` is told each round's number, from 1, and its seconds.
+    ``begin_round`` gets each round's number, from 1, and its seconds.
     """
     seconds = round_seconds(time_factor)
     round_job = scaled(job, seconds / job.runtime_seconds)

@@ -85,7 +85,7 @@ def open_to_overwrite(path: Path, serial: str) -> Iterator[RawDevice]:
     """``path`` for a run that destroys what is on it, held exclusively until the end.
 
     :class:`OperatorError` without root; :class:`Refused` unless it is a whole disk with this
-    ``serial``, not of the running system, and nothing is on it and nobody uses it.
+    ``serial``, not of the running system, and it is blank and unused.
     """
     if os.geteuid() != 0:
         raise OperatorError(
@@ -103,7 +103,7 @@ def open_to_overwrite(path: Path, serial: str) -> Iterator[RawDevice]:
         _require(path, name, serial, held=False)
         with _held(looked, path) as device:
             # Once more: what came between the look and the hold is seen now, and nothing can
-            # come any more.
+            # come after it.
             _require(path, name, serial, held=True)
             yield device
     finally:

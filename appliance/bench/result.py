@@ -104,7 +104,7 @@ def to_result(
 
 
 def _member_bytes(devices: Devices, changes: tuple[Counters, ...], direction: str) -> int | None:
-    """``None`` without every member (one vanished, or came back and counts anew): the sum would be
+    """``None`` without every member (one vanished, or was reset): the sum would be
     too small, and would look like a cache.
     """
     members = [change for change in changes if change.device in devices.members]

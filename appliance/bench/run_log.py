@@ -214,7 +214,7 @@ class RunLog:
                 self._history.add_samples(self.run_id, self._waiting)
                 self._waiting = []
             except HistoryBusyError:
-                pass  # somebody reads for long; the batch goes with the next one
+                pass  # a reader holds the file; the batch goes with the next one
         if now - self._told_at >= _TELL_SECONDS:
             self._told_at = now
             self._on_progress(self.progress(now))
@@ -225,8 +225,8 @@ class RunLog:
         return tuple(self._of_phase)
 
     def interim(self, runtime_seconds: float) -> Interim | None:
-        """What has fio tell its figures so far of a job that is measured; ``None`` where nobody
-        could read them, so that it is not asked.
+        """What has fio tell its figures so far of a job that is measured; ``None`` where no
+        reader could see them, so that fio is not asked.
         """
         file = self._file
         if file is None:

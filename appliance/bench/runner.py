@@ -69,7 +69,7 @@ def run_suite(
     Returns the run's id; its row says how it ended. ``time_factor`` multiplies every job's
     run time. ``on_progress`` is called about once a second. ``wait_seconds`` is how long another
     run in the same directory is waited for before this one is refused. Raises
-    :class:`ProgramMissing` without fio, :class:`UsageError` for a target that is none,
+    :class:`ProgramMissing` without fio, :class:`UsageError` for an unusable target,
     :class:`Refused` for one that is in use, has no space or must not be written, and
     :class:`OperatorError` for a failure. What was refused is a row, too.
     """
@@ -332,7 +332,7 @@ class _Run:
             return
 
         def begin_round(number: int, seconds: float) -> None:
-            # At least so many for each; how many more, nobody knows before.
+            # At least so many for each; how many more is not known before.
             waiting = self._unsettled * steady.WINDOW_ROUNDS - number
             self._log.later_seconds = max(0, waiting) * seconds
             self._log.begin_phase("prepare", expected_seconds=seconds, job_index=index - 1)

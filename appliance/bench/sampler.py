@@ -1,7 +1,7 @@
 """Block-layer counters, and their rates once a second.
 
 fio's own status output is cumulative and mixes with its report; the counters of the
-disks are what happened whoever asked for it. Format: Documentation/block/stat.rst.
+disks count every I/O, from any source. Format: Documentation/block/stat.rst.
 """
 
 from __future__ import annotations

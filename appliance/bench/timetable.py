@@ -159,7 +159,7 @@ def _suite(values: Table, name: str, document: Document) -> SuiteTimes:
     elif enabled is False:
         table.fail("enabled", "this suite has no timer", "leave the table out")
     else:
-        table.fail("", "says not when", f"give every ({_EVERY_HINT}) or at ({_AT_HINT})")
+        table.fail("", "no time given", f"give every ({_EVERY_HINT}) or at ({_AT_HINT})")
     most = _MAX_JITTER_MINUTES if minutes is None else minutes // 2
     if "jitter" in table.values:
         hint = f'from "0min" to "{most}min"'
@@ -360,7 +360,7 @@ def read_text(path: Path) -> str:
 
 
 def decoded(raw: bytes, source: str) -> str:
-    """``raw`` as text; ``source`` is named in the :class:`UsageError` of what is none."""
+    """``raw`` as text; ``source`` is named in the :class:`UsageError`."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -112,7 +112,7 @@ def _interval(ratio: comparison.Ratio | None) -> str:
 def _change(ratio: comparison.Ratio | None) -> Change:
     if ratio is None or ratio.low is None or ratio.high is None:
         return Change.UNKNOWN
-    # As it is shown: an interval to 1.00 has 1 in it for whoever reads it.
+    # As it is shown: an interval to 1.00 has 1 in it for its reader.
     if round(ratio.low, 2) > 1:
         return Change.FASTER
     return Change.SLOWER if round(ratio.high, 2) < 1 else Change.NOT_TOLD

@@ -1,6 +1,6 @@
 """One measurement, wherever it comes from: the one value that is judged, kept, shown and exported.
 
-A run of ours and a report out of somebody's diary are both a :class:`Measurement`, so that one set
+A run of ours and an imported report are both a :class:`Measurement`, so that one set
 of rules (:mod:`appliance.bench.validity`), one report and one export serve both. ``None`` and empty
 mean "not known": a rule stays silent where what it needs is not known.
 """

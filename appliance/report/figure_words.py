@@ -29,7 +29,7 @@ def latency(value: float | None) -> str:
 
 
 def _is_known(value: float | None) -> TypeGuard[float]:
-    """A number. A damaged history, or a broken fio, may hold what is none."""
+    """A number. A damaged history, or a broken fio, may hold anything."""
     return value is not None and math.isfinite(value)
 
 

@@ -1,6 +1,6 @@
 """A report as one HTML page that needs nothing from anywhere: no script, no font, no request.
 
-Its Content-Security-Policy forbids all of that, so that a page somebody tampered with does
+Its Content-Security-Policy forbids all of that, so that a page that was tampered with does
 not do it either. Every text is escaped by :mod:`appliance.report.markup`.
 """
 

@@ -1,7 +1,7 @@
 """What a report says, gathered and not yet written in any form. Pure values.
 
-``gather`` makes it of a run, ``diary`` of an imported file; ``html`` and ``markdown`` write
-it. Texts in it are as they were found: whoever writes them escapes them.
+``gather`` makes it of a run or an imported file; ``html`` and ``markdown`` write it. Texts in it
+are as they were found: the writers escape them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Published:
 
     ``limit`` is the limit in words; ``basis`` how it comes about, ``source`` where it is from.
     ``corrected`` says that the percentage is of the corrected figure, ``verb`` who says the
-    limit: ``published``, or ``measured by others``, which is nobody's limit.
+    limit: ``published``, or ``measured by others``, which is not a limit.
     """
 
     percent: float | None

@@ -85,7 +85,7 @@ def test_what_was_started_by_hand_is_not_stopped_but_told(units, monkeypatch, un
         ("smoke", When(at="tomorrow"), "at", "'tomorrow' is not allowed"),
         ("smoke", When(every="1h", jitter="40min"), "jitter", 'from "0min" to "30min"'),
         ("smoke", When(every="1h", at="Sun 02:00"), "at", "every is set too"),
-        ("latency-probe", When(jitter="5min"), "", "says not when"),
+        ("latency-probe", When(jitter="5min"), "", "no time given"),
         ("latency-probe", When(state="off"), "", "this suite has no timer"),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_whole_schedule() -> None:
         ('[suite.smoke]\njitter = "13h"', "suite.smoke.jitter", 2, "not allowed"),
         ('[suite.smoke]\nenabled = "no"', "suite.smoke.enabled", 2, "neither true nor false"),
         ('[suite.smoke]\nevry = "6h"', "suite.smoke.evry", 2, "unknown key"),
-        ("[suite.random-1m]\n", "suite.random-1m", 1, "says not when"),
+        ("[suite.random-1m]\n", "suite.random-1m", 1, "no time given"),
         ("[suite.random-1m]\nenabled = false", "suite.random-1m.enabled", 2, "has no timer"),
         ('\n[suite.mine]\nevery = "6h"', "suite.mine", 2, "no such suite"),
         ('[suite."../x"]\nevery = "6h"', "suite.../x", 1, "no such suite"),

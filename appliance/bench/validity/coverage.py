@@ -26,7 +26,7 @@ RULE = Rule(
     todo="Do not quote the figure. Write the test files in full, read with direct I/O, and measure"
     " again.",
 )
-# No request is larger than this unless somebody raised max_sectors_kb: the kernel's default
+# No request is larger than this unless max_sectors_kb was raised: the kernel's default
 # (BLK_DEF_MAX_SECTORS, 2560 sectors of 512 bytes).
 _LARGEST_REQUEST_BYTES = 1280 * 1024
 

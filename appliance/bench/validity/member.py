@@ -83,7 +83,7 @@ def awaits_ms(evidence: Measurement) -> dict[str, float] | None:
         if ticks is None:
             return None
         found[io.device] = ticks / count
-    # A report may name a device twice: then nobody knows whose figures are whose.
+    # A report may name a device twice: then it is not known which figures are whose.
     return found if len(found) == len(members) else None
 
 
@@ -147,7 +147,7 @@ def _by_its_own_count(evidence: Measurement, apart: Apart) -> str:
 
 
 def _judged(evidence: Measurement) -> str:
-    """What the stripe as a whole says about it: at its capability nobody is slow."""
+    """What the stripe as a whole says about it: at its capability no member is slow."""
     share, of = _share_of_capability(evidence)
     if share is None:
         return (

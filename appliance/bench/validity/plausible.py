@@ -1,6 +1,6 @@
-"""Figures that are no figures (NaN, below zero, beyond 64 bits) are taken as not known.
+"""Impossible figures (NaN, below zero, beyond 64 bits) are taken as not known.
 
-JSON and text out of somebody's file can say anything; no rule is to fail by it.
+An imported file can say anything; no rule may fail on it.
 """
 
 from __future__ import annotations
