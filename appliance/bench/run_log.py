@@ -18,7 +18,6 @@ from appliance.bench.job_order import PlannedJob, seconds
 from appliance.bench.live_file import LiveFile, LiveJob
 from appliance.bench.progress import Progress
 from appliance.bench.sampler import Sampler
-from appliance.bench.signals import StopSignals
 from appliance.bench.target import Files, Place
 from appliance.errors import OperatorError
 from appliance.figures import sampling
@@ -27,6 +26,7 @@ from appliance.history.format import HistoryBusyError
 from appliance.history.store import History
 from appliance.model import JobResult, RunState, Sample, Suite
 from appliance.system import journal
+from appliance.system.stopping import StopSignals
 
 # A batch of samples and the sign of life are one transaction, and a transaction costs
 # the root disk some synchronous writes: not more often than this.

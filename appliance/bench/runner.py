@@ -27,7 +27,6 @@ from appliance.bench.idle_check import Patience
 from appliance.bench.job_order import PlannedJob, schedule
 from appliance.bench.progress import Progress
 from appliance.bench.run_log import RunLog
-from appliance.bench.signals import Stopped, StopSignals
 from appliance.bench.suite import scaled
 from appliance.bench.target import FILESYSTEM, RAW_READ, RAW_WRITE, Files, Place, Raw, jobs_for
 from appliance.clouds.machine import read_machine
@@ -37,6 +36,7 @@ from appliance.history.store import History
 from appliance.model import RunState, Suite
 from appliance.paths import BENCH_DIR_NAME
 from appliance.system import journal
+from appliance.system.stopping import Stopped, StopSignals
 
 default_target = fingerprint.default_target
 target_on = fingerprint.target_on

@@ -17,11 +17,11 @@ from appliance.bench.block_devices import Devices
 from appliance.bench.idle_check import Patience
 from appliance.bench.progress import Progress, progress_line
 from appliance.bench.run_log import RunLog
-from appliance.bench.signals import Stopped, StopSignals
 from appliance.bench.suite import load_suite
 from appliance.cli import bench_run
 from appliance.cli.output import StatusLine
 from appliance.model import Counters, Sample
+from appliance.system.stopping import Stopped, StopSignals
 
 PROGRESS = Progress(1, "smoke", "check", 0, 5, 0.0, 2.0, 152.0)
 SAMPLE = Sample(0, "nvme0n1", 1000.0, 0.0, 4_096_000.0, 0.0, 0.1, 0.5)
