@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from appliance.model import Inventory, Layout, Selector, Volume
+from appliance.model.toml_fields import size_text
 from appliance.storage.formats import md
-from appliance.storage.policy.layout_render import amount, render_layout
+from appliance.storage.policy.layout import render_layout
 
 _GROUP = "stripewright-"
 
@@ -121,9 +122,9 @@ def carried_names(inventory: Inventory | None) -> frozenset[str]:
 _WORDS: tuple[tuple[str, Callable[[Volume], str]], ...] = (
     ("disks", lambda one: disks_words(one.select)),
     ("stripe", lambda one: one.stripe),
-    ("chunk", lambda one: "none" if one.stripe == "single" else amount(one.chunk_bytes)),
+    ("chunk", lambda one: "none" if one.stripe == "single" else size_text(one.chunk_bytes)),
     ("raid10 layout", lambda one: one.raid10_layout),
-    ("LVM extent", lambda one: amount(one.lvm_extent_bytes)),
+    ("LVM extent", lambda one: size_text(one.lvm_extent_bytes)),
     ("filesystem", lambda one: one.filesystem),
     ("mount", lambda one: one.mount or "none"),
     ("on_short", lambda one: one.on_short),
@@ -149,11 +150,8 @@ def differences(before: Volume, after: Volume, arrow: str) -> tuple[str, ...]:
         for what, words in _WORDS
         if words(before) != words(after)
     ]
-    found += [
-        f"{what} options"
-        for what, one, other in (("xfs", before.xfs, after.xfs), ("ext4", before.ext4, after.ext4))
-        if one != other
-    ]
+    if before.options != after.options:
+        found.append(f"{after.filesystem} options")
     if before.initialise_rate_bytes != after.initialise_rate_bytes:
         found.append("initialise_rate")
     return tuple(found)

@@ -19,10 +19,8 @@ from appliance.cli.command import Command
 from appliance.cli.output import print_json
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError
 
-_STORAGE_TOOLS = (
-    "mdadm", "lvm", "mkfs.xfs", "xfs_info", "xfs_growfs", "mkfs.ext4", "dumpe2fs", "resize2fs",
-    "wipefs", "blkid", "mount", "umount", "udevadm",
-)  # fmt: skip
+# Besides those of each filesystem.
+_STORAGE_TOOLS = ("mdadm", "lvm", "wipefs", "blkid", "mount", "umount", "udevadm")
 _LVM_RULE = Path("/etc/udev/rules.d/69-lvm.rules")
 _SPOOL_MODE = 0o1730
 _SPOOL_HINT = "systemd-tmpfiles creates it: systemctl restart systemd-tmpfiles-setup.service"
@@ -64,10 +62,12 @@ def doctor(*, db: Path, as_json: bool) -> int:
 
 def examine(*, db: Path, mdadm_conf: Path = _MDADM_CONF) -> list[Check]:
     """Look at programs, units, configuration and history, in the order of a boot."""
+    from appliance.storage.formats import filesystem
     from appliance.system import services
 
     on_appliance = services.systemd_is_running() and services.is_installed(services.ASSEMBLE_UNIT)
-    checks = [_fio(), *(_tool(name, required=on_appliance) for name in _STORAGE_TOOLS)]
+    tools = (*_STORAGE_TOOLS, *filesystem.programs())
+    checks = [_fio(), *(_tool(name, required=on_appliance) for name in tools)]
     checks.append(_layout())
     if on_appliance:
         checks += [_auto_assembly(mdadm_conf), _auto_activation(), _spool()]

@@ -23,8 +23,7 @@ from appliance.model import Decision, Inventory, Layout, Orders, Plan
 from appliance.state import codec
 from appliance.storage.execute import request_spool
 from appliance.storage.execute.request_spool import Request
-from appliance.storage.policy.layout import load_layout, parse_layout
-from appliance.storage.policy.layout_render import render_layout
+from appliance.storage.policy.layout import load_layout, parse_layout, render_layout
 from appliance.system import services
 from appliance.system.kernel import Kernel
 

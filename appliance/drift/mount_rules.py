@@ -217,7 +217,8 @@ def _geometry(seen: Observation, volume: BootVolume, mount: Mount, *, answers: b
     align = (volume.sunit_bytes or 0, volume.swidth_bytes or 0)
     root = seen.seen.filesystems.get(volume.name) if seen.seen else None
     found = None
-    if mount.fstype == "xfs" and volume.filesystem == "xfs":
+    kind = filesystem.KINDS.get(volume.filesystem)
+    if kind is not None and kind.alignment_in_mount and mount.fstype == kind.name:
         found = _alignment(mount.super_options)
     elif root is not None:
         found = (root.sunit_bytes, root.swidth_bytes)
@@ -250,9 +251,7 @@ def _geometry(seen: Observation, volume: BootVolume, mount: Mount, *, answers: b
 
 
 def _info(volume: BootVolume) -> str:
-    if volume.filesystem == "xfs":
-        return f"xfs_info {volume.mount}"
-    return f"dumpe2fs -h {volume.device}"
+    return " ".join(filesystem.info_argv(volume.filesystem, volume.device, volume.mount))
 
 
 def _alignment(options: str) -> tuple[int, int]:

@@ -52,7 +52,7 @@ from appliance.model.measurement import (
 from appliance.model.plans import (
     Decision,
     Destruction,
-    Ext4Options,
+    FilesystemOptions,
     Layout,
     OperatorRule,
     Orders,
@@ -62,7 +62,6 @@ from appliance.model.plans import (
     Tuning,
     Volume,
     VolumePlan,
-    XfsOptions,
 )
 from appliance.model.runs import (
     Counters,
@@ -101,9 +100,9 @@ __all__ = [
     "DriftSeverity",
     "DriftState",
     "EpochRecord",
-    "Ext4Options",
     "Fact",
     "Filesystem",
+    "FilesystemOptions",
     "Finding",
     "FindingRecord",
     "Happening",
@@ -145,5 +144,4 @@ __all__ = [
     "Volume",
     "VolumeGroup",
     "VolumePlan",
-    "XfsOptions",
 ]

@@ -25,21 +25,10 @@ class Selector:
 
 
 @dataclass(frozen=True, slots=True)
-class XfsOptions:
-    """What a volume may set of mkfs.xfs; ``None``: the tool's own default."""
-
-    reflink: bool | None = None
-    inode_size_bytes: int | None = None
-    log_size_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ext4Options:
-    """What a volume may set of mkfs.ext4; ``None``: the tool's own default."""
-
-    bytes_per_inode: int | None = None
-    reserved_percent: int | None = None
-    journal_size_bytes: int | None = None
+class FilesystemOptions:
+    """What a volume may set of its mkfs; each kind of filesystem has its own
+    (:mod:`appliance.storage.formats.filesystem_kind`).
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +36,9 @@ class Volume:
     """One declared volume.
 
     ``stripe`` is ``single``, ``md-raid0``, ``md-raid10``, ``lvm-stripe`` or ``hw-raid0``;
-    ``filesystem`` is ``xfs``, ``ext4`` or ``none`` (then ``mount`` is empty). A ``md-raid0`` of
-    one disk is plain, as ``single`` is. ``mount_options`` come on top of nodev,nosuid,noatime.
+    ``filesystem`` is the name of a kind or ``none`` (then ``mount`` is empty), ``options`` are for
+    its mkfs (``None``: its own). A ``md-raid0`` of one disk is plain, as ``single`` is.
+    ``mount_options`` come on top of nodev,nosuid,noatime.
     ``initialise_rate_bytes`` bounds the reading of a volume restored from a snapshot (a second).
     ``wait_seconds`` is how long late disks are given; ``None``: :data:`PATIENCE_SECONDS`, or less
     where the number of disks is not known and no more come.
@@ -66,8 +56,7 @@ class Volume:
     raid10_layout: str = "near2"
     lvm_extent_bytes: int = 4 * 1024 * 1024
     mount_options: tuple[str, ...] = ()
-    xfs: XfsOptions = field(default_factory=XfsOptions)
-    ext4: Ext4Options = field(default_factory=Ext4Options)
+    options: FilesystemOptions | None = None
     initialise_rate_bytes: int | None = None
 
     @property

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from appliance.errors import UsageError
 from appliance.text import printable
 
-_UNITS = {
+UNITS = {
     "B": 1,
     "KiB": 1024,
     "MiB": 1024**2,
@@ -26,9 +26,9 @@ _UNITS = {
     "min": 60_000_000,
     "h": 3_600_000_000,
 }
+_TIMES = frozenset({"us", "ms", "s", "min", "h"})
 _AMOUNT = re.compile(r"([0-9]{1,12})([A-Za-z]+)(/s)?", re.ASCII)
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?", re.ASCII)
-
 
 _KEY_PARTS = 16
 # Possessive, and from the beginning of a word: the time that this takes grows with the text alone.
@@ -88,6 +88,20 @@ class Document:
                 return at
         return None
 
+    def table(self, values: Mapping[str, object], name: str) -> Table:
+        """The table ``[name]``; an empty one where it is not there."""
+        found = values.get(name, {})
+        if not isinstance(found, dict):
+            self.fail(name, "not a table", f"write it as one [{name}] table")
+        return Table(found, self, name)
+
+    def tables(self, values: Mapping[str, object], name: str) -> list[Table]:
+        """Each ``[[name]]``, in order."""
+        found = values.get(name, [])
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            self.fail(name, "not a list of tables", f"write each as its own [[{name}]] table")
+        return [Table(one, self, name, number) for number, one in enumerate(found, start=1)]
+
 
 def parse_document(source: str, text: str, hint: str) -> tuple[Document, dict[str, Any]]:
     """``text`` as TOML, and the document that errors name; :class:`UsageError` if it is none."""
@@ -133,13 +147,6 @@ class Table:
         for key in self.values:
             if key not in allowed:
                 self.fail(key, "unknown key", f"allowed: {', '.join(allowed)}")
-
-    def only_with(self, key: str, other: str, value: str, wanted: str) -> None:
-        """Refuse ``key`` where ``other`` has not the ``wanted`` value."""
-        if key in self.values and value != wanted:
-            self.fail(
-                key, f"this volume has {other} {shown(value)}", f"only with {other} = {wanted!r}"
-            )
 
     def text(self, key: str, default: str | None = None, *, pattern: str = "", hint: str) -> str:
         """A string; it must be there unless there is a ``default``."""
@@ -246,7 +253,7 @@ class Table:
 def _amount(text: str) -> tuple[int, bool, bool]:
     """(value, is it a rate, is it a time); the value is -1 if it is none of all."""
     found = _AMOUNT.fullmatch(text)
-    if not found or found[2] not in _UNITS:
+    if not found or found[2] not in UNITS:
         return -1, False, False
-    time = found[2] in {"us", "ms", "s", "min", "h"}
-    return int(found[1]) * _UNITS[found[2]], found[3] is not None, time
+    time = found[2] in _TIMES
+    return int(found[1]) * UNITS[found[2]], found[3] is not None, time

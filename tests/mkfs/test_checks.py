@@ -48,15 +48,15 @@ def test_a_journal_that_is_replayed_before_the_mount(tmp_path: Path) -> None:
         file.truncate(64 * MIB)
     argv = filesystem.mkfs_argv(volume, str(node), members=1, size_bytes=64 * MIB, uuid="12" * 16)
     subprocess.run(argv, check=True, capture_output=True)
-    assert not ext4.needs_recovery(_start(node))
+    assert not ext4.needs_replay(_start(node))
     # What a machine leaves that loses its power: a transaction in the journal, and only there.
     block.write_bytes(b"in the journal".ljust(4096, b"\0"))
     said = f"jo\njw -b 16000 {block}\njc\n"
     subprocess.run(["debugfs", "-w", node], input=said, text=True, check=True, capture_output=True)
-    assert ext4.needs_recovery(_start(node))
+    assert ext4.needs_replay(_start(node))
     done = subprocess.run(ext4.replay_argv(str(node)), check=False, capture_output=True)
     assert done.returncode in {0, 1}, done
-    assert not ext4.needs_recovery(_start(node))
+    assert not ext4.needs_replay(_start(node))
     with node.open("rb") as file:
         assert os.pread(file.fileno(), 4096, 16000 * 4096) == block.read_bytes()
 
@@ -67,5 +67,5 @@ def _start(node: Path) -> bytes:
 
 
 def test_what_is_no_ext4_has_no_journal() -> None:
-    assert not ext4.needs_recovery(b"")
-    assert not ext4.needs_recovery(bytes(filesystem.SUPERBLOCK_SIZE_BYTES))
+    assert not ext4.needs_replay(b"")
+    assert not ext4.needs_replay(bytes(filesystem.SUPERBLOCK_SIZE_BYTES))

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from appliance.model import Disk, Ext4Options, Layout, Mark, MarkState, MdMember, Volume, XfsOptions
+from appliance.model import Disk, Layout, Mark, MarkState, MdMember, Volume
 from appliance.storage.formats import filesystem, marks
+from appliance.storage.formats.ext4 import Ext4Options
+from appliance.storage.formats.xfs import XfsOptions
 from appliance.storage.probe import blockdev, halfmade
 from appliance.system.kernel import Kernel
 
@@ -101,7 +103,8 @@ KINDS = [
     pytest.param(PLAIN, id="xfs"),
     pytest.param(replace(PLAIN, filesystem="ext4"), id="ext4"),
     pytest.param(
-        replace(PLAIN, filesystem="ext4", ext4=Ext4Options(bytes_per_inode=65536)), id="ext4-inodes"
+        replace(PLAIN, filesystem="ext4", options=Ext4Options(bytes_per_inode=65536)),
+        id="ext4-inodes",
     ),
 ]
 
@@ -152,7 +155,7 @@ def test_a_sector_in_a_block_of_the_filesystem_is_somebodys(
 
 @pytest.mark.parametrize("size", [512, 1024, 2048])
 def test_larger_inodes(half: MakeHalf, size: int) -> None:
-    made = half(replace(PLAIN, xfs=XfsOptions(inode_size_bytes=size)), 512 * MIB)
+    made = half(replace(PLAIN, options=XfsOptions(inode_size_bytes=size)), 512 * MIB)
     made.mark()
     made.mkfs()
     assert made.intact() is True
@@ -193,7 +196,7 @@ def test_xfs_whose_log_goes_on_is_somebodys(half: MakeHalf) -> None:
     made.mark()
     made.mkfs()
     start = made.node.read_bytes()[:4096]
-    log = filesystem.xfs.log_offset(start)
+    log = filesystem.log_offset(start)
     assert log
     with made.node.open("rb") as file:
         first = os.pread(file.fileno(), 4096, log)

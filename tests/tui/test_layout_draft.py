@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from appliance.model import (
     Decision,
     DiskKind,
-    Ext4Options,
     Layout,
     Orders,
     Selector,
     Volume,
-    XfsOptions,
 )
+from appliance.storage.formats.ext4 import Ext4Options
+from appliance.storage.formats.xfs import XfsOptions
 from appliance.storage.policy import planner
 from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout
 from appliance.storage.policy.preview import preview
@@ -36,8 +36,8 @@ from tui.layout_fields import (
     Fields,
     check,
     fields_of,
-    table_text,
     used_fields,
+    volume_text,
 )
 from tui.layout_presets import draft_from, presets
 from tui.layout_rows import Change, volume_rows
@@ -59,13 +59,13 @@ EVERY_KEY = (
         "/mnt/xfs",
         on_loss="recreate",
         mount_options=("lazytime", "logbsize=256k"),
-        xfs=XfsOptions(False, 1024, 128 * 1024**2),
+        options=XfsOptions(False, 1024, 128 * 1024**2),
     ),
     Volume(
         "ext",
         "/mnt/ext",
         filesystem="ext4",
-        ext4=Ext4Options(64 * 1024, 1, 1024**3),
+        options=Ext4Options(64 * 1024, 1, 1024**3),
         chunk_bytes=4096,
     ),
 )
@@ -99,10 +99,10 @@ def test_what_the_form_shows_is_the_volume(volume):
         ({"mount": "/srv"}, "mount", "not below /mnt"),
         ({"wait": "1h"}, "wait", "'1h' is not allowed"),
         ({"mount_options": "nobarrier"}, "mount_options", "nobarrier"),
-        ({"inode_size": "3KiB"}, "inode_size", "3KiB"),
-        ({"log_size": "1MiB"}, "log_size", "1MiB"),
-        ({"filesystem": "ext4", "reserved_percent": "60"}, "reserved_percent", "60"),
-        ({"filesystem": "ext4", "journal_size": "x"}, "journal_size", "'x'"),
+        ({"options": {"inode_size": "3KiB"}}, "inode_size", "3KiB"),
+        ({"options": {"log_size": "1MiB"}}, "log_size", "1MiB"),
+        ({"filesystem": "ext4", "options": {"reserved_percent": "60"}}, "reserved_percent", "60"),
+        ({"filesystem": "ext4", "options": {"journal_size": "x"}}, "journal_size", "'x'"),
         ({"stripe": "lvm-stripe", "lvm_extent": "3MiB"}, "lvm_extent", "3MiB"),
         ({"initialise_rate": "1KiB/s"}, "initialise_rate", "1KiB/s"),
     ],
@@ -151,7 +151,7 @@ def test_no_text_gets_out_of_its_quotes(name, mount, chunk):
     if made is not None:
         assert made.name == name.strip()
     assert "not valid TOML" not in (problem.text if problem else "")
-    assert table_text(fields).count("[[volume]]\nname = ") == 1
+    assert volume_text(fields).count("[[volume]]\nname = ") == 1
 
 
 # ------------------------------------------------------------------------------- a draft
@@ -220,7 +220,7 @@ def test_carried_names_are_those_of_arrays_and_groups():
 
 def test_differences_in_words():
     after = replace(
-        SCRATCH, chunk_bytes=65536, select=Selector(count=2), xfs=XfsOptions(reflink=False)
+        SCRATCH, chunk_bytes=65536, select=Selector(count=2), options=XfsOptions(reflink=False)
     )
     assert differences(SCRATCH, after, "->") == (
         "disks all instance storage -> 2 instance storage",

@@ -108,7 +108,7 @@ async def test_every_key_of_the_form_arrives_in_the_draft():
         made = draft(acted).edits[0]
     assert (made.on_short, made.on_loss, made.wait_seconds) == ("accept", "recreate", 90)
     assert made.mount_options == ("discard", "lazytime")
-    assert (made.xfs.reflink, made.xfs.inode_size_bytes) == (False, 1024)
+    assert (made.options.reflink, made.options.inode_size_bytes) == (False, 1024)
     assert made.initialise_rate_bytes == 200 * 1024**2
 
 

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.errors import OperatorError
-from appliance.model import Ext4Options, Volume, XfsOptions
+from appliance.model import Volume
 from appliance.storage.formats import filesystem
-from appliance.storage.formats.filesystem import Geometry
+from appliance.storage.formats.ext4 import Ext4Options
+from appliance.storage.formats.filesystem_kind import Geometry
+from appliance.storage.formats.xfs import XfsOptions
 
 _DATA = Path(__file__).parent / "data/storage"
 _MIB = 1024 * 1024
@@ -46,7 +48,7 @@ def test_mkfs_xfs_of_a_plain_disk_leaves_the_last_mib_out() -> None:
 
 def test_mkfs_xfs_with_options() -> None:
     options = XfsOptions(reflink=False, inode_size_bytes=1024, log_size_bytes=64 * _MIB)
-    argv = filesystem.mkfs_argv(_volume(xfs=options), "/dev/x", members=2, uuid=_UUID)
+    argv = filesystem.mkfs_argv(_volume(options=options), "/dev/x", members=2, uuid=_UUID)
     assert argv[6:] == (
         "-m", f"uuid={_DASHED},reflink=0", "-d", "su=262144,sw=2", "-i", "size=1024",
         "-l", f"size={64 * _MIB}", "/dev/x",
@@ -69,7 +71,7 @@ def test_mkfs_ext4_of_a_plain_disk_leaves_the_last_mib_out() -> None:
     size = filesystem.plain_size(100 * _MIB + 512)
     options = Ext4Options(bytes_per_inode=65536, reserved_percent=0, journal_size_bytes=128 * _MIB)
     argv = filesystem.mkfs_argv(
-        _volume("ext4", ext4=options), "/dev/x", members=1, size_bytes=size, uuid=_UUID
+        _volume("ext4", options=options), "/dev/x", members=1, size_bytes=size, uuid=_UUID
     )
     assert argv == (
         "mkfs.ext4", "-b", "4096", "-L", "scratch", "-U", _DASHED,

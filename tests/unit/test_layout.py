@@ -11,17 +11,25 @@ from hypothesis import strategies as st
 from appliance.errors import UsageError
 from appliance.model import (
     DiskKind,
-    Ext4Options,
+    FilesystemOptions,
     Layout,
     OperatorRule,
     Selector,
     Tuning,
     Volume,
-    XfsOptions,
 )
-from appliance.storage.formats import mount_options
-from appliance.storage.policy.layout import DEFAULT_LAYOUT, load_layout, parse_layout
-from appliance.storage.policy.layout_render import render_layout
+from appliance.storage.formats import filesystem
+from appliance.storage.formats.ext4 import Ext4Options
+from appliance.storage.formats.xfs import XfsOptions
+from appliance.storage.policy.layout import (
+    DEFAULT_LAYOUT,
+    RULE_FIELDS,
+    TUNING_FIELDS,
+    load_layout,
+    parse_layout,
+    render_layout,
+    volume_fields,
+)
 
 _GOOD = '[[volume]]\nname = "scratch"\nmount = "/mnt/scratch"\n'
 _REFERENCE = Path(__file__).parents[2] / "docs/layout.md"
@@ -96,7 +104,7 @@ rebuild_min = "100MiB/s"
                 wait_seconds=120.0,
                 lvm_extent_bytes=16 * _MIB,
                 mount_options=("discard", "commit=30"),
-                ext4=Ext4Options(64 * 1024, 0, 128 * _MIB),
+                options=Ext4Options(64 * 1024, 0, 128 * _MIB),
                 initialise_rate_bytes=200 * _MIB,
             ),
             Volume(
@@ -106,7 +114,7 @@ rebuild_min = "100MiB/s"
                 select=Selector(kind=None, serials=("AWS 1", "AWS2")),
                 raid10_layout="far2",
                 mount_options=("allocsize=1024k",),
-                xfs=XfsOptions(False, 1024, 64 * _MIB),
+                options=XfsOptions(False, 1024, 64 * _MIB),
             ),
             Volume(name="raw", mount="", stripe="single", filesystem="none"),
         ),
@@ -134,7 +142,27 @@ def test_left_out_keys_are_the_default() -> None:
 
 
 _PRINTABLE = st.from_regex(r"[!-~]([ -~]{0,8}[!-~])?", fullmatch=True)
+_SIZES = st.integers(64, 2038).map(lambda mib: mib * _MIB)
+_OPTIONS: dict[str, st.SearchStrategy[FilesystemOptions | None]] = {
+    "xfs": st.builds(
+        XfsOptions,
+        reflink=st.none() | st.booleans(),
+        inode_size_bytes=st.sampled_from([None, 512, 1024, 2048]),
+        log_size_bytes=st.none() | _SIZES,
+    ),
+    "ext4": st.builds(
+        Ext4Options,
+        bytes_per_inode=st.none() | st.integers(12, 26).map(lambda power: 2**power),
+        reserved_percent=st.none() | st.integers(0, 50),
+        journal_size_bytes=st.none() | _SIZES,
+    ),
+    "none": st.none(),
+}
 _NAMES = st.from_regex(r"[a-oq-rt-z][a-z0-9-]{0,11}", fullmatch=True)
+
+
+def _unless_default(options: FilesystemOptions | None) -> FilesystemOptions | None:
+    return None if options in {XfsOptions(), Ext4Options()} else options
 
 
 @st.composite
@@ -160,7 +188,6 @@ def _volumes(draw: st.DrawFn, number: int) -> Volume:
         "none": [],
     }[filesystem]
     chunk = 2 ** draw(st.integers(13, 20))
-    size = st.integers(64, 2038).map(lambda mib: mib * _MIB)
     return Volume(
         name=f"{draw(_NAMES)[:8]}-{number}",
         mount="" if filesystem == "none" else f"/mnt/v{number}",
@@ -178,20 +205,7 @@ def _volumes(draw: st.DrawFn, number: int) -> Volume:
         mount_options=tuple(draw(st.lists(st.sampled_from(options), unique=True)))
         if options
         else (),
-        xfs=XfsOptions(
-            reflink=draw(st.none() | st.booleans()),
-            inode_size_bytes=draw(st.sampled_from([None, 512, 1024, 2048])),
-            log_size_bytes=draw(st.none() | size),
-        )
-        if filesystem == "xfs"
-        else XfsOptions(),
-        ext4=Ext4Options(
-            bytes_per_inode=draw(st.none() | st.integers(12, 26).map(lambda power: 2**power)),
-            reserved_percent=draw(st.none() | st.integers(0, 50)),
-            journal_size_bytes=draw(st.none() | size),
-        )
-        if filesystem == "ext4"
-        else Ext4Options(),
+        options=_unless_default(draw(_OPTIONS[filesystem])),
         initialise_rate_bytes=draw(st.none() | st.integers(_MIB, 2**33)),
     )
 
@@ -254,18 +268,16 @@ def test_the_examples_of_the_reference_are_layouts() -> None:
 
 def test_the_reference_has_every_mount_option_and_its_reason() -> None:
     text = _REFERENCE.read_text()
-    for options in mount_options.ALLOWED.values():
-        for option in options:
+    for kind in filesystem.names():
+        for option in filesystem.allowed_options(kind):
             assert f"`{option.shown.split(' ')[0].split('=')[0]}" in text
             assert option.why in text
-    for option, why in mount_options.REFUSED.items():
-        assert mount_options.problem("xfs", option) == why
-        assert mount_options.problem("ext4", option) == why
+    for option_refused, why in filesystem.REFUSED_OPTIONS.items():
+        for kind in filesystem.names():
+            assert filesystem.option_problem(kind, option_refused) == why
 
 
 def test_the_reference_has_every_key() -> None:
     text = _REFERENCE.read_text()
-    from appliance.storage.policy import layout
-
-    for key in (*layout._VOLUME_KEYS, *layout._RULE_KEYS, *layout._TUNING_KEYS):
-        assert f"| `{key}`" in text, key
+    for field in (*volume_fields(), *RULE_FIELDS, *TUNING_FIELDS):
+        assert f"| `{field.key}`" in text, field.key

@@ -45,7 +45,7 @@ def test_several_volumes_share_a_kind_if_all_but_one_are_counted() -> None:
 @pytest.mark.parametrize(
     ("line", "key", "allowed"),
     [
-        ("colour = 1", "volume[1].colour (line 4): unknown key", "allowed: name, mount"),
+        ("colour = 1", "volume[1].colour (line 4): unknown key", "allowed: name, select"),
         ("chunk = 256", "volume[1].chunk (line 4): 256 is not text", 'chunk = "..."'),
         ('chunk = "300KiB"', "volume[1].chunk", "power of two"),
         ('chunk = "2KiB"', "volume[1].chunk", "4KiB"),
@@ -297,7 +297,9 @@ _VALUES = st.one_of(
     ),
     st.sampled_from(["[]", "{}", '["a"]', "[[1]]", "1979-05-27", '{ role = "a" }', "{ kind = 1 }"]),
 ).map(lambda value: str(value).lower() if isinstance(value, bool) else str(value))
-_KEYS = st.sampled_from([*layout._VOLUME_KEYS, *layout._RULE_KEYS, *layout._TUNING_KEYS])
+_KEYS = st.sampled_from(
+    [field.key for field in (*layout.volume_fields(), *layout.RULE_FIELDS, *layout.TUNING_FIELDS)]
+)
 
 
 @given(

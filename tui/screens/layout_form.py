@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Footer, Input, Static
 
 from appliance.model import Decision, Disk, Layout, Volume
+from appliance.model.toml_fields import Flag
 from appliance.storage.policy.preview import Preview
 from tui import marks
 from tui.layout_draft import Draft, is_another_shape
@@ -29,13 +30,15 @@ from tui.layout_fields import (
     Fields,
     Problem,
     check,
+    choices,
     fields_of,
+    option_fields,
     used_fields,
 )
 from tui.marks import Glyphs
 from tui.screens.layout_picker import DiskPicker
 from tui.widgets.layout import verdict_lines
-from tui.widgets.layout_form import Field, PickField, field_id
+from tui.widgets.layout_form import LABEL_WIDTH, Field, PickField, field_id
 from tui.widgets.panel import Line, Panel, clean, wrapped
 
 _VERDICT_ROWS = 5
@@ -111,26 +114,19 @@ class VolumeForm(ModalScreen[Wish]):
                 yield Field("role", "role", one.role, hint="as a [[rule]] of the layout gives it")
                 yield Field("count", "how many", one.count, hint="2")
                 yield PickField("serials", "which", "")
-                yield Field(
-                    "stripe",
-                    "stripe",
-                    one.stripe,
-                    words=("md-raid0", "md-raid10", "lvm-stripe", "hw-raid0", "single"),
-                )
+                yield Field("stripe", "stripe", one.stripe, words=choices("stripe"))
                 yield Field("chunk", "chunk", one.chunk, hint=_CHUNK_HINT)
                 yield Field(
                     "raid10_layout",
                     "raid10 layout",
                     one.raid10_layout,
-                    words=("near2", "far2", "offset2"),
+                    words=choices("raid10_layout"),
                 )
                 yield Field("lvm_extent", "LVM extent", one.lvm_extent, hint="4MiB")
-                yield Field(
-                    "filesystem", "filesystem", one.filesystem, words=("xfs", "ext4", "none")
-                )
+                yield Field("filesystem", "filesystem", one.filesystem, words=choices("filesystem"))
                 yield Field("mount", "mount", one.mount, hint="/mnt/ and the name")
-                yield Field("on_short", "disks missing", one.on_short, words=("refuse", "accept"))
-                yield Field("on_loss", "disk lost", one.on_loss, words=("refuse", "recreate"))
+                yield Field("on_short", "disks missing", one.on_short, words=choices("on_short"))
+                yield Field("on_loss", "disk lost", one.on_loss, words=choices("on_loss"))
                 yield Field("wait", "wait for disks", one.wait, hint="60s")
                 yield Field(
                     "mount_options",
@@ -138,19 +134,7 @@ class VolumeForm(ModalScreen[Wish]):
                     one.mount_options,
                     hint="such as discard lazytime logbsize=256k",
                 )
-                yield Field("reflink", "xfs reflink", one.reflink, words=(DEFAULT, YES, NO))
-                yield Field("inode_size", "xfs inode size", one.inode_size, hint="mkfs decides")
-                yield Field("log_size", "xfs log size", one.log_size, hint="mkfs decides")
-                yield Field(
-                    "bytes_per_inode", "bytes per inode", one.bytes_per_inode, hint="mkfs decides"
-                )
-                yield Field(
-                    "reserved_percent",
-                    "reserved percent",
-                    one.reserved_percent,
-                    hint="mkfs decides",
-                )
-                yield Field("journal_size", "journal size", one.journal_size, hint="mkfs decides")
+                yield from self._options()
                 yield Field(
                     "initialise_rate",
                     "initialise rate",
@@ -162,6 +146,17 @@ class VolumeForm(ModalScreen[Wish]):
                 yield Button("Cancel", id="leave", compact=True)
                 yield Button("Keep in the draft", id="keep", compact=True)
         yield Footer(compact=True, show_command_palette=False)  # fmt: skip
+
+    def _options(self) -> Iterator[Field]:
+        """What may be set of each mkfs; only those of the chosen filesystem are shown."""
+        for kind, option in option_fields():
+            words = option.key.replace("_", " ")
+            label = f"{kind} {words}" if len(f"{kind} {words}") < LABEL_WIDTH else words
+            value = self._fields.options.get(option.key, "")
+            if isinstance(option.kind, Flag):
+                yield Field(option.key, label, value or DEFAULT, words=(DEFAULT, YES, NO))
+            else:
+                yield Field(option.key, label, value, hint="mkfs decides")
 
     def on_mount(self) -> None:
         # Inside a line of the sheet, whose borders and padding are not the panel's.
@@ -178,7 +173,11 @@ class VolumeForm(ModalScreen[Wish]):
         value = event.field.value
         if event.field.field == "wait" and value.isdigit():
             value += "s"
-        changed: dict[str, Any] = {event.field.field: value}
+        name = event.field.field
+        if name in {option.key for _, option in option_fields()}:
+            changed: dict[str, Any] = {"options": {**self._fields.options, name: value}}
+        else:
+            changed = {name: value}
         self._fields = replace(self._fields, **changed)
         self._changed()
 

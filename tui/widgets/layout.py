@@ -8,7 +8,7 @@ from textual.content import Content
 
 from appliance.client.plan_requests import ApplyProgress, PlanNote
 from appliance.model import Decision, Destruction, Volume
-from appliance.storage.policy.layout_render import amount
+from appliance.model.toml_fields import size_text
 from appliance.storage.policy.preview import Preview, PreviewDisk, VolumePreview
 from appliance.text import duration, size
 from tui import marks
@@ -75,7 +75,7 @@ def declared_words(volume: Volume, glyphs: Glyphs) -> str:
     """A declaration in one line."""
     parts = [disks_words(volume.select), volume.stripe]
     if volume.stripe != "single":
-        parts.append(f"chunk {amount(volume.chunk_bytes)}")
+        parts.append(f"chunk {size_text(volume.chunk_bytes)}")
     parts += [volume.filesystem, volume.mount or "not mounted"]
     parts += [f"on_short {volume.on_short}", f"on_loss {volume.on_loss}"]
     parts.append(f"wait {round(volume.patience_seconds)}s")

@@ -16,6 +16,8 @@ from textual.widgets import Button, Input, Label
 
 from tui import marks
 
+LABEL_WIDTH = 17
+
 
 class Choice(Widget, can_focus=True):
     """One of a few words, all of them shown; left and right choose."""
@@ -79,11 +81,11 @@ def field_id(name: str) -> str:
 class Field(Horizontal):
     """A label, and where it is typed, chosen or picked."""
 
-    DEFAULT_CSS = """
-    Field { height: 1; }
-    Field Label { width: 17; color: $text-muted; }
-    Field Input { width: 1fr; }
-    Field Button { width: 1fr; content-align: left middle; text-align: left; }
+    DEFAULT_CSS = f"""
+    Field {{ height: 1; }}
+    Field Label {{ width: {LABEL_WIDTH}; color: $text-muted; }}
+    Field Input {{ width: 1fr; }}
+    Field Button {{ width: 1fr; content-align: left middle; text-align: left; }}
     """
 
     class Changed(Message):

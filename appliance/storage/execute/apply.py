@@ -18,7 +18,7 @@ from appliance.errors import CommandFailed, OperatorError, Refused
 from appliance.model import Disk, Inventory, Layout, MarkState, Plan, Step, Volume
 from appliance.storage.execute import builtin_steps, mounting, recheck, verify
 from appliance.storage.execute.record import Record
-from appliance.storage.formats import hwraid
+from appliance.storage.formats import filesystem, hwraid
 from appliance.storage.policy import steps
 from appliance.storage.probe import blockdev, devices
 from appliance.system import journal, process, stopping
@@ -29,7 +29,8 @@ _STEP_TIMEOUT_SECONDS = 1800
 # A mount unit has as long, and what it says of its end is waited for.
 _MOUNT_TIMEOUT_SECONDS = _STEP_TIMEOUT_SECONDS + 60
 _NOTHING = "nothing"
-_MAKERS = {"mkfs.xfs", "mkfs.ext4", "vgcreate", "lvcreate"}
+_READ_ONLY = "; ".join(f"{one.title}: -o {one.read_only}" for one in filesystem.KINDS.values())
+_MAKERS = {"vgcreate", "lvcreate"}
 
 OnStep = Callable[[int, Step], None]
 
@@ -194,7 +195,7 @@ def _mount_problem(step: Step, work: Work) -> tuple[str, str] | None:
     if problem := recheck.look_before_mount(volume, device, members=members):
         return problem, (
             f"it was not mounted, because that replays a log and so writes; see 'blkid -p {device}'"
-            " and look at it read-only, without its log (XFS: -o ro,norecovery; ext4: -o ro,noload)"
+            f" and look at it read-only, without its log ({_READ_ONLY})"
         )
     return None
 
@@ -232,7 +233,8 @@ def _changed(step: Step, work: Work) -> str:
 
 
 def _makes(argv: tuple[str, ...]) -> bool:
-    return argv[0] in _MAKERS or argv[:2] == ("mdadm", "--create")
+    made = argv[0] in _MAKERS or filesystem.made_by(argv[0]) is not None
+    return made or argv[:2] == ("mdadm", "--create")
 
 
 def _unmarked(work: Work, step: Step) -> str:

@@ -19,6 +19,7 @@ from appliance import paths
 from appliance.errors import OperatorError, UsageError
 from appliance.model import Disk, MarkState
 from appliance.storage.formats import data_areas, lvm, marks, md
+from appliance.storage.formats.filesystem import is_one
 from appliance.storage.probe import blockdev, halfmade
 from appliance.system import files, journal
 
@@ -203,7 +204,7 @@ def _place(volume: str, disk: Disk) -> tuple[int, int | None]:
         group = "" if disk.lvm_member is None else disk.lvm_member.group
         if making or group == lvm.group_name(volume):
             return marks.front_offset(), 0
-    elif kinds in ({"xfs"}, {"ext4"}):
+    elif is_one(kinds):
         filesystem = blockdev.read_filesystem(node)
         if making or (filesystem is not None and filesystem.label == volume):
             return marks.end_offset(disk.size_bytes), 0

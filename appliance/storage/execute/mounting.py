@@ -16,7 +16,7 @@ from pathlib import Path
 from appliance import paths
 from appliance.errors import OperatorError, Refused
 from appliance.model import Volume
-from appliance.storage.formats import ext4, filesystem
+from appliance.storage.formats import filesystem
 from appliance.storage.formats.mount_unit import (
     OURS,
     MountUnit,
@@ -40,8 +40,7 @@ def mount(
     argv: Sequence[str], volume: Volume, kernel: Kernel, units: Path, *, timeout_seconds: float
 ) -> None:
     """Carry out the mount step ``argv``; ``units`` is where mount units go."""
-    if volume.filesystem == "ext4":
-        _replay(argv[-2], timeout_seconds)
+    _replay(volume, argv[-2], timeout_seconds)
     if not services.systemd_is_running():
         process.run(argv, timeout_seconds=timeout_seconds)
         return
@@ -66,16 +65,12 @@ def mount(
         ) from error
 
 
-def _replay(device: str, timeout_seconds: float) -> None:
-    """Replay ext4's journal, which mount would do, too.
-
-    Too late: the kernel checks the group descriptors first (ext4_check_descriptors), and those of
-    a filesystem that grew when the power went may be in the journal only. Where this fails, mount
-    says why.
-    """
+def _replay(volume: Volume, device: str, timeout_seconds: float) -> None:
+    """Replay the journal where mount would come too late; where this fails, mount says why."""
+    kind = filesystem.KINDS[volume.filesystem]
     with contextlib.suppress(OSError):
-        if ext4.needs_recovery(blockdev.read_at(device, 0, filesystem.SUPERBLOCK_SIZE_BYTES)):
-            process.run(ext4.replay_argv(device), timeout_seconds=timeout_seconds, check=False)
+        if kind.needs_replay(blockdev.read_at(device, 0, filesystem.SUPERBLOCK_SIZE_BYTES)):
+            process.run(kind.replay_argv(device), timeout_seconds=timeout_seconds, check=False)
 
 
 def unmount(argv: Sequence[str], *, timeout_seconds: float) -> None:

@@ -97,7 +97,8 @@ def look_before_mount(volume: Volume, device: str, *, members: int) -> str:
     found = filesystem.parse_superblock(start)
     if found is None:
         wanted = f"{volume.filesystem} labelled '{volume.name}'"
-        return f"{device} holds neither XFS nor ext4, and should hold {wanted}"
+        known = " nor ".join(one.title for one in filesystem.KINDS.values())
+        return f"{device} holds neither {known}, and should hold {wanted}"
     problem = activate.filesystem_problem(volume, found, members)
     return f"{device} {problem}" if problem else ""
 

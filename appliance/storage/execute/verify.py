@@ -8,7 +8,6 @@ filesystem's geometry, mountinfo for a mount, the disks themselves for our marks
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from appliance.errors import OperatorError
 from appliance.model import Disk, MarkState, Step, Volume
 from appliance.model.disks import ARRAY_RUNS
 from appliance.storage.execute import builtin_steps
-from appliance.storage.formats import ext4, filesystem, lvm, md
+from appliance.storage.formats import filesystem, lvm, md
+from appliance.storage.formats.filesystem_kind import Geometry
 from appliance.storage.policy import steps
 from appliance.storage.probe import blockdev, events
 from appliance.system import process
@@ -34,8 +34,6 @@ _MADE_AGAIN = (
 _HINT = "nothing was mounted over it; see 'journalctl -b -t stripewright' and look at it by hand"
 # A grown filesystem may leave out a last group or allocation group that would be too small.
 _ROUNDED_OFF_BYTES = 130 * 1024 * 1024
-_GROWERS = {"xfs_growfs", "resize2fs"}
-_HARDWARE_WIDTH = re.compile(r"(?:,sw=|stripe_width=)([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,10 +247,7 @@ def check_geometry(step: Step, context: VerifyContext) -> None:
     members = len(context.disks)
     if volume.stripe == "hw-raid0":
         # The controller's drives are no disks of ours: the width is what mkfs was given.
-        width = _HARDWARE_WIDTH.search(" ".join(step.argv))
-        unit = volume.chunk_bytes // ext4.BLOCK_BYTES
-        given = int(width.group(1)) if width else 1
-        members = given // unit if volume.filesystem == "ext4" and width else given
+        members = filesystem.KINDS[volume.filesystem].mkfs_members(step.argv, volume.chunk_bytes)
     device = filesystem.mkfs_device(step.argv)
     own = context.disk_of(device)
     size = filesystem.plain_size(own.size_bytes) if own else None
@@ -268,7 +263,7 @@ def check_geometry(step: Step, context: VerifyContext) -> None:
     process.run(argv, timeout_seconds=_CHECK_TIMEOUT_SECONDS, hint=_MADE_AGAIN)
 
 
-def _on_disk(volume: Volume, device: str) -> filesystem.Geometry:
+def _on_disk(volume: Volume, device: str) -> Geometry:
     """What the superblock says that is durable on ``device``."""
     try:
         start = blockdev.read_durable(device, 0, filesystem.SUPERBLOCK_SIZE_BYTES)
@@ -279,14 +274,12 @@ def _on_disk(volume: Volume, device: str) -> filesystem.Geometry:
         raise OperatorError(f"{device} holds no finished {volume.filesystem}", _HINT)
     if found.label != volume.name:
         raise OperatorError(f"{device} has the label {found.label!r}", _HINT)
-    return filesystem.Geometry(
-        found.sunit_bytes or 0, found.swidth_bytes or 0, found.size_bytes or 0
-    )
+    return Geometry(found.sunit_bytes or 0, found.swidth_bytes or 0, found.size_bytes or 0)
 
 
-def _geometry(volume: Volume, device: str) -> filesystem.Geometry:
+def _geometry(volume: Volume, device: str) -> Geometry:
     """What the filesystem's own tool says, also where the superblock on the disk is behind."""
-    argv = filesystem.info_argv(volume.filesystem, device)
+    argv = filesystem.info_argv(volume.filesystem, device, volume.mount)
     done = process.run(argv, timeout_seconds=_TOOL_TIMEOUT_SECONDS)
     return filesystem.parse_info(volume.filesystem, done.stdout)
 
@@ -296,7 +289,7 @@ def check_size(step: Step, context: VerifyContext) -> None:
 
     What is below it was grown by steps whose effect the next of them needs.
     """
-    if step.argv[0] not in _GROWERS:
+    if not filesystem.is_grower(step.argv[0]):
         return
     volume, kernel = context.declared(), context.kernel
     mount = kernel.mount_at(volume.mount)
@@ -305,9 +298,7 @@ def check_size(step: Step, context: VerifyContext) -> None:
     room = kernel.size_bytes(name)
     if any(Path(disk.path).resolve().name == name for disk in context.disks):
         room = filesystem.plain_size(room)
-    # xfs_info takes the mount point of a mounted filesystem, dumpe2fs the device.
-    target = device if volume.filesystem == "ext4" else volume.mount
-    size = _geometry(volume, target).size_bytes
+    size = _geometry(volume, device).size_bytes
     if not 0 <= room - size <= _ROUNDED_OFF_BYTES:
         raise OperatorError(
             f"{volume.filesystem} at {volume.mount} covers {size} of {room} bytes", _HINT

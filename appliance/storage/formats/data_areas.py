@@ -17,7 +17,6 @@ HEAD_BYTES = 8192
 
 _MD = "linux_raid_member"
 _LVM = "LVM2_member"
-_FILESYSTEMS = frozenset({"xfs", "ext2", "ext3", "ext4"})
 # blkid's word for several kinds; wipefs names each of them.
 _SEVERAL = "ambivalent"
 
@@ -53,7 +52,7 @@ def believed(head: bytes, size_bytes: int, kinds: Collection[str] = ()) -> tuple
         behind = front + marks.BLOCK_BYTES
         return (front,) if all(at is not None and at >= behind for at in starts) else ()
     # One of ours leaves the last MiB out; one of somebody else's may not.
-    if found <= _FILESYSTEMS and plain is not None and (plain.size_bytes or 0) <= end:
+    if found <= filesystem.signatures() and plain is not None and (plain.size_bytes or 0) <= end:
         return (end,)
     return ()
 

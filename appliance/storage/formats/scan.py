@@ -15,6 +15,7 @@ from itertools import chain
 from random import Random
 
 from appliance.model import Scan
+from appliance.storage.formats import filesystem
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -39,14 +40,6 @@ _BTRFS = (64 * MIB, 256 * GIB)
 _CEPH = (GIB, 10 * GIB, 100 * GIB, 1000 * GIB)
 # The end of the last 32 MiB may hold a DDF configuration, which its anchor points to.
 _DDF_BYTES = 32 * MIB
-# ext4 (Documentation/filesystems/ext4, sparse_super): backup superblocks are in group 1 and in
-# those whose number is a power of 3, 5 or 7. A group has 8 blocks for each byte of a block.
-_EXT4_BLOCKS = (KIB, 2 * KIB, 4 * KIB, 64 * KIB)
-_EXT4_POWERS = (3, 5, 7)
-# mkfs.xfs makes 4 groups, or 2 to 32 of a device with a stripe (calc_default_ag_geometry in
-# xfsprogs' libxfs/topology.c), none larger than 1 TiB. Each begins with a superblock.
-_XFS_GROUPS = (2, 4, 8, 16, 32)
-_XFS_LARGEST_GROUP = 1 << 40
 # Oracle ASM keeps a second header in the last but one block of the second allocation unit.
 _ASM_UNITS = tuple(MIB << power for power in range(7))
 
@@ -95,22 +88,8 @@ def _second_copies(size_bytes: int) -> Iterator[int]:
     # Partitions and payloads begin at round numbers, and databases in the middle.
     yield from (MIB << power for power in range(max(0, (size_bytes // MIB).bit_length())))
     yield from (size_bytes * part // 8 for part in range(1, 8))
-    for block in _EXT4_BLOCKS:
-        group = 8 * block * block
-        numbers = {1}
-        for base in _EXT4_POWERS:
-            number = base
-            while number * group < size_bytes:
-                numbers.add(number)
-                number *= base
-        # Blocks of 1 KiB are counted from the second one.
-        yield from (number * group + (block if block == KIB else 0) for number in numbers)
-    blocks = size_bytes // BLOCK_BYTES
-    for groups in _XFS_GROUPS:
-        group = -(-blocks // groups) * BLOCK_BYTES
-        if 0 < group <= _XFS_LARGEST_GROUP:
-            yield from (group * number for number in range(1, groups))
-    yield from range(_XFS_LARGEST_GROUP, size_bytes, _XFS_LARGEST_GROUP)
+    for kind in filesystem.KINDS.values():
+        yield from kind.copies(size_bytes)
 
 
 def stratified(size_bytes: int, random: Random) -> Iterator[tuple[int, int]]:

@@ -246,7 +246,7 @@ def _wipe(volume: Volume, disks: Sequence[Disk], form: Form) -> tuple[Step, ...]
     mdadm writes over its superblock and mkfs over its filesystem; LVM takes no disk that is in
     a group, and nobody takes away what another tool left.
     """
-    replaced = {Form.MD: {ownership.MD}, Form.PLAIN: ownership.FILESYSTEMS}.get(form, set())
+    replaced = {Form.MD: {ownership.MD}, Form.PLAIN: {*filesystem.names()}}.get(form, set())
     return tuple(
         steps.wipe_disk_step(disk, _holds(disk), volume.name)
         for disk in disks

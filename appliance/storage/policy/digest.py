@@ -24,9 +24,10 @@ from appliance.model import (
     MdMember,
     Orders,
     Step,
+    Volume,
     VolumeGroup,
 )
-from appliance.storage.formats import serials
+from appliance.storage.formats import filesystem, serials
 from appliance.storage.policy.inventory_index import Evidence, runs
 from appliance.storage.policy.steps import Outcome
 
@@ -63,7 +64,7 @@ def digest(
         "groups": _sorted([_group(one) for one in inventory.groups if ids & set(one.members)]),
         "drives": [asdict(one) for one in inventory.hardware_drives],
         "virtual_drives": [{**asdict(one), "path": ""} for one in inventory.virtual_drives],
-        "volumes": [asdict(volume) for volume in layout.volumes],
+        "volumes": [_volume(volume) for volume in layout.volumes],
         "orders": {
             "remove": orders.remove,
             "erase": orders.erase,
@@ -78,6 +79,15 @@ def digest(
     }
     text = json.dumps(facts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _volume(volume: Volume) -> dict[str, object]:
+    """Each kind of filesystem has its options, whether or not the volume has that kind."""
+    row = asdict(volume)
+    del row["options"]
+    for kind in filesystem.KINDS.values():
+        row[kind.name] = asdict(filesystem.options_of(volume, kind))
+    return row
 
 
 def _sorted(rows: list[dict[str, object]]) -> list[str]:

@@ -97,7 +97,7 @@ def _raid0(
         return Growth(words=f"; {room} and more: it can grow when all have the same size")
     # Of unequal disks md stripes what goes beyond the smallest over fewer disks. Data
     # beyond it would move; so all of it has to lie in the part where all disks take part.
-    covered = found.size_bytes if found else None
+    covered = found.size_bytes if found and volume.filesystem != "none" else None
     if covered is None or covered > least * len(members):
         return Growth(words=f"; {room}, but it cannot be told that its data would stay in place")
     disks = [disk for disk, _ in members]

@@ -1,7 +1,8 @@
-"""layout.toml -> :class:`Layout`. Pure but for reading the one file.
+"""layout.toml -> :class:`Layout` and back. Pure but for reading the one file.
 
 Strict: an unknown key, a wrong type or a value out of range is a :class:`UsageError` that
-names file, table, key and line, and what is allowed. docs/layout.md is the reference.
+names file, table, key and line, and what is allowed. docs/layout.md is the reference. Each table
+is a list of fields (:mod:`appliance.model.toml_fields`), which the form of the TUI uses, too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from appliance.errors import UsageError
@@ -21,10 +23,12 @@ from appliance.model import (
     Tuning,
     Volume,
 )
-from appliance.model.toml_table import Document, Table, parse_document, shown
-from appliance.storage.formats import mount_unit, serials
-from appliance.storage.policy import layout_filesystem
+from appliance.model import toml_fields as fields
+from appliance.model.toml_fields import Choice, Field, Inline, Kind, Only, Size, Text, Time, Words
+from appliance.model.toml_table import Table, parse_document, shown
+from appliance.storage.formats import filesystem, mount_unit, serials
 
+_DEFAULT = Volume(name="", mount="")
 DEFAULT_LAYOUT = Layout(volumes=(Volume(name="scratch", mount="/mnt/scratch"),))
 
 # Far above any real layout: whatever is bigger is not one.
@@ -35,6 +39,7 @@ _MAX_MEMBERS = 1920
 _MAX_NAME_BYTES = 255
 # The units open this tree to the benchmarks and no other, and only root writes in it.
 _MOUNTS_BELOW = PurePosixPath("/mnt")
+_MOUNT_HINT = f"mounts are below {_MOUNTS_BELOW}, for example /mnt/scratch"
 
 _NAME = r"[a-z][a-z0-9-]{0,11}"
 _NAME_HINT = (
@@ -42,37 +47,154 @@ _NAME_HINT = (
 )
 _STRIPES = ("md-raid0", "md-raid10", "lvm-stripe", "hw-raid0", "single")
 _LEAST_MEMBERS = {"md-raid10": 2, "lvm-stripe": 2}
-_FILESYSTEMS = ("xfs", "ext4", "none")
-_RAID10_LAYOUTS = ("near2", "far2", "offset2")
-_SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
-_KINDS = (DiskKind.INSTANCE_STORE.value, DiskKind.NETWORK.value)
-# md keeps the chunk in 32-bit sectors; beyond 64 MiB a stripe is only a concatenation. What
-# storcli takes as a strip is in its manual.
-_CHUNKS = {"hw-raid0": ("8KiB", "1MiB")}
-_ANY_CHUNK = ("4KiB", "64MiB")
-_VOLUME_KEYS = (
-    "name",
-    "mount",
-    "select",
-    "stripe",
-    "chunk",
-    "filesystem",
-    "on_short",
-    "on_loss",
-    "wait",
-    "raid10_layout",
-    "lvm_extent",
-    "mount_options",
-    "xfs",
-    "ext4",
-    "initialise_rate",
-)
-_RULE_KEYS = ("serials", "vendor", "model", "cloud_name", "role", "kind")
-_TUNING_KEYS = ("scheduler", "io_timeout", "cpu_latency", "rebuild_min")
 _SELECT_HINT = (
     'select = { kind = "instance-store" }, { role = "data" } (either may have count = 2)'
     ' or { serials = ["...", "..."] }'
 )
+_EXACT = "exactly as 'stripewright inventory' shows it"
+_NO_FILESYSTEM = "there is no filesystem to mount"
+
+
+# ------------------------------------------------------------------------------ the fields
+
+
+class _Chunk(Kind):
+    """md keeps the chunk in 32-bit sectors; beyond 64 MiB a stripe is only a concatenation. What
+    storcli takes as a strip is in its manual.
+    """
+
+    def read(self, table: Table, key: str) -> int | None:
+        hardware = table.values.get("stripe") == "hw-raid0"
+        low, high = ("8KiB", "1MiB") if hardware else ("4KiB", "64MiB")
+        return table.amount(key, low, high, power=True)
+
+    def text(self, value: int) -> str:
+        return fields.size_text(value)
+
+
+class _Mount(Kind):
+    def read(self, table: Table, key: str) -> str:
+        text = table.text(key, hint=_MOUNT_HINT)
+        path = PurePosixPath(text)
+        plain = text.isascii() and text.isprintable() and not set(text) & set(" \\\"'`$,")
+        tidy = str(path) == text and not text.startswith("//") and ".." not in path.parts
+        if not path.is_absolute() or not plain or not tidy:
+            table.fail(key, f"{shown(text)} is not a plain absolute path", _MOUNT_HINT)
+        if _MOUNTS_BELOW not in path.parents:
+            table.fail(key, f"{shown(text)} is not below {_MOUNTS_BELOW}", _MOUNT_HINT)
+        # Found here, not when the volume is made. A unit's name is never shorter than a
+        # directory's.
+        if len(mount_unit.unit_name(text)) > _MAX_NAME_BYTES:
+            table.fail(key, f"a name of more than {_MAX_NAME_BYTES} bytes", "a shorter path")
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class _MountOptions(Words):
+    hint: str = ""
+
+    def read(self, table: Table, key: str) -> tuple[str, ...]:
+        kind = str(table.values.get("filesystem", _DEFAULT.filesystem))
+        allowed = "; ".join(one.shown for one in filesystem.allowed_options(kind))
+        hint = f"{kind} volumes may have: {allowed}"
+        options = table.words(key, hint)
+        for option in options:
+            if against := filesystem.option_problem(kind, option):
+                table.fail(key, f"{option!r}: {against}", hint)
+        names = [option.partition("=")[0] for option in options]
+        for name in names:
+            if names.count(name) > 1:
+                table.fail(key, f"{name!r} is given twice", hint)
+        return options
+
+
+_SELECT_FIELDS = (
+    Field("role", Text(_NAME_HINT, _NAME)),
+    Field("kind", Choice((DiskKind.INSTANCE_STORE.value,), DiskKind)),
+    Field("count", fields.Whole(1, _MAX_MEMBERS)),
+    Field("serials", Words("the serials that 'stripewright inventory' shows")),
+)
+
+
+class _Select(Kind):
+    """By exactly one of kind, role and serials."""
+
+    def read(self, table: Table, key: str) -> Selector:
+        select = table.table(key, _SELECT_HINT)
+        assert select is not None  # noqa: S101 - it is read only where it is given
+        select.only(("kind", "role", "serials", "count"))
+        ways = [one for one in ("kind", "role", "serials") if one in select.values]
+        if len(ways) != 1:
+            found = " and ".join(ways) or "none of kind, role and serials"
+            select.fail("", f"selects by {found}", f"by exactly one: {_SELECT_HINT}")
+        selector = Selector(**fields.read(select, _SELECT_FIELDS, Selector(kind=None)))
+        if selector.serials and selector.count is not None:
+            select.fail("count", "the serials are counted already", "leave it out")
+        return selector
+
+    def text(self, value: Selector) -> str:
+        return fields.inline(fields.rows(_SELECT_FIELDS, value, Selector(kind=None)))
+
+    def toml(self, text: str) -> str:
+        return text
+
+
+def volume_fields() -> tuple[Field, ...]:
+    """The keys of a ``[[volume]]``, in the order in which they are written."""
+    kinds = filesystem.KINDS.values()
+    striped = Only("stripe", _STRIPES[:-1], "a single disk has no stripe")
+    mounted = Only("filesystem", filesystem.names(), _NO_FILESYSTEM)
+    return (
+        Field("name", Text(_NAME_HINT, _NAME), required=True, always=True),
+        Field("select", _Select(), always=True),
+        Field("stripe", Choice(_STRIPES), always=True),
+        Field("chunk", _Chunk(), "chunk_bytes", only=striped, always=True),
+        Field("filesystem", Choice((*filesystem.names(), "none")), always=True),
+        Field("mount", _Mount(), only=mounted, required=True, always=True),
+        Field("on_short", Choice(("refuse", "accept")), always=True),
+        Field("on_loss", Choice(("refuse", "recreate")), always=True),
+        Field("wait", Time("0s", "10min"), "wait_seconds"),
+        Field(
+            "raid10_layout",
+            Choice(("near2", "far2", "offset2")),
+            only=Only("stripe", ("md-raid10",)),
+        ),
+        Field(
+            "lvm_extent",
+            Size("1MiB", "1GiB", power=True),
+            "lvm_extent_bytes",
+            only=Only("stripe", ("lvm-stripe",)),
+        ),
+        Field("mount_options", _MountOptions(), only=mounted),
+        *(
+            Field(
+                kind.name,
+                Inline(kind.option_fields, kind.options, kind.options_hint),
+                "options",
+                only=Only("filesystem", (kind.name,)),
+            )
+            for kind in kinds
+        ),
+        Field("initialise_rate", Size("1MiB/s", "100GiB/s"), "initialise_rate_bytes"),
+    )
+
+
+RULE_FIELDS = (
+    Field("serials", Words(_EXACT)),
+    Field("vendor", fields.Printable(_EXACT)),
+    Field("model", fields.Printable(_EXACT)),
+    Field("cloud_name", fields.Printable(_EXACT)),
+    Field("role", Text(_NAME_HINT, f"(?:{_NAME})?")),
+    Field("kind", Choice((DiskKind.INSTANCE_STORE.value, DiskKind.NETWORK.value), DiskKind)),
+)
+TUNING_FIELDS = (
+    Field("scheduler", Choice(("none", "mq-deadline", "kyber", "bfq"))),
+    # The kernel keeps it as milliseconds in 32 bits.
+    Field("io_timeout", Time("1s", "4294967s", step="1s", whole=True), "io_timeout_seconds"),
+    Field("cpu_latency", Time("0us", "100ms", "us", "us", whole=True), "cpu_latency_us"),
+    Field("rebuild_min", Size("1MiB/s", "100GiB/s", step="1MiB"), "rebuild_min_bytes"),
+)
+_SCAN_FIELDS = (Field("time", Time("100ms", "24h", shown="ms"), "scan_seconds"),)
 
 
 # ------------------------------------------------------------------------------- the file
@@ -142,135 +264,70 @@ def parse_layout(text: str, source: str) -> Layout:
             )
     if "volume" not in values:
         document.fail("volume", "missing", "write a [[volume]] table, or volume = [] for none")
-    tables = _tables(values, "volume", document)
-    rules = _tables(values, "rule", document)
-    volumes = tuple(_volume(table) for table in tables)
+    tables = document.tables(values, "volume")
+    rules = document.tables(values, "rule")
+    volumes = tuple(map(_volume, tables))
     _check_together(volumes, tables)
     return Layout(
         volumes=volumes,
         source=source,
         rules=_rules(rules),
-        tuning=_tuning(values, document),
-        scan_seconds=_scan_seconds(values, document),
+        tuning=Tuning(**fields.read(document.table(values, "tuning"), TUNING_FIELDS, Tuning())),
+        **fields.read(document.table(values, "scan"), _SCAN_FIELDS, DEFAULT_LAYOUT),
     )
 
 
-def _tables(values: Mapping[str, object], name: str, document: Document) -> list[Table]:
-    found = values.get(name, [])
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        document.fail(name, "not a list of tables", f"write each as its own [[{name}]] table")
-    return [Table(one, document, name, number) for number, one in enumerate(found, start=1)]
+def render_layout(layout: Layout) -> str:
+    """The whole file; :func:`parse_layout` makes the same of it. What a volume has by default is
+    left out where it would only distract.
+    """
+    volume = volume_fields()
+    parts = [
+        fields.table_text("[[volume]]", fields.rows(volume, one, _DEFAULT))
+        for one in layout.volumes
+    ]
+    if not layout.volumes:
+        parts = ["volume = []\n"]
+    parts += [
+        fields.table_text("[[rule]]", fields.rows(RULE_FIELDS, one, OperatorRule()))
+        for one in layout.rules
+    ]
+    if tuning := fields.rows(TUNING_FIELDS, layout.tuning, Tuning()):
+        parts.append(fields.table_text("[tuning]", tuning))
+    if time := fields.rows(_SCAN_FIELDS, layout, DEFAULT_LAYOUT):
+        parts.append(fields.table_text("[scan]", time))
+    return "\n".join(parts)
 
 
 # ------------------------------------------------------------------------------ one volume
 
 
 def _volume(table: Table) -> Volume:
-    table.only(_VOLUME_KEYS)
-    name = table.text("name", pattern=_NAME, hint=_NAME_HINT)
-    stripe = table.choice("stripe", _STRIPES, "md-raid0")
-    filesystem = table.choice("filesystem", _FILESYSTEMS, "xfs")
-    if stripe == "lvm-stripe" and name.startswith(("snapshot", "pvmove")):
-        table.fail("name", f"{name!r} is reserved by LVM", "take another name")
-    defaults = Volume(name=name, mount="")
-    chunk = _chunk(table, stripe, defaults.chunk_bytes)
-    wait = table.amount("wait", "0s", "10min")
-    return Volume(
-        name=name,
-        mount=_mount(table, filesystem),
-        chunk_bytes=chunk,
-        stripe=stripe,
-        filesystem=filesystem,
-        select=_select(table, stripe),
-        on_short=table.choice("on_short", ("refuse", "accept"), defaults.on_short),
-        on_loss=table.choice("on_loss", ("refuse", "recreate"), defaults.on_loss),
-        wait_seconds=None if wait is None else wait / 1e6,
-        raid10_layout=_raid10_layout(table, stripe, defaults.raid10_layout),
-        lvm_extent_bytes=_extent(table, stripe, chunk, defaults.lvm_extent_bytes),
-        mount_options=layout_filesystem.mount_options(table, filesystem),
-        xfs=layout_filesystem.xfs(table, filesystem),
-        ext4=layout_filesystem.ext4(table, filesystem),
-        initialise_rate_bytes=table.amount("initialise_rate", "1MiB/s", "100GiB/s"),
-    )
-
-
-def _chunk(table: Table, stripe: str, default: int) -> int:
-    if stripe == "single" and "chunk" in table.values:
-        table.fail("chunk", "a single disk has no stripe", "leave it out")
-    low, high = _CHUNKS.get(stripe, _ANY_CHUNK)
-    found = table.amount("chunk", low, high, power=True)
-    return default if found is None else found
-
-
-def _raid10_layout(table: Table, stripe: str, default: str) -> str:
-    table.only_with("raid10_layout", "stripe", stripe, "md-raid10")
-    return table.choice("raid10_layout", _RAID10_LAYOUTS, default)
-
-
-def _extent(table: Table, stripe: str, chunk: int, default: int) -> int:
-    table.only_with("lvm_extent", "stripe", stripe, "lvm-stripe")
-    found = table.amount("lvm_extent", "1MiB", "1GiB", power=True)
-    extent = default if found is None else found
-    if stripe == "lvm-stripe" and chunk > extent:
+    volume = Volume(**fields.read(table, volume_fields(), _DEFAULT))
+    if any(volume.options == kind.options for kind in filesystem.KINDS.values()):
+        volume = replace(volume, options=None)
+    if volume.stripe == "lvm-stripe" and volume.name.startswith(("snapshot", "pvmove")):
+        table.fail("name", f"{volume.name!r} is reserved by LVM", "take another name")
+    if volume.stripe == "lvm-stripe" and volume.chunk_bytes > volume.lvm_extent_bytes:
         table.fail(
-            "lvm_extent" if found is not None else "chunk",
+            "lvm_extent" if "lvm_extent" in table.values else "chunk",
             "the chunk is larger than LVM's extent",
             "an extent holds whole chunks: a smaller chunk, or a larger lvm_extent (up to 1GiB)",
         )
-    return extent
+    _check_members(table, volume)
+    return volume
 
 
-def _mount(table: Table, filesystem: str) -> str:
-    hint = f"mounts are below {_MOUNTS_BELOW}, for example /mnt/scratch"
-    if filesystem == "none":
-        if "mount" in table.values:
-            table.fail("mount", "there is no filesystem to mount", "leave it out")
-        return ""
-    text = table.text("mount", hint=hint)
-    path = PurePosixPath(text)
-    plain = text.isascii() and text.isprintable() and not set(text) & set(" \\\"'`$,")
-    tidy = str(path) == text and not text.startswith("//") and ".." not in path.parts
-    if not path.is_absolute() or not plain or not tidy:
-        table.fail("mount", f"{shown(text)} is not a plain absolute path", hint)
-    if _MOUNTS_BELOW not in path.parents:
-        table.fail("mount", f"{shown(text)} is not below {_MOUNTS_BELOW}", hint)
-    # Found here, not when the volume is made. A unit's name is never shorter than a directory's.
-    if len(mount_unit.unit_name(text)) > _MAX_NAME_BYTES:
-        table.fail("mount", f"a name of more than {_MAX_NAME_BYTES} bytes", "a shorter path")
-    return text
-
-
-def _select(table: Table, stripe: str) -> Selector:
-    select = table.table("select", _SELECT_HINT)
-    if select is None:
-        return Selector()
-    select.only(("kind", "role", "serials", "count"))
-    ways = [key for key in ("kind", "role", "serials") if key in select.values]
-    if len(ways) != 1:
-        found = " and ".join(ways) or "none of kind, role and serials"
-        select.fail("", f"selects by {found}", f"by exactly one: {_SELECT_HINT}")
-    count = select.number_in("count", 1, _MAX_MEMBERS)
-    if ways == ["serials"]:
-        serials = select.words("serials", "the serials that 'stripewright inventory' shows")
-        if count is not None:
-            select.fail("count", "the serials are counted already", "leave it out")
-        _check_members(select, "serials", stripe, len(serials))
-        return Selector(kind=None, serials=serials)
-    _check_members(select, "count", stripe, count)
-    if ways == ["role"]:
-        role = select.text("role", pattern=_NAME, hint=_NAME_HINT)
-        return Selector(kind=None, role=role, count=count)
-    kind = select.choice("kind", (DiskKind.INSTANCE_STORE.value,), "")
-    return Selector(kind=DiskKind(kind), count=count)
-
-
-def _check_members(select: Table, key: str, stripe: str, count: int | None) -> None:
-    if count is None:
+def _check_members(table: Table, volume: Volume) -> None:
+    select, stripe = volume.select, volume.stripe
+    key, count = ("serials", len(select.serials)) if select.serials else ("count", select.count)
+    at = table.table("select", _SELECT_HINT)
+    if count is None or at is None:
         return
     if stripe == "single" and count != 1:
-        select.fail(key, f"{count} disks for stripe 'single'", "one disk, or another stripe")
+        at.fail(key, f"{count} disks for stripe 'single'", "one disk, or another stripe")
     if count < _LEAST_MEMBERS.get(stripe, 1):
-        select.fail(key, f"{count} disk for stripe {stripe!r}", "at least 2 disks, or 'single'")
+        at.fail(key, f"{count} disk for stripe {stripe!r}", "at least 2 disks, or 'single'")
 
 
 # --------------------------------------------------------------------------- all together
@@ -321,46 +378,9 @@ def _rules(tables: Sequence[Table]) -> tuple[OperatorRule, ...]:
 
 
 def _rule(table: Table) -> OperatorRule:
-    table.only(_RULE_KEYS)
-    exact = "exactly as 'stripewright inventory' shows it"
-    kind = table.choice("kind", _KINDS, "")
-    rule = OperatorRule(
-        serials=table.words("serials", exact),
-        vendor=table.printable("vendor", exact),
-        model=table.printable("model", exact),
-        cloud_name=table.printable("cloud_name", exact),
-        role=table.text("role", "", pattern=f"(?:{_NAME})?", hint=_NAME_HINT),
-        kind=DiskKind(kind) if kind else None,
-    )
+    rule = OperatorRule(**fields.read(table, RULE_FIELDS, OperatorRule()))
     if not (rule.serials or rule.model or rule.cloud_name):
         table.fail("", "fits any disk", "give at least one of serials, model and cloud_name")
     if not rule.role and rule.kind is None:
         table.fail("", "says nothing about its disks", "give a role, a kind or both")
     return rule
-
-
-def _table_of(values: Mapping[str, object], name: str, document: Document) -> Table:
-    found = values.get(name, {})
-    if not isinstance(found, dict):
-        document.fail(name, "not a table", f"write it as one [{name}] table")
-    return Table(found, document, name)
-
-
-def _scan_seconds(values: Mapping[str, object], document: Document) -> float:
-    table = _table_of(values, "scan", document)
-    table.only(("time",))
-    time = table.amount("time", "100ms", "24h")
-    return DEFAULT_LAYOUT.scan_seconds if time is None else time / 1e6
-
-
-def _tuning(values: Mapping[str, object], document: Document) -> Tuning:
-    table = _table_of(values, "tuning", document)
-    table.only(_TUNING_KEYS)
-    # The kernel keeps it as milliseconds in 32 bits.
-    timeout = table.amount("io_timeout", "1s", "4294967s", step="1s")
-    return Tuning(
-        scheduler=table.choice("scheduler", _SCHEDULERS, "") or None,
-        io_timeout_seconds=None if timeout is None else timeout // 1_000_000,
-        cpu_latency_us=table.amount("cpu_latency", "0us", "100ms"),
-        rebuild_min_bytes=table.amount("rebuild_min", "1MiB/s", "100GiB/s", step="1MiB"),
-    )

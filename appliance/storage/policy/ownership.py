@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from appliance.model import Disk, Mark, MarkState, VolumeGroup
-from appliance.storage.formats import lvm, md
+from appliance.storage.formats import filesystem, lvm, md
 
 _GROUP_PREFIX = "stripewright-"
 _VOLUME_TAG = "stripewright:"
@@ -24,7 +24,6 @@ _HEX = frozenset("0123456789abcdef")
 
 MD = "linux_raid_member"
 LVM = "LVM2_member"
-FILESYSTEMS = frozenset({"xfs", "ext4"})
 
 
 class Form(StrEnum):
@@ -93,7 +92,7 @@ def _held(
         group = disk.lvm_member.group
         volume = group_volume(group) if group else marked
         return (volume, Form.LVM) if volume else None
-    if len(kinds) == 1 and kinds <= FILESYSTEMS:
+    if filesystem.is_one(kinds):
         found = disk.filesystem
         label = found.label if found else next(iter(disk.signatures)).label
         if label and (label in names or label == marked):

@@ -271,7 +271,7 @@ def read_durable(node: str, offset_bytes: int, length: int) -> bytes:
 
 
 def read_filesystem(node: str, offset_bytes: int = 0) -> Filesystem | None:
-    """The XFS or ext4 that starts at ``offset_bytes``, if one does."""
+    """The filesystem of ours that starts at ``offset_bytes``, if one does."""
     return filesystem.parse_superblock(
         read_at(node, offset_bytes, filesystem.SUPERBLOCK_SIZE_BYTES)
     )

@@ -20,6 +20,7 @@ from appliance.model import (
     VolumeGroup,
 )
 from appliance.storage.formats import data_areas, hwraid, lvm, md
+from appliance.storage.formats.filesystem import is_one
 from appliance.storage.policy import exclusions
 from appliance.storage.probe import blockdev
 from appliance.storage.probe.mounted import brought_up_to_date
@@ -268,7 +269,7 @@ def _contents(
 def filesystem(node: str, signatures: Collection[Signature]) -> Filesystem | None:
     """The filesystem that ``node`` holds by itself, as far as it is known to the probers."""
     kinds = {found.kind for found in signatures}
-    if kinds in ({"xfs"}, {"ext4"}):
+    if is_one(kinds):
         return blockdev.read_filesystem(node)
     for found in signatures:
         if found.kind not in {_MD, _LVM}:

@@ -1,8 +1,8 @@
 """What a half-made volume holds: what its making writes, or more than that. Reads only, but for
-an empty file in memory on which mkfs.ext4 is run.
+an empty file in memory on which mkfs is run.
 
 A disk that was blank when the making began may hold nothing but md's and LVM's own first MiB,
-what mkfs of the filesystem with the mark's UUID writes (``formats/debris``), and
+what mkfs of the filesystem with the mark's UUID writes, and
 zeros. One that held something is compared by the fingerprint in its mark, block by block: each
 is as it was, or was written by the making.
 """
@@ -20,24 +20,21 @@ from appliance import paths
 from appliance.model import Array, Disk, Layout, Mark, MarkState, Volume, VolumeGroup
 from appliance.storage.formats import (
     data_areas,
-    debris,
-    ext4,
     filesystem,
     lvm,
     marks,
     md,
     scan,
-    xfs,
 )
-from appliance.storage.formats.debris import Accepts
+from appliance.storage.formats.filesystem_kind import Accepts
 from appliance.storage.formats.stripe_map import Area, Stripe
 from appliance.storage.policy import exclusions
 from appliance.storage.probe import blockdev, probers, scanning
 from appliance.system import process
 from appliance.system.kernel import Kernel
 
-# By slot and offset there: what mkfs.ext4 writes.
-_Written = Callable[[], Mapping[int, Mapping[int, bytes]]]
+# By slot: what mkfs writes there, where it has to be run to know (Rehearsal).
+_Written = Callable[[], Mapping[int, Accepts]]
 
 _SECTOR_BYTES = 512
 _MKFS_TIMEOUT_SECONDS = 60
@@ -65,7 +62,7 @@ class _Made:
             self.disks[0].path, self.stripe.areas[0].start_bytes, filesystem.SUPERBLOCK_SIZE_BYTES
         )
         where = [(0, scan.HEAD_BYTES)]
-        if (log := xfs.log_offset(start)) is not None:
+        if (log := filesystem.log_offset(start)) is not None:
             where.append((log, _LOG_BYTES))
         return [
             read
@@ -113,7 +110,7 @@ def _once(find: _Written) -> _Written:
     """``find`` for the threads of several disks: by the first that asks, and by no other."""
     lock, found = threading.Lock(), cache(find)
 
-    def written() -> Mapping[int, Mapping[int, bytes]]:
+    def written() -> Mapping[int, Accepts]:
         with lock:
             return found()
 
@@ -201,12 +198,12 @@ def _at_front(mark: Mark | None) -> bool:
 
 def _written_by_mkfs(
     volume: Volume | None, made: _Made | None, own: Sequence[Disk], kernel: Kernel
-) -> Mapping[int, Mapping[int, bytes]]:
-    """By slot and offset, what mkfs.ext4 writes but zeros; nothing for another filesystem.
-
-    Its own tool says so, run on an empty file of the same size.
+) -> Mapping[int, Accepts]:
+    """By slot, what mkfs writes but zeros, from its run on an empty file of the same
+    size; nothing for a kind that is known by its UUID alone.
     """
-    if volume is None or volume.filesystem != "ext4" or made is None:
+    kind = None if volume is None else filesystem.KINDS.get(volume.filesystem)
+    if volume is None or made is None or kind is None or kind.rehearsal is None:
         return {}
     import tempfile  # a boot is in a hurry, and has such disks after a making that was cut off
 
@@ -227,14 +224,14 @@ def _written_by_mkfs(
         )
         process.run(argv, timeout_seconds=_MKFS_TIMEOUT_SECONDS)
         found: dict[int, dict[int, bytes]] = {}
-        inodes_at = ext4.inode_table(os.pread(file.fileno(), 2 * ext4.BLOCK_BYTES, 0))
+        start = os.pread(file.fileno(), kind.rehearsal.start_bytes, 0)
         for offset in _data(file.fileno(), made.size_bytes):
-            block = os.pread(file.fileno(), ext4.BLOCK_BYTES, offset)
+            block = os.pread(file.fileno(), marks.BLOCK_BYTES, offset)
             if any(block):
-                wanted = debris.expected(offset, block, inodes_at)
+                wanted = kind.rehearsal.expected(offset, block, start)
                 for slot, at, _ in made.stripe.pieces(offset, len(block)):
                     found.setdefault(slot, {})[at] = wanted
-    return found
+    return {slot: kind.rehearsal.like(blocks) for slot, blocks in found.items()}
 
 
 def _data(descriptor: int, size_bytes: int) -> Iterator[int]:
@@ -246,7 +243,7 @@ def _data(descriptor: int, size_bytes: int) -> Iterator[int]:
         except OSError:  # nothing more
             return
         end = os.lseek(descriptor, start, os.SEEK_HOLE)
-        yield from range(start, end, ext4.BLOCK_BYTES)
+        yield from range(start, end, marks.BLOCK_BYTES)
 
 
 # ------------------------------------------------------------------------ what it holds
@@ -268,7 +265,7 @@ def _intact(disk: Disk, made: _Made | None, written: _Written, scan_seconds: flo
     skip = (mark.offset_bytes,)
     if not note.blank:
         return _as_it_was(disk.path, note, mark.offset_bytes, accepts) and not any(
-            debris.was_mounted(mark.filesystem_uuid, block[at : at + marks.BLOCK_BYTES])
+            filesystem.shows_mount(mark.filesystem_uuid, block[at : at + marks.BLOCK_BYTES])
             for _, block in scanning.blocks(disk.path, beginnings)
             for at in range(0, len(block), marks.BLOCK_BYTES)
         )
@@ -287,16 +284,17 @@ def _accepts(mark: Mark, slot: int | None, written: _Written, *, blank: bool) ->
     """
     front = _at_front(mark)
     uuid = mark.filesystem_uuid
-    bears = debris.of_mkfs(uuid, blank=blank) if uuid else None
+    bears = filesystem.of_mkfs(uuid, blank=blank) if uuid else None
 
     @cache
-    def of_ext4() -> Accepts:
-        return debris.like({} if slot is None else written().get(slot, {}))
+    def as_rehearsed() -> Accepts:
+        found = None if slot is None else written().get(slot)
+        return found or (lambda *_: False)
 
     def accepts(offset: int, block: bytes) -> bool:
         if front and offset < marks.EDGE_BYTES:
             return offset > 0 or not any(block[:_SECTOR_BYTES])
-        return bears is not None and (bears(offset, block) or of_ext4()(offset, block))
+        return bears is not None and (bears(offset, block) or as_rehearsed()(offset, block))
 
     return accepts
 

@@ -18,7 +18,7 @@ from random import Random
 
 from appliance.model import Scan
 from appliance.storage.formats import scan
-from appliance.storage.formats.debris import Accepts
+from appliance.storage.formats.filesystem_kind import Accepts
 
 # The kernel has a drive read it in parallel, in parts of some hundred KiB.
 _BUFFER_BYTES = 2 * scan.MIB
