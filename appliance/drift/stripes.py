@@ -12,7 +12,6 @@ from appliance.drift.observation import ArrayNow, Observation
 from appliance.model import Fact, LogicalVolume, VolumeGroup
 from appliance.state.boot_state import BootMember, BootVolume
 from appliance.storage.formats import hwraid, lvm
-from appliance.storage.policy import exclusions
 from appliance.text import size
 
 # storcli's word for a drive that does its part in a virtual drive.
@@ -68,7 +67,7 @@ def gone(volume: BootVolume, member: BootMember, *, unnoticed: bool = False) -> 
 
 def logical(seen: Observation, volume: BootVolume) -> Stripe:
     """A logical volume and its disks."""
-    note = exclusions.lvm_note(lvm.group_name(volume.name), volume.name)
+    note = lvm.mapped_note(lvm.group_name(volume.name), volume.name)
     device = next((one for one in seen.mapped if one.what == note), None)
     lost = [gone(volume, one) for one in volume.members if seen.disk(one) is None]
     if device is None:

@@ -9,7 +9,7 @@ import pytest
 from appliance.model import Decision, Disk, Signature
 from appliance.storage.policy import planner
 from appliance.storage.policy.identity import identify_all, twins
-from appliance.storage.policy.inventory_index import gather
+from appliance.storage.policy.ownership import gather
 from tests.unit.disks import LAYOUT, disk, inventory
 
 PV = Signature("LVM2_member", 0x218, "", "pv-1")

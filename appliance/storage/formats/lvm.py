@@ -65,9 +65,20 @@ def group_name(volume: str) -> str:
     return f"{_PREFIX}-{volume}"
 
 
+def volume_named(group: str) -> str:
+    """The volume that a group's name means, empty if it is not ours."""
+    volume = group.removeprefix(f"{_PREFIX}-")
+    return volume if volume != group else ""
+
+
 def volume_path(volume: str) -> str:
     """The node of the volume's logical volume while it is active."""
     return f"/dev/{group_name(volume)}/{volume}"
+
+
+def mapped_note(group: str, volume: str) -> str:
+    """How the kernel's holder of a disk is noted: device-mapper doubles dashes in names."""
+    return f"LVM volume '{group.replace('-', '--')}-{volume.replace('-', '--')}'"
 
 
 def tags(volume: str, host_tag: str) -> tuple[str, ...]:
@@ -78,8 +89,8 @@ def tags(volume: str, host_tag: str) -> tuple[str, ...]:
 
 def volume_of(name: str, group_tags: Sequence[str]) -> str:
     """The volume that both name and tag of a group carry, empty if the group is not ours."""
-    volume = name.removeprefix(f"{_PREFIX}-")
-    ours = volume != name and _VOLUME.fullmatch(volume) and f"{_PREFIX}:{volume}" in group_tags
+    volume = volume_named(name)
+    ours = _VOLUME.fullmatch(volume) and f"{_PREFIX}:{volume}" in group_tags
     return volume if ours else ""
 
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from appliance.model import Disk, Filesystem, MarkState, Step, Volume
 from appliance.storage.formats import filesystem, lvm, md
 from appliance.storage.policy import ownership, steps
-from appliance.storage.policy.inventory_index import Evidence, runs
-from appliance.storage.policy.ownership import Carrier, Form
+from appliance.storage.policy.ownership import Carrier, Evidence, Form, runs
 
 
 def form_of(volume: Volume, members: int) -> Form:
@@ -153,7 +152,7 @@ def _whole(evidence: Evidence, volume: str, disks: Sequence[Disk]) -> list[Whole
     """
     arrays = [one for one in evidence.arrays_on(disks) if runs(one)]
     found = [(one.filesystem, frozenset(one.members)) for one in arrays]
-    for group in evidence.groups.get(ownership.group_name(volume), ()):
+    for group in evidence.groups.get(lvm.group_name(volume), ()):
         found += [(one.filesystem, frozenset(group.members)) for one in group.volumes]
     up = frozenset[str]().union(*(one.members for one in arrays))
     found += [(_filesystem(one), _together(one, disks)) for one in disks if one.id not in up]
@@ -166,7 +165,7 @@ def _ended(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> list[Whol
     """
     disks = [one.disk for one in own]
     ids = frozenset(one.id for one in disks)
-    for group in evidence.groups.get(ownership.group_name(volume), ()):
+    for group in evidence.groups.get(lvm.group_name(volume), ()):
         whole = set(group.members) == ids and len(ids) == group.member_count
         if whole and any(one.name == volume for one in group.volumes):
             return [Whole(None, ids)]
@@ -190,7 +189,7 @@ def _together(disk: Disk, disks: Sequence[Disk]) -> frozenset[str]:
 def members(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> int:
     """How many disks the array or group has that is on ``own``, 0 if there is neither."""
     had = [one.disk.md_member.member_count for one in own if one.disk.md_member is not None]
-    had += [one.member_count for one in evidence.groups.get(ownership.group_name(volume), ())]
+    had += [one.member_count for one in evidence.groups.get(lvm.group_name(volume), ())]
     return max(had, default=0)
 
 
@@ -207,7 +206,7 @@ def unseen(evidence: Evidence, volume: Volume, own: Sequence[Carrier]) -> int:
     if all(one.slot != 0 for one in disks):
         had += [one.member_count for one in disks]
     ids = {one.disk.id for one in own}
-    for group in evidence.groups.get(ownership.group_name(volume.name), ()):
+    for group in evidence.groups.get(lvm.group_name(volume.name), ()):
         begins = [one.segments[0][0] for one in group.volumes if one.segments and one.segments[0]]
         if set(begins) - ids or not group.volumes:
             had.append(group.member_count)

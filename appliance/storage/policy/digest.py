@@ -28,7 +28,7 @@ from appliance.model import (
     VolumeGroup,
 )
 from appliance.storage.formats import filesystem, serials
-from appliance.storage.policy.inventory_index import Evidence, runs
+from appliance.storage.policy.ownership import Evidence, runs
 from appliance.storage.policy.steps import Outcome
 
 

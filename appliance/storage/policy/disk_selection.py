@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 from appliance.model import Disk, DiskKind, Layout, Selector, Volume
 from appliance.storage.formats import serials
-from appliance.storage.policy import verdicts
-from appliance.storage.policy.inventory_index import Evidence
-from appliance.storage.policy.ownership import Carrier
+from appliance.storage.policy import exclusions
+from appliance.storage.policy.ownership import Carrier, Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def _undecided(evidence: Evidence, disks: Sequence[Disk]) -> tuple[tuple[Disk, s
         (disk, why)
         for disk in disks
         if disk.id not in evidence.traces
-        and (why := verdicts.undecidable(disk, privileged=evidence.privileged))
+        and (why := exclusions.undecidable(disk, privileged=evidence.privileged))
     )
 
 
@@ -143,7 +142,7 @@ def _take(
         if lacks is not None and len(free) >= lacks:
             left.append(disk)
             continue
-        problem = verdicts.to_taking(
+        problem = exclusions.to_taking(
             disk, evidence.traces.get(disk.id), volume.name, privileged=evidence.privileged
         )
         if problem:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from appliance.model import Decision, Disk, Volume
 from appliance.storage.policy import (
     create,
+    exclusions,
     existing_lvm,
     existing_md,
     existing_plain,
@@ -21,11 +22,9 @@ from appliance.storage.policy import (
     ownership,
     redundancy,
     steps,
-    verdicts,
 )
 from appliance.storage.policy.disk_selection import Pool
-from appliance.storage.policy.inventory_index import Evidence
-from appliance.storage.policy.ownership import Carrier, Form
+from appliance.storage.policy.ownership import Carrier, Evidence, Form
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
 
 _FREE = "free the disk from that use, then plan again or reboot"
@@ -124,7 +123,7 @@ def _in_the_way(evidence: Evidence, own: Sequence[Carrier]) -> Outcome | None:
     against = []
     for carrier in own:
         disk = carrier.disk
-        problem = verdicts.to_bringing_up(
+        problem = exclusions.to_bringing_up(
             disk, evidence.holders(disk), mounted=carrier.trace.form is Form.PLAIN
         )
         if problem:
@@ -215,7 +214,7 @@ def _not_only_ours(evidence: Evidence, volume: Volume, own: Sequence[Carrier]) -
 
 def _written_since(evidence: Evidence, own: Sequence[Carrier], *, waited: bool) -> Outcome | None:
     """Disks that hold more than the making writes: that is somebody's, and no mark says else."""
-    against = [(one.disk, verdicts.to_making_again(one.disk)) for one in own]
+    against = [(one.disk, exclusions.to_making_again(one.disk)) for one in own]
     against = [(disk, problem) for disk, problem in against if problem]
     if not against:
         return None

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from appliance.model import Disk, LogicalVolume, Volume, VolumeGroup
 from appliance.storage.formats import lvm
-from appliance.storage.policy import activate, growth, inventory_index, loss, ownership, steps
+from appliance.storage.policy import activate, growth, loss, ownership, steps
 from appliance.storage.policy.disk_selection import Pool
-from appliance.storage.policy.inventory_index import Evidence
-from appliance.storage.policy.ownership import Form
+from appliance.storage.policy.ownership import Evidence, Form
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
 
 _LOOK = "nothing was written; see 'vgs -o +tags' and 'lvs -o +devices' with --devices"
@@ -31,7 +30,7 @@ def decide(seen: Evidence, volume: Volume, pool: Pool, *, waited: bool, grow: bo
     found = seen.group(name, uuids[0])
     if found is None:
         return refuse(
-            f"the volume group {ownership.group_name(name)} of {list_disks(kept)} cannot be read",
+            f"the volume group {lvm.group_name(name)} of {list_disks(kept)} cannot be read",
             _LOOK,
             kept,
         )
@@ -92,7 +91,7 @@ def decide(seen: Evidence, volume: Volume, pool: Pool, *, waited: bool, grow: bo
             "find out which one is right and detach the other",
             [*members, *debris],
         )
-    logical = inventory_index.volume_in(found, name)
+    logical = ownership.volume_in(found, name)
     if logical is None:
         return refuse(
             f"{found.name} on {list_disks(members)} has no logical volume '{name}', and no mark"

@@ -11,8 +11,7 @@ from appliance.model import Array, Decision, Disk, MdMember, Volume
 from appliance.storage.formats import md
 from appliance.storage.policy import activate, growth, loss, ownership, redundancy, steps
 from appliance.storage.policy.disk_selection import Pool
-from appliance.storage.policy.inventory_index import Evidence, runs
-from appliance.storage.policy.ownership import Carrier, Form
+from appliance.storage.policy.ownership import Carrier, Evidence, Form, runs
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
 
 Member = tuple[Disk, MdMember]

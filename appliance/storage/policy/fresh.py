@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from appliance.model import Decision, Disk, Volume
 from appliance.storage.policy import create
 from appliance.storage.policy.disk_selection import Pool
-from appliance.storage.policy.inventory_index import Evidence
-from appliance.storage.policy.ownership import Form
+from appliance.storage.policy.ownership import Evidence, Form
 from appliance.storage.policy.steps import Outcome, call, count_disks, list_disks, refuse
 
 _WHY_NOT = "'stripewright inventory' says of each disk why it is not used"

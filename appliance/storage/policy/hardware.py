@@ -20,9 +20,9 @@ from appliance.model import (
     Volume,
 )
 from appliance.storage.formats import filesystem, hwraid
-from appliance.storage.policy import activate, create, growth, steps, verdicts
+from appliance.storage.policy import activate, create, exclusions, growth, steps
 from appliance.storage.policy.disk_selection import EMPTY
-from appliance.storage.policy.inventory_index import Evidence
+from appliance.storage.policy.ownership import Evidence
 from appliance.storage.policy.steps import Outcome, call, refuse
 
 _SEE = "see 'storcli64 /call/vall show all'"
@@ -146,7 +146,7 @@ def _existing(
         if not waited:
             return Outcome(Decision.WAIT, f"{reason}; waiting for it")
         return refuse(reason, f"{_SEE}; the kernel may have to look again: reboot")
-    if problem := verdicts.to_use(disk, mounted=True):
+    if problem := exclusions.to_use(disk, mounted=True):
         return refuse(f"{call(disk)}: {problem}", "free the disk from that use", [disk])
     mark = disk.mark
     begun = mark is not None and (mark.state, mark.volume) == (MarkState.MAKING, volume.name)
@@ -185,7 +185,7 @@ def _make_filesystem(
     mark = disk.mark
     given_up = mark is not None and mark.state is MarkState.RELEASED and bool(mark.intact)
     begun = mark is not None and mark.state is MarkState.MAKING
-    problem = verdicts.to_making_again(disk) if begun else verdicts.to_contents(disk)
+    problem = exclusions.to_making_again(disk) if begun else exclusions.to_contents(disk)
     if begun and mark and mark.volume != volume.name:
         problem = f"is being made into volume '{mark.volume}'"
     if not problem and not (disk.blank or given_up or begun):

@@ -9,7 +9,7 @@ is left alone; there is no rule by elimination.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from appliance.clouds.provider import provider, sold
@@ -24,7 +24,7 @@ from appliance.model import (
     OperatorRule,
     VolumeGroup,
 )
-from appliance.storage.formats import md, serials
+from appliance.storage.formats import lvm, md, serials
 from appliance.storage.policy import exclusions, ownership
 from appliance.storage.policy.layout import DEFAULT_LAYOUT
 
@@ -137,9 +137,9 @@ def _own_holders(
         if disk.id in array.members and array.name in {md.array_name(ours), ""}
     }
     # Without root there are no groups; then device-mapper's own word has to do.
-    group = ownership.group_name(ours)
+    group = lvm.group_name(ours)
     volumes = {one.name for found in groups if found.name == group for one in found.volumes}
-    mapped = {exclusions.lvm_note(group, volume) for volume in volumes or {ours}}
+    mapped = {lvm.mapped_note(group, volume) for volume in volumes or {ours}}
     notes = dict(zip(disk.holders, disk.holder_notes, strict=False))
     return own | {name for name, note in notes.items() if note in mapped}
 
@@ -159,31 +159,6 @@ def objection(
     return exclusions.find(disk, ours=ours, own_holders=own)
 
 
-def twins(disks: Sequence[Disk]) -> Iterator[tuple[Disk, Disk, str]]:
-    """Disks that cannot be told apart: each with another one, and what they have in common.
-
-    Commands name a disk by its path or link, orders and layouts by its serial, records by its id;
-    and of two with the UUID of one LVM physical volume LVM takes either.
-    """
-    found: dict[tuple[str, str], list[Disk]] = {}
-    for disk in disks:
-        for name in dict.fromkeys(_names(disk)):
-            found.setdefault(name, []).append(disk)
-    for (what, value), same in found.items():
-        if value and len(same) > 1:
-            yield from ((one, same[1] if at == 0 else same[0], what) for at, one in enumerate(same))
-
-
-def _names(disk: Disk) -> Iterator[tuple[str, str]]:
-    yield "serial", serials.plain(disk.serial)
-    yield "id", disk.id
-    yield "path", disk.path
-    yield "path", disk.stable_path
-    for signature in disk.signatures:
-        if signature.kind == ownership.LVM:
-            yield "LVM physical volume", signature.uuid
-
-
 def identify_all(
     disks: Sequence[Disk],
     arrays: Sequence[Array] = (),
@@ -193,7 +168,7 @@ def identify_all(
 ) -> tuple[Disk, ...]:
     """Every disk identified; two that cannot be told apart are both refused."""
     same: dict[str, str] = {}
-    for disk, other, what in twins(disks):
+    for disk, other, what in ownership.twins(disks):
         same.setdefault(disk.path, f"{what} as {other.path}")
     return tuple(
         identify(disk, arrays, groups, layout, machine=machine, same=same.get(disk.path, ""))
@@ -212,7 +187,7 @@ def identify(
 ) -> Disk:
     """``disk`` with ``kind``, ``role``, ``claimable`` and ``reason`` from its other facts.
 
-    ``same``: what it has in common with another that it cannot be told from (:func:`twins`).
+    ``same``: what it has in common with a twin (:func:`ownership.twins`).
     """
     kind = classify(disk, layout.rules, machine)
     what = _what(disk, kind, machine)

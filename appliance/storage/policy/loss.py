@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from appliance.model import Decision, Disk, DiskKind, Volume
 from appliance.storage.policy import create
 from appliance.storage.policy.disk_selection import Pool
-from appliance.storage.policy.inventory_index import Evidence
+from appliance.storage.policy.ownership import Evidence
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
 
 _LOST_HINT = (

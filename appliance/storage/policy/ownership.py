@@ -1,5 +1,7 @@
 """Whose disk is it: which volume's name a disk carries, and on which machine that was made. Pure.
 
+:func:`gather` sorts an inventory by that, once for each plan: a machine may have a thousand disks.
+
 A disk carries a volume by an md superblock, by membership in a volume group, by a filesystem's
 label on the whole disk, or by our mark alone. With anything besides it is nobody's. What we
 make says on which machine (docs/decisions/0014): the first eight bytes of an array's and of a
@@ -9,18 +11,29 @@ plain filesystem's UUID, a tag of a volume group.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from appliance.model import Disk, Mark, MarkState, VolumeGroup
-from appliance.storage.formats import filesystem, lvm, md
+from appliance.model import (
+    Array,
+    Disk,
+    Inventory,
+    LogicalVolume,
+    Machine,
+    Mark,
+    MarkState,
+    VolumeGroup,
+)
+from appliance.storage.formats import filesystem, lvm, md, serials
 
-_GROUP_PREFIX = "stripewright-"
-_VOLUME_TAG = "stripewright:"
 _UUID_DIGITS = 32
 _HOST_DIGITS = 16
 _HEX = frozenset("0123456789abcdef")
+
+# array_state of an array that exists but does not run (Documentation/admin-guide/md.rst).
+_NOT_RUNNING = frozenset({"clear", "inactive"})
 
 MD = "linux_raid_member"
 LVM = "LVM2_member"
@@ -90,7 +103,7 @@ def _held(
         return (volume, Form.MD) if volume else None
     if kinds == {LVM} and disk.lvm_member is not None:
         group = disk.lvm_member.group
-        volume = group_volume(group) if group else marked
+        volume = lvm.volume_named(group) if group else marked
         return (volume, Form.LVM) if volume else None
     if filesystem.is_one(kinds):
         found = disk.filesystem
@@ -102,18 +115,9 @@ def _held(
     return None
 
 
-def group_name(volume: str) -> str:
-    return _GROUP_PREFIX + volume
-
-
-def group_volume(group: str) -> str:
-    """The volume that a group's name means, empty if it is not ours."""
-    return group.removeprefix(_GROUP_PREFIX) if group.startswith(_GROUP_PREFIX) else ""
-
-
 def group_tagged(group: VolumeGroup, volume: str) -> bool:
     """Whether the group's tag agrees with its name; both must."""
-    return f"{_VOLUME_TAG}{volume}" in group.tags
+    return set(lvm.tags(volume, "")) <= set(group.tags)
 
 
 def host_of(uuid: str) -> str:
@@ -190,3 +194,136 @@ def digits(uuid: str) -> str:
     """A UUID however it is written, as digits alone; empty if it is none."""
     text = uuid.lower().replace(":", "").replace("-", "")
     return text if set(text) <= _HEX else ""
+
+
+# ------------------------------------------------------------------------- the inventory
+
+
+def twins(disks: Sequence[Disk]) -> Iterator[tuple[Disk, Disk, str]]:
+    """Disks that cannot be told apart: each with another one, and what they have in common.
+
+    Commands name a disk by its path or link, orders and layouts by its serial, records by its id;
+    and of two with the UUID of one LVM physical volume LVM takes either.
+    """
+    found: dict[tuple[str, str], list[Disk]] = {}
+    for disk in disks:
+        for name in dict.fromkeys(_names(disk)):
+            found.setdefault(name, []).append(disk)
+    for (what, value), same in found.items():
+        if value and len(same) > 1:
+            yield from ((one, same[1] if at == 0 else same[0], what) for at, one in enumerate(same))
+
+
+def _names(disk: Disk) -> Iterator[tuple[str, str]]:
+    yield "serial", serials.plain(disk.serial)
+    yield "id", disk.id
+    yield "path", disk.path
+    yield "path", disk.stable_path
+    for signature in disk.signatures:
+        if signature.kind == LVM:
+            yield "LVM physical volume", signature.uuid
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was seen, by disk id and by volume name."""
+
+    inventory: Inventory
+    disks: tuple[Disk, ...]
+    by_id: dict[str, Disk]
+    traces: dict[str, Trace]
+    carriers: dict[str, tuple[Carrier, ...]]
+    twins: frozenset[str] = frozenset()
+    arrays_of: dict[str, tuple[Array, ...]] = field(default_factory=dict)
+    groups: dict[str, tuple[VolumeGroup, ...]] = field(default_factory=dict)
+
+    @property
+    def machine(self) -> Machine:
+        return self.inventory.machine
+
+    @property
+    def privileged(self) -> bool:
+        return self.inventory.privileged
+
+    def arrays_on(self, disks: Iterable[Disk]) -> tuple[Array, ...]:
+        """The arrays that the kernel has on any of ``disks``, each once."""
+        found = {id(one): one for disk in disks for one in self.arrays_of.get(disk.id, ())}
+        return tuple(sorted(found.values(), key=lambda one: (one.uuid, one.path)))
+
+    def group(self, volume: str, uuid: str = "") -> VolumeGroup | None:
+        """The volume's group, by uuid where one is given."""
+        found = self.groups.get(lvm.group_name(volume), ())
+        return next((one for one in found if not uuid or one.uuid == uuid), None)
+
+    def holders(self, disk: Disk) -> frozenset[str]:
+        """The kernel names of what is ours on ``disk``: our array, our logical volumes."""
+        found = self.traces.get(disk.id)
+        if found is None:
+            return frozenset()
+        if found.form is Form.LVM:
+            return self._mapped(disk, found.volume)
+        return frozenset(
+            array.path.rpartition("/")[2]
+            for array in self.arrays_of.get(disk.id, ())
+            if md.volume_of(array.name) == found.volume or not array.name
+        )
+
+    def _mapped(self, disk: Disk, volume: str) -> frozenset[str]:
+        """Kernel names (dm-0) say nothing: as many are ours as are active on this disk.
+
+        An extension that was killed may have loaded its table and not written the group: then
+        our volume holds a disk on which it has no segment, and only its own name tells.
+        """
+        group = self.group(volume)
+        ours = [
+            one
+            for one in (group.volumes if group else ())
+            if one.active and any(disk.id in segment for segment in one.segments)
+        ]
+        mapped = [name for name in disk.holders if name.startswith("dm-")]
+        known = {one.path.rpartition("/")[2] for one in ours}
+        if group is not None and disk.id in group.members:
+            own = {lvm.mapped_note(group.name, one.name) for one in group.volumes if one.active}
+            notes = zip(disk.holders, disk.holder_notes, strict=False)
+            known |= {name for name, note in notes if note in own}
+        return frozenset(mapped) if len(mapped) <= len(ours) else frozenset(known)
+
+
+def gather(inventory: Inventory, names: Collection[str]) -> Evidence:
+    """Sort ``inventory``; ``names`` are the volumes whose label is ours on a plain disk."""
+    disks = tuple(sorted(inventory.disks, key=_stable_order))
+    by_id = {disk.id: disk for disk in disks}
+    seen = [(disk, trace(disk, names)) for disk in disks]
+    carriers: defaultdict[str, list[Carrier]] = defaultdict(list)
+    for disk, found in seen:
+        if found is not None:
+            carriers[found.volume].append(Carrier(disk, found))
+    arrays_of: defaultdict[str, list[Array]] = defaultdict(list)
+    for array in inventory.arrays:
+        for member in set(array.members):
+            arrays_of[member].append(array)
+    groups: defaultdict[str, list[VolumeGroup]] = defaultdict(list)
+    for group in inventory.groups:
+        groups[group.name].append(group)
+    return Evidence(
+        inventory=inventory,
+        disks=disks,
+        by_id=by_id,
+        traces={disk.id: found for disk, found in seen if found is not None},
+        carriers={name: tuple(found) for name, found in carriers.items()},
+        twins=frozenset(one.id for one, _, _ in twins(disks)),
+        arrays_of={name: tuple(found) for name, found in arrays_of.items()},
+        groups={name: tuple(found) for name, found in groups.items()},
+    )
+
+
+def runs(array: Array) -> bool:
+    return array.state not in _NOT_RUNNING
+
+
+def volume_in(group: VolumeGroup, name: str) -> LogicalVolume | None:
+    return next((one for one in group.volumes if one.name == name), None)
+
+
+def _stable_order(disk: Disk) -> tuple[str, str, int, str]:
+    return (disk.id, disk.serial, disk.size_bytes, disk.path)

@@ -16,20 +16,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from appliance.model import Decision, Inventory, Layout, Orders, Plan, Step, Volume, VolumePlan
-from appliance.storage.formats import md
+from appliance.storage.formats import lvm, md
 from appliance.storage.policy import (
     disk_selection,
     existing,
     fresh,
     hardware,
     identity,
-    ownership,
     removal,
     steps,
 )
 from appliance.storage.policy.digest import digest
 from appliance.storage.policy.disk_selection import Pool
-from appliance.storage.policy.inventory_index import Evidence, gather
+from appliance.storage.policy.ownership import Evidence, gather
 from appliance.storage.policy.steps import Outcome, list_disks, refuse
 
 # The plan as a whole is what its most serious volume is.
@@ -238,7 +237,7 @@ def _stranger(seen: Evidence, volume: Volume, pool: Pool) -> Outcome | None:
                 f" {md.array_path(volume.name)}",
                 f"see 'mdadm --detail {array.path}'; stop it, or give the volume another name",
             )
-    for group in seen.groups.get(ownership.group_name(volume.name), ()):
+    for group in seen.groups.get(lvm.group_name(volume.name), ()):
         if not ids & set(group.members):
             return refuse(
                 f"a volume group {group.name} is on other disks: {', '.join(group.members)}",

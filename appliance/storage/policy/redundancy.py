@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from appliance.model import Array, Disk, MdMember, Volume
 from appliance.storage.policy.disk_selection import Pool
-from appliance.storage.policy.inventory_index import runs
+from appliance.storage.policy.ownership import runs
 from appliance.storage.policy.steps import call, list_disks
 
 Member = tuple[Disk, MdMember]

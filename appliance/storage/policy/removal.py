@@ -20,11 +20,10 @@ from appliance.model import (
     VirtualDrive,
     VolumeGroup,
 )
-from appliance.storage.formats import hwraid, md, serials
-from appliance.storage.policy import create, hardware, ownership, steps, verdicts
+from appliance.storage.formats import hwraid, lvm, md, serials
+from appliance.storage.policy import create, exclusions, hardware, ownership, steps
 from appliance.storage.policy.existing import made_elsewhere
-from appliance.storage.policy.inventory_index import Evidence, runs
-from appliance.storage.policy.ownership import Carrier, Form
+from appliance.storage.policy.ownership import Carrier, Evidence, Form, runs
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
 
 _ERASED = "erased"
@@ -96,7 +95,7 @@ def _cannot(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome 
             twins,
         )
     against = [
-        (disk, verdicts.to_use(disk, evidence.holders(disk), mounted=True)) for disk in disks
+        (disk, exclusions.to_use(disk, evidence.holders(disk), mounted=True)) for disk in disks
     ]
     if in_use := [(disk, why) for disk, why in against if why]:
         return refuse(
@@ -155,7 +154,7 @@ def _not_the_group(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> O
 
     A group is taken down by its name; whichever of two was read first would be.
     """
-    groups = evidence.groups.get(ownership.group_name(volume), ())
+    groups = evidence.groups.get(lvm.group_name(volume), ())
     disks = [one.disk for one in own]
     members = {disk.lvm_member.group_uuid for disk in disks if disk.lvm_member}
     named = "; ".join(f"{one.uuid} on {_members(evidence, one)}" for one in groups)
@@ -221,7 +220,7 @@ def _take_down(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> tuple
 def _virtual(evidence: Evidence, volume: str, drive: VirtualDrive) -> Outcome:
     disk = hardware.disk_of(evidence, drive)
     what = f"virtual drive {drive.name} (/c{drive.controller}/v{drive.number})"
-    if disk is not None and (problem := verdicts.to_use(disk, mounted=True)):
+    if disk is not None and (problem := exclusions.to_use(disk, mounted=True)):
         return refuse(f"{call(disk)}: {problem}", "free the disk from that use", [disk])
     plan: list[Step] = []
     if disk is not None:
@@ -275,12 +274,12 @@ def erase(evidence: Evidence, serial: str, selected: Iterable[Disk], names: set[
         )
     if trace is not None and not _may_go(evidence, disk, trace.volume):
         return GivenUp(name, _carries(disk, trace.volume, declared=trace.volume in names))
-    if problem := verdicts.to_erasing(disk):
+    if problem := exclusions.to_erasing(disk):
         return GivenUp(
             name, refuse(f"{call(disk)}: {problem}", "free the disk from that use", [disk])
         )
     unread = disk.blank is None and disk.scan is not None
-    if trace is None and not verdicts.to_contents(disk) and not unread:
+    if trace is None and not exclusions.to_contents(disk) and not unread:
         return GivenUp(
             name, Outcome(Decision.NOTHING, f"{call(disk)} holds nothing to erase", (disk,))
         )
@@ -350,9 +349,7 @@ def afterwards(inventory: Inventory, orders: Sequence[GivenUp]) -> Inventory:
             _released(disk, by[disk.id], tag) if disk.id in by else disk for disk in inventory.disks
         ),
         arrays=tuple(one for one in inventory.arrays if not set(one.members) & set(by)),
-        groups=tuple(
-            one for one in inventory.groups if ownership.group_volume(one.name) not in gone
-        ),
+        groups=tuple(one for one in inventory.groups if lvm.volume_named(one.name) not in gone),
     )
 
 

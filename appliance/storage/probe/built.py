@@ -21,7 +21,6 @@ from appliance.model import (
 )
 from appliance.storage.formats import data_areas, hwraid, lvm, md
 from appliance.storage.formats.filesystem import is_one
-from appliance.storage.policy import exclusions
 from appliance.storage.probe import blockdev
 from appliance.storage.probe.mounted import brought_up_to_date
 from appliance.system import process
@@ -171,7 +170,7 @@ def _read_volume(
     *,
     disks: Mapping[str, Disk],
 ) -> LogicalVolume:
-    name = mapped.get(exclusions.lvm_note(group.name, volume.name), "")
+    name = mapped.get(lvm.mapped_note(group.name, volume.name), "")
     if not name:
         return replace(volume, active=False, filesystem=_half_made(volume, disks))
     mounts = mounted.get(kernel.attribute(name, "dev"), [])
