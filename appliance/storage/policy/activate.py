@@ -1,17 +1,38 @@
-"""The last part of every decision about a volume that is whole: is it what was declared? Pure."""
+"""The last part of every decision about a volume that is whole: is it what was declared, and is
+there room that it does not use? Pure.
+
+A volume grows only by order (docs/decisions/0017); without one the reason says that there is
+room. What has to be true before and after a kill: the part that holds data stays where it is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appliance.model import Decision, Disk, Filesystem, Step, Volume
-from appliance.storage.formats import filesystem
+from appliance import text
+from appliance.model import (
+    Array,
+    Decision,
+    Disk,
+    Filesystem,
+    LogicalVolume,
+    MdMember,
+    Step,
+    Volume,
+    VolumeGroup,
+)
+from appliance.storage.formats import filesystem, lvm, md
 from appliance.storage.policy import steps
 from appliance.storage.policy.disk_selection import Pool
-from appliance.storage.policy.growth import Growth
 from appliance.storage.policy.steps import Outcome, list_disks, refuse
 
 LOOK = "nothing was written; look at it read-only"
+# Less is not worth a plan, and may be what metadata and rounding leave: an ext4 group with
+# many inodes needs 33 MiB, the smallest step of a cloud volume is 1 GiB.
+ROOM_BYTES = 64 * 1024 * 1024
+_IDLE = {"", "idle", "frozen"}
+_WIDER = "; an md array is not made wider here: declare a second volume on the new disks and copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +60,23 @@ class Built:
     marked: tuple[Disk, ...] = ()
 
 
-def finish(volume: Volume, pool: Pool, built: Built, growth: Growth) -> Outcome:
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """``steps`` come after the volume is up and mounted; ``instead`` replaces these steps.
+
+    ``words`` go into the reason; ``disks`` are all of the volume's disks afterwards.
+    """
+
+    steps: tuple[Step, ...] = ()
+    words: str = ""
+    disks: tuple[Disk, ...] = ()
+    instead: tuple[Step, ...] = ()
+
+
+NONE = Growth()
+
+
+def finish(volume: Volume, pool: Pool, built: Built, growth: Growth = NONE) -> Outcome:
     """Refuse what is not as declared; else whatever is missing until it is mounted."""
     disks = built.disks
     where = built.device if built.up else f"volume '{volume.name}'"
@@ -105,3 +142,229 @@ def filesystem_problem(volume: Volume, found: Filesystem | None, members: int) -
             f" bytes; chunk and members make {wanted[0]} and {wanted[1]}"
         )
     return ""
+
+
+# ------------------------------------------------------------------------------ room
+
+
+def plain(volume: Volume, disk: Disk, found: Filesystem | None, *, grow: bool) -> Growth:
+    """A filesystem on a disk that became bigger; the last MiB stays out of it."""
+    size = filesystem.plain_size(disk.size_bytes)
+    room = _left(size, found)
+    if room < ROOM_BYTES:
+        return NONE
+    step = steps.grow_filesystem_step(volume, steps.stable(disk), size_bytes=size)
+    return _offered((step,), f"the disk has {text.size(room)} more than the filesystem", grow=grow)
+
+
+def array(
+    volume: Volume,
+    members: Sequence[tuple[Disk, MdMember]],
+    running: Array | None,
+    found: Filesystem | None,
+    wider: Sequence[Disk],
+    *,
+    grow: bool,
+) -> Growth:
+    """A whole md array; ``wider`` are free disks that it cannot take."""
+    words = _WIDER if wider and grow else ""
+    made = (
+        _raid10(volume, members, running, found, grow=grow)
+        if volume.stripe == "md-raid10"
+        else _raid0(volume, members, running, found, grow=grow)
+    )
+    return Growth(made.steps, made.words + words, made.disks, made.instead)
+
+
+def _raid0(
+    volume: Volume,
+    members: Sequence[tuple[Disk, MdMember]],
+    running: Array | None,
+    found: Filesystem | None,
+    *,
+    grow: bool,
+) -> Growth:
+    areas = [(member.device_bytes or 0, _area(disk, member)) for disk, member in members]
+    if not all(used > 0 for used, _ in areas):
+        return NONE
+    least = _whole_chunks(min(used for used, _ in areas), volume)
+    if not any(area - used >= ROOM_BYTES for used, area in areas):
+        device = running.path if running else md.array_path(volume.name)
+        size = running.size_bytes if running else sum(_whole_chunks(u, volume) for u, _ in areas)
+        return _filesystem(volume, device, size, found, grow=grow)
+    smallest, biggest = min(area for _, area in areas), max(area for _, area in areas)
+    room = f"its disks became bigger, to {text.size(smallest)}"
+    if biggest - smallest >= ROOM_BYTES:
+        return Growth(words=f"; {room} and more: it can grow when all have the same size")
+    # Of unequal disks md stripes what goes beyond the smallest over fewer disks. Data
+    # beyond it would move; so all of it has to lie in the part where all disks take part.
+    covered = found.size_bytes if found and volume.filesystem != "none" else None
+    if covered is None or covered > least * len(members):
+        return Growth(words=f"; {room}, but it cannot be told that its data would stay in place")
+    disks = [disk for disk, _ in members]
+    device = md.array_path(volume.name)
+    leave = (steps.umount_step(volume.name, volume.mount),) if _mounted(running) else ()
+    stop = (steps.stop_step(volume.name, running.path),) if running else ()
+    offered = _offered((steps.grow_filesystem_step(volume, device),), room, grow=grow)
+    if not offered.steps:
+        return offered
+    uuid = members[0][1].array_uuid
+    return Growth(
+        offered.steps,
+        offered.words,
+        instead=(
+            *leave,
+            *stop,
+            steps.assemble_step(volume, uuid, disks, resized=True),
+            steps.mount_step(volume, device),
+        ),
+    )
+
+
+def _raid10(
+    volume: Volume,
+    members: Sequence[tuple[Disk, MdMember]],
+    running: Array | None,
+    found: Filesystem | None,
+    *,
+    grow: bool,
+) -> Growth:
+    areas = [(member.device_bytes or 0, _area(disk, member)) for disk, member in members]
+    used = running.member_bytes if running else 0
+    used = used or min(one for one, _ in areas)
+    if used <= 0:
+        return NONE
+    device = running.path if running else md.array_path(volume.name)
+    room = min(area for _, area in areas) - used
+    if room < ROOM_BYTES:
+        size = running.size_bytes if running else used * len(members) // 2
+        return _filesystem(volume, device, size, found, grow=grow)
+    words = f"its disks have {text.size(room)} more each"
+    if not md.can_resize(md.layout_of(volume)):
+        return Growth(words=f"; {words}, but md cannot resize a RAID10 with far copies")
+    rebuilding = running is not None and (running.degraded or running.sync_action not in _IDLE)
+    if rebuilding or any(member.recovering for _, member in members):
+        return Growth(words=f"; {words}: it can grow when the rebuild has ended")
+    after = () if volume.filesystem == "none" else (steps.grow_filesystem_step(volume, device),)
+    return _offered((steps.grow_array_step(volume, device), *after), words, grow=grow)
+
+
+def group(
+    volume: Volume,
+    members: Sequence[Disk],
+    found: VolumeGroup,
+    logical: LogicalVolume,
+    free: Sequence[Disk],
+    *,
+    grow: bool,
+) -> Growth:
+    """A whole volume group: bigger disks, or as many more as it has stripes.
+
+    ``members`` are in the group's order. Room that does not lie evenly on all disks of a stripe
+    cannot be striped and is left.
+    """
+    width = len(logical.segments[0]) if logical.segments else 0
+    if width < 1 or len(found.member_bytes) != len(members):
+        return NONE
+    device = logical.path or lvm.volume_path(volume.name)
+    known = dict(zip((disk.id for disk in members), found.member_bytes, strict=True))
+    step_bytes = ROOM_BYTES + found.extent_bytes
+    bigger = [disk for disk in members if disk.size_bytes - known[disk.id] >= step_bytes]
+    taken = list(free[: len(free) // width * width])
+    words = []
+    if free and not taken:
+        words.append(f"{steps.count_disks(len(free))} more, but it takes {width} at a time")
+    if taken:
+        words.append(f"{steps.count_disks(len(taken))} more for the group")
+    striped = _can_stripe(
+        members=members, known=known, bigger=bigger, found=found, logical=logical, width=width
+    )
+    if bigger:
+        words.append(
+            f"{len(bigger)} of its disks became bigger"
+            + ("" if striped else ", but not all of a stripe, so the room cannot be used")
+        )
+    elif striped:
+        words.append(f"{text.size(found.free_bytes)} of the group are not used")
+    if not striped and not taken:
+        rest = _filesystem(volume, device, logical.size_bytes, logical.filesystem, grow=grow)
+        return rest if rest.steps or not words else Growth(words=f"; {', '.join(words)}")
+    plan: list[Step] = []
+    if bigger and striped:
+        plan.append(steps.resize_disks_step(volume, members, bigger))
+    if taken:
+        plan += steps.extend_group_steps(volume, members, taken)
+    everyone = (*members, *taken)
+    plan.append(steps.extend_volume_step(volume, everyone, width))
+    if volume.filesystem != "none":
+        plan.append(steps.grow_filesystem_step(volume, device))
+    offered = _offered(tuple(plan), ", ".join(words), grow=grow)
+    return Growth(offered.steps, offered.words, everyone if grow else ())
+
+
+def _can_stripe(
+    *,
+    members: Sequence[Disk],
+    known: dict[str, int],
+    bigger: Sequence[Disk],
+    found: VolumeGroup,
+    logical: LogicalVolume,
+    width: int,
+) -> bool:
+    """Whether the group has room, now or when its bigger disks are resized, for whole stripes."""
+    least = max(ROOM_BYTES, found.extent_bytes)
+    ids = {disk.id for disk in bigger}
+    sets = {frozenset(segment) for segment in logical.segments}
+    used = frozenset[str]().union(*sets)
+    if sum(1 for disk in members if disk.id not in used) >= width:
+        return True
+    if not bigger and found.free_bytes < least * width:
+        return False
+    if len(sets) == 1:
+        sizes = {disk.id: disk.size_bytes if disk.id in ids else known[disk.id] for disk in members}
+        return min(sizes.get(one, 0) for one in used) - logical.size_bytes // width >= least
+    # How much of each set is used is not known; but where its disks are equal, so is their room.
+    even = all(
+        max(known.get(one, 0) for one in each) - min(known.get(one, 0) for one in each) < ROOM_BYTES
+        for each in sets
+    )
+    enough = found.free_bytes >= least * width * len(sets)
+    return any(each <= ids for each in sets) or (even and enough)
+
+
+def _filesystem(
+    volume: Volume, device: str, size_bytes: int, found: Filesystem | None, *, grow: bool
+) -> Growth:
+    """The device under the filesystem is bigger than it: it was killed before the last step."""
+    room = _left(size_bytes, found)
+    if room < ROOM_BYTES or volume.filesystem == "none":
+        return NONE
+    step = steps.grow_filesystem_step(volume, device)
+    return _offered(
+        (step,), f"the volume has {text.size(room)} more than its filesystem", grow=grow
+    )
+
+
+def _left(size_bytes: int, found: Filesystem | None) -> int:
+    if found is None or found.size_bytes is None or found.size_bytes <= 0:
+        return 0
+    return size_bytes - found.size_bytes
+
+
+def _area(disk: Disk, member: MdMember) -> int:
+    """How much of the disk md could use as it is now."""
+    return disk.size_bytes - (member.data_offset_bytes or 0)
+
+
+def _whole_chunks(size_bytes: int, volume: Volume) -> int:
+    return size_bytes // volume.chunk_bytes * volume.chunk_bytes
+
+
+def _mounted(running: Array | None) -> bool:
+    return running is not None and bool(running.mountpoint)
+
+
+def _offered(made: tuple[Step, ...], words: str, *, grow: bool) -> Growth:
+    if grow:
+        return Growth(made, f"; {words}")
+    return Growth(words=f"; {words}: it can grow, see 'stripewright plan'")

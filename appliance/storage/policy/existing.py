@@ -1,33 +1,32 @@
-"""The decision for a volume whose name is already on disks. Pure.
+"""The decision for a volume whose name is already on disks: on one disk, or an LVM group. Pure.
 
 A volume that exists is taken whole or not at all: parts that contradict each other, that are
 used otherwise or that are not all there are never "repaired" by guessing. What is kept and
-what is debris, the marks say; but a whole filesystem is never debris, as somebody may use it.
+what is debris, the marks say (:mod:`appliance.storage.policy.unfinished`). md arrays are in
+:mod:`appliance.storage.policy.existing_md`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from appliance.model import Decision, Disk, Volume
+from appliance.model import Decision, Disk, LogicalVolume, Volume, VolumeGroup
+from appliance.storage.formats import lvm
 from appliance.storage.policy import (
-    create,
+    activate,
     exclusions,
-    existing_lvm,
     existing_md,
-    existing_plain,
-    fresh,
     loss,
     ownership,
-    redundancy,
     steps,
+    unfinished,
 )
-from appliance.storage.policy.disk_selection import Pool
+from appliance.storage.policy.disk_selection import Case
 from appliance.storage.policy.ownership import Carrier, Evidence, Form
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
 
 _FREE = "free the disk from that use, then plan again or reboot"
+_LOOK = "nothing was written; see 'vgs -o +tags' and 'lvs -o +devices' with --devices"
 # What a volume can be on its disks; a RAID0 of one disk is plain.
 _FORMS = {
     "single": (Form.PLAIN,),
@@ -37,18 +36,10 @@ _FORMS = {
 }
 
 
-def decide(
-    evidence: Evidence,
-    volume: Volume,
-    pool: Pool,
-    *,
-    waited: bool,
-    settled: bool,
-    grow: bool,
-) -> Outcome:
-    """What to do about ``volume``, of which ``pool.own`` carry something."""
-    own = pool.own
-    if problem := _in_the_way(evidence, own):
+def decide(case: Case) -> Outcome:
+    """What to do about a volume of which ``case.pool.own`` carry something."""
+    seen, volume, own = case.seen, case.volume, case.pool.own
+    if problem := _in_the_way(seen, own):
         return problem
     if leaving := _leaving(volume, own):
         return refuse(
@@ -58,24 +49,13 @@ def decide(
             " the layout",
             leaving,
         )
-    if refusal := made_elsewhere(evidence, volume.name, own, named=bool(volume.select.serials)):
+    if refusal := made_elsewhere(seen, volume.name, own, named=bool(volume.select.serials)):
         return refusal
     if all(one.trace.making for one in own):
-        if outcome := _mounted_by_hand(evidence, volume, own):
-            return outcome
-        if refusal := _not_only_ours(evidence, volume, own):
-            return refusal
-        made = create.kept(evidence, volume, own)
-        if refusal := _not_what_was_made(volume, own, made):
-            return refusal
-        if not made and (had := create.unseen(evidence, volume, own)):
-            return _beginning_lost(evidence, volume, pool, had, waited=waited)
-        if not made and (problem := _written_since(evidence, own, waited=waited)):
-            return problem
-        if not made:
-            return fresh.decide(evidence, volume, pool, waited=waited, settled=settled)
-        own = create.as_finished(own, made)
-        pool = replace(pool, own=own)
+        found = unfinished.judge(case)
+        if isinstance(found, Outcome):
+            return found
+        case, own = found, found.pool.own
     kept = [one for one in own if not one.trace.making]
     forms = sorted({one.trace.form for one in kept})
     if len(forms) > 1:
@@ -94,10 +74,8 @@ def decide(
             [one.disk for one in kept],
         )
     if forms[0] is Form.MD:
-        return existing_md.decide(evidence, volume, pool, waited=waited, grow=grow)
-    if forms[0] is Form.LVM:
-        return existing_lvm.decide(evidence, volume, pool, waited=waited, grow=grow)
-    return existing_plain.decide(volume, pool, kept, grow=grow)
+        return existing_md.decide(case)
+    return _group(case) if forms[0] is Form.LVM else _plain(case, kept)
 
 
 def _leaving(volume: Volume, own: Sequence[Carrier]) -> list[Disk]:
@@ -115,16 +93,16 @@ def _leaving(volume: Volume, own: Sequence[Carrier]) -> list[Disk]:
     if volume.stripe != "md-raid10" or not rest or len({one.array_uuid for one in rest}) > 1:
         return leaving
     slots = {one.slot for one in rest if one.slot is not None}
-    return [] if redundancy.survives(volume, slots, rest[0].member_count) else leaving
+    return [] if loss.survives(volume, slots, rest[0].member_count) else leaving
 
 
-def _in_the_way(evidence: Evidence, own: Sequence[Carrier]) -> Outcome | None:
+def _in_the_way(seen: Evidence, own: Sequence[Carrier]) -> Outcome | None:
     """A disk of the volume that somebody else uses, too."""
     against = []
     for carrier in own:
         disk = carrier.disk
         problem = exclusions.to_bringing_up(
-            disk, evidence.holders(disk), mounted=carrier.trace.form is Form.PLAIN
+            disk, seen.holders(disk), mounted=carrier.trace.form is Form.PLAIN
         )
         if problem:
             against.append((disk, problem))
@@ -139,16 +117,16 @@ def _in_the_way(evidence: Evidence, own: Sequence[Carrier]) -> Outcome | None:
 
 
 def made_elsewhere(
-    evidence: Evidence, volume: str, own: Sequence[Carrier], *, named: bool
+    seen: Evidence, volume: str, own: Sequence[Carrier], *, named: bool
 ) -> Outcome | None:
     """A volume of another machine: a cloned image, or a disk that was attached from there."""
-    here = evidence.machine.host_tag
-    if not here or named or not evidence.privileged:
+    here = seen.machine.host_tag
+    if not here or named or not seen.privileged:
         return None
     foreign = []
     for carrier in own:
         member = carrier.disk.lvm_member
-        group = evidence.group(volume, member.group_uuid if member else "")
+        group = seen.group(volume, member.group_uuid if member else "")
         if ownership.host_of_carrier(carrier, group) != here:
             foreign.append(carrier.disk)
     if not foreign:
@@ -162,121 +140,206 @@ def made_elsewhere(
     )
 
 
-def _mounted_by_hand(evidence: Evidence, volume: Volume, own: Sequence[Carrier]) -> Outcome | None:
-    """What is in use although every trace of the volume is marked as being made."""
-    disks = [one.disk for one in own]
-    mounted = {one for disk in disks for one in disk.mountpoints}
-    mounted |= {one.mountpoint for one in evidence.arrays_on(disks) if one.mountpoint}
-    group = evidence.group(volume.name)
-    mounted |= {one.mountpoint for one in (group.volumes if group else ()) if one.mountpoint}
-    if not mounted:
-        return None
-    # Somebody mounted it by hand: from then on it may hold data, whatever the marks say.
-    if mounted == {volume.mount}:
-        return Outcome(
-            Decision.ASSEMBLE,
-            f"volume '{volume.name}' is mounted at {volume.mount}, although its disks are marked"
-            " as not finished: it was mounted by hand, and the marks go",
-            tuple(disks),
-            steps=(steps.unmark_step(volume.name, disks),),
+# ------------------------------------------------------------------------------ one disk
+
+
+def _plain(case: Case, kept: Sequence[Carrier]) -> Outcome:
+    """``kept`` are the disks with the volume's label and no mark of its making."""
+    volume, pool = case.volume, case.pool
+    disks = [one.disk for one in kept]
+    if len(disks) > 1:
+        return refuse(
+            f"more than one filesystem carries the name '{volume.name}': {list_disks(disks)}",
+            "find out which one is right and detach or rename the other",
+            disks,
         )
-    return refuse(
-        f"volume '{volume.name}' is mounted at {', '.join(sorted(mounted))}, although its disks are"
-        f" marked as not finished: {list_disks(disks)}",
-        f"it may hold data now: mount it at {volume.mount} and plan again, which clears the marks",
-        disks,
-    )
-
-
-def _not_only_ours(evidence: Evidence, volume: Volume, own: Sequence[Carrier]) -> Outcome | None:
-    """What stands on disks that are marked and was not made by us: other members, other volumes."""
-    ids = {one.disk.id for one in own}
-    group = evidence.group(volume.name)
-    found = [
-        f"{array.path} has {', '.join(sorted(set(array.members) - ids))} as a member, too"
-        for array in evidence.arrays_on([one.disk for one in own])
-        if set(array.members) - ids
-    ]
-    if group is not None and set(group.members) & ids:
-        others = [one.name for one in group.volumes if one.name != volume.name]
-        found += [f"{group.name} has a logical volume '{name}', too" for name in others]
-        if strange := sorted(set(group.members) - ids):
-            found.append(f"{group.name} has {', '.join(strange)} as a member, too")
-    if not found:
-        return None
-    return refuse(
-        f"volume '{volume.name}' was being made of {list_disks([one.disk for one in own])}, and"
-        f" {'; '.join(found)}",
-        f"nothing was written; {_give_up(volume.name)}",
-        [one.disk for one in own],
-    )
-
-
-def _written_since(evidence: Evidence, own: Sequence[Carrier], *, waited: bool) -> Outcome | None:
-    """Disks that hold more than the making writes: that is somebody's, and no mark says else."""
-    against = [(one.disk, exclusions.to_making_again(one.disk)) for one in own]
-    against = [(disk, problem) for disk, problem in against if problem]
-    if not against:
-        return None
-    name = own[0].trace.volume
-    reason = "; ".join(f"{call(disk)} {problem}" for disk, problem in against)
-    if not waited and create.members(evidence, name, own) > len(own):
-        # Only all of them together tell what mkfs.ext4 writes to each.
-        disks = tuple(one.disk for one in own)
-        return Outcome(Decision.WAIT, f"{reason}; waiting for the rest of its disks", disks)
-    return refuse(
-        reason,
-        f"nothing was written; look at it read-only; {_give_up(name)}",
-        [disk for disk, _ in against],
-    )
-
-
-def _give_up(volume: str) -> str:
-    return (
-        f"if nothing of it is needed: stripewright plan --remove {volume}, without the volume in"
-        " the layout"
-    )
-
-
-def _beginning_lost(
-    evidence: Evidence, volume: Volume, pool: Pool, had: int, *, waited: bool
-) -> Outcome:
-    disks = [one.disk for one in pool.own]
-    return loss.decide(
-        evidence,
+    disk = disks[0]
+    debris = [one.disk for one in pool.own if one.trace.making and one.disk.signatures]
+    if debris:
+        return refuse(
+            f"{call(disk)} carries volume '{volume.name}', and it is half made on"
+            f" {list_disks(debris)}",
+            "find out which one is right and detach the other",
+            [disk, *debris],
+        )
+    if volume.filesystem == "none":
+        return Outcome(
+            Decision.NOTHING,
+            f"{call(disk)} itself is volume '{volume.name}': no filesystem is declared, so whatever"
+            " it holds is left alone",
+            (disk,),
+        )
+    others = [one for one in pool.disks if one.id != disk.id]
+    counted = pool.wanted if volume.select.count is not None or volume.select.serials else None
+    several = counted > 1 if counted is not None else bool(others)
+    if several:
+        number = counted if counted is not None else len(pool.disks)
+        return refuse(
+            f"{call(disk)} alone carries volume '{volume.name}', but there are {number} disks for"
+            f" it: {list_disks(pool.disks)}",
+            "select this one alone (by its serial, or with count = 1), or copy what is needed off"
+            f" the volume and remove it: stripewright plan --remove {volume.name}",
+            [disk],
+        )
+    return activate.finish(
         volume,
         pool,
-        disks,
-        f"volume '{volume.name}' was being made of {had} disks, and the one that it begins with is"
-        f" not here, so nobody can tell whether that had ended; here: {list_disks(disks)}",
-        had=had,
-        waited=waited,
+        activate.Built(
+            disks=(disk,),
+            device=steps.stable(disk),
+            filesystem=disk.filesystem,
+            # Its label was read, so there is a filesystem; what udev has of it is no superblock.
+            known=False,
+            members=1,
+            count=1,
+            reason=f"{call(disk)} carries volume '{volume.name}'",
+            up=True,
+            mountpoints=disk.mountpoints,
+            marked=tuple(one.disk for one in pool.own if one.trace.marked),
+        ),
+        activate.plain(volume, disk, disk.filesystem, grow=case.grow),
     )
 
 
-def _not_what_was_made(
-    volume: Volume, own: Sequence[Carrier], found: Sequence[create.Whole]
-) -> Outcome | None:
-    """A whole filesystem under marks of the making that is not the one they name."""
-    if volume.filesystem == "none":
-        return None
-    strange = [one for one in found if not create.is_ours(one, own)]
-    if not strange:
-        return None
-    disks = [one.disk for one in own if any(one.disk.id in which.ids for which in strange)]
-    words = "; ".join(
-        f"{held.kind} labelled '{held.label}' ({held.uuid})"
-        for held in (one.filesystem for one in strange)
-        if held is not None
-    )
-    way = _give_up(volume.name)
-    if volume.mount:
-        way = (
-            f"to keep it, mount it at {volume.mount} and plan again, which clears the marks; {way}"
+# ------------------------------------------------------------------------------ LVM
+
+
+def _group(case: Case) -> Outcome:
+    """At least one disk is in the volume's group and is not debris."""
+    seen, volume, pool = case.seen, case.volume, case.pool
+    name = volume.name
+    kept = [one.disk for one in pool.own if one.trace.form is Form.LVM and not one.trace.making]
+    uuids = sorted({one.lvm_member.group_uuid for one in kept if one.lvm_member})
+    if len(uuids) > 1:
+        return refuse(
+            f"{len(uuids)} different volume groups carry the name '{name}' ({', '.join(uuids)}):"
+            f" {list_disks(kept)}",
+            "disks of another machine's or of an older group are attached: detach those that do"
+            " not belong",
+            kept,
         )
-    return refuse(
-        f"volume '{volume.name}' was being made of {list_disks(disks)}, and holds {words}, which is"
-        " not the filesystem that the marks name",
-        f"nothing was written; it may hold data, so look at it read-only; {way}",
-        disks,
+    found = seen.group(name, uuids[0])
+    if found is None:
+        return refuse(
+            f"the volume group {lvm.group_name(name)} of {list_disks(kept)} cannot be read",
+            _LOOK,
+            kept,
+        )
+    unknown = [
+        (disk, why)
+        for disk, why in pool.undecided
+        if any(one.kind == ownership.LVM for one in disk.signatures)
+    ]
+    if unknown:
+        disks = [disk for disk, _ in unknown]
+        return refuse(
+            f"{'; '.join(f'{call(disk)} {why}' for disk, why in unknown)}; it may be a copy"
+            f" of a disk of volume '{name}' ({list_disks(kept)})",
+            f"{_LOOK}; detach it, or give up what it holds if it can be read: stripewright plan"
+            " --erase SERIAL",
+            [*kept, *disks],
+        )
+    if not ownership.group_tagged(found, name):
+        return refuse(
+            f"{found.name} has the name of volume '{name}', but not its tag: {list_disks(kept)}",
+            f"{_LOOK}; rename the group if it is not ours",
+            kept,
+        )
+    by_id = {one.disk.id: one.disk for one in pool.own}
+    members = [by_id[one] for one in found.members if one in by_id]
+    if set(found.members) - set(by_id):
+        return refuse(
+            f"{found.name} has disks that the layout does not select for '{name}':"
+            f" {', '.join(sorted(set(found.members) - set(by_id)))}",
+            "select them, too, or detach what does not belong",
+            members,
+        )
+    if len(members) < found.member_count:
+        gone = found.member_count - len(members)
+        reason = (
+            f"the volume group of '{name}' has {len(members)} of {found.member_count} disks; lost:"
+            f" {gone}; here: {list_disks(members)}"
+        )
+        return loss.decide(case, members or kept, reason, had=found.member_count)
+    ids = {disk.id for disk in members}
+    debris = [
+        one.disk
+        for one in pool.own
+        if one.trace.making
+        and one.trace.form is not Form.BARE
+        and one.disk.id not in ids
+        # An orphan is what a killed extension leaves: the next one takes it.
+        and not (one.disk.lvm_member is not None and not one.disk.lvm_member.group)
+    ]
+    if debris:
+        return refuse(
+            f"volume '{name}' is whole ({found.uuid}), and it is half made on {list_disks(debris)}",
+            "find out which one is right and detach the other",
+            [*members, *debris],
+        )
+    logical = ownership.volume_in(found, name)
+    if logical is None:
+        return refuse(
+            f"{found.name} on {list_disks(members)} has no logical volume '{name}', and no mark"
+            " says that it was being made",
+            f"{_LOOK}; if nothing of it is needed: stripewright plan --remove {name}, without the"
+            " volume in the layout",
+            members,
+        )
+    if problem := _not_as_declared(volume, logical):
+        return refuse(
+            f"{found.name}/{name} {problem}",
+            "declare in the layout what is there, or copy the data off and remove the volume:"
+            f" stripewright plan --remove {name}",
+            members,
+        )
+    return _whole_group(case, members, found, logical)
+
+
+def _not_as_declared(volume: Volume, logical: LogicalVolume) -> str:
+    widths = {len(segment) for segment in logical.segments}
+    if not logical.segments or len(widths) != 1 or 0 in widths:
+        return "is not striped as we make it"
+    width = widths.pop()
+    if width > 1 and logical.stripe_bytes != volume.chunk_bytes:
+        return (
+            f"is striped in chunks of {logical.stripe_bytes // 1024}KiB, the layout declares"
+            f" {volume.chunk_bytes // 1024}KiB"
+        )
+    return ""
+
+
+def _whole_group(
+    case: Case, members: Sequence[Disk], found: VolumeGroup, logical: LogicalVolume
+) -> Outcome:
+    volume, pool = case.volume, case.pool
+    ids = {disk.id for disk in members}
+    marked = [one.disk for one in pool.own if one.trace.marked]
+    begun = [disk for disk in marked if disk.id not in ids]
+    # What an extension was killed over is still as good as blank; by order it goes on.
+    free = [*begun, *pool.free]
+    grown = activate.group(volume, members, found, logical, free, grow=case.grow)
+    state = "and active" if logical.active else "to be activated"
+    return activate.finish(
+        volume,
+        pool,
+        activate.Built(
+            disks=tuple(members),
+            device=logical.path if logical.active else lvm.volume_path(volume.name),
+            filesystem=logical.filesystem,
+            known=case.seen.privileged and logical.active,
+            members=len(logical.segments[0]),
+            count=len(members),
+            reason=f"all {len(members)} disks of volume '{volume.name}' are here, {state}"
+            f" (group {found.uuid})",
+            up=logical.active,
+            mountpoints=(logical.mountpoint,) if logical.mountpoint else (),
+            before=(steps.activate_step(volume, members),),
+            marked=tuple(
+                disk
+                for disk in marked
+                if disk.id in ids or (not disk.signatures and disk not in grown.disks)
+            ),
+        ),
+        grown,
     )

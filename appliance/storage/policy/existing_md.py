@@ -1,20 +1,19 @@
 """The decision for a volume that is an md array. Pure.
 
-RAID0 is whole or lost. What a RAID10 can do without is :mod:`appliance.storage.policy.redundancy`.
+RAID0 is whole or lost. What a RAID10 can do without is in :mod:`appliance.storage.policy.loss`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from appliance.model import Array, Decision, Disk, MdMember, Volume
+from appliance.model import Array, Decision, Disk, Volume
 from appliance.storage.formats import md
-from appliance.storage.policy import activate, growth, loss, ownership, redundancy, steps
-from appliance.storage.policy.disk_selection import Pool
+from appliance.storage.policy import activate, loss, ownership, steps
+from appliance.storage.policy.disk_selection import Case
+from appliance.storage.policy.loss import Member
 from appliance.storage.policy.ownership import Carrier, Evidence, Form, runs
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
-
-Member = tuple[Disk, MdMember]
 
 _BROKEN = frozenset({"broken", "failed"})
 # md itself allows no more with a 1.2 superblock; a bigger number is damage or malice.
@@ -23,13 +22,14 @@ _LEVELS = {"md-raid0": "raid0", "md-raid10": "raid10"}
 _DETACH = "detach the members that do not belong"
 
 
-def decide(evidence: Evidence, volume: Volume, pool: Pool, *, waited: bool, grow: bool) -> Outcome:
+def decide(case: Case) -> Outcome:
     """At least one disk carries the volume by an md superblock and is not debris."""
+    seen, volume, pool = case.seen, case.volume, case.pool
     name = volume.name
     kept = [one for one in pool.own if one.trace.form is Form.MD and not one.trace.making]
     disks = [one.disk for one in kept]
     if any(one.md_member is None for one in disks):
-        return _seen_without_root(evidence, volume, pool, disks)
+        return _seen_without_root(case, disks)
     uuids = sorted({one.md_member.array_uuid for one in disks if one.md_member})
     if len(uuids) > 1:
         return refuse(
@@ -52,28 +52,20 @@ def decide(evidence: Evidence, volume: Volume, pool: Pool, *, waited: bool, grow
             f" volume: stripewright plan --remove {name}",
             [disk for disk, _ in found],
         )
-    array = _array_of(evidence, first.array_uuid, found)
+    array = _array_of(seen, first.array_uuid, found)
     debris = [
         one.disk
         for one in pool.own
         if one.trace.making and one.trace.form is not Form.BARE and not _is_in(one.disk, found)
     ]
-    state = redundancy.judge(volume, found, array)
+    state = loss.judge(volume, found, array)
     if state.problem:
         return refuse(state.problem, state.hint, [disk for disk, _ in found])
     if state.lost:
         reason = _lost_words(name, found, state.lost)
         if state.behind_counts:
-            return _behind(name, state, [disk for disk, _ in found], reason, waited=waited)
-        return loss.decide(
-            evidence,
-            volume,
-            pool,
-            [disk for disk, _ in found],
-            reason,
-            had=first.member_count,
-            waited=waited,
-        )
+            return _behind(case, state, [disk for disk, _ in found], reason)
+        return loss.decide(case, [disk for disk, _ in found], reason, had=first.member_count)
     if debris:
         return refuse(
             f"volume '{name}' is whole (array {first.array_uuid}), and it is half made on"
@@ -81,20 +73,19 @@ def decide(evidence: Evidence, volume: Volume, pool: Pool, *, waited: bool, grow
             "find out which one is right and detach the other",
             [*(disk for disk, _ in found), *debris],
         )
-    return _whole(evidence, volume, pool, state, array, waited=waited, grow=grow)
+    return _whole(case, state, array)
 
 
-def _behind(
-    name: str, state: redundancy.State, disks: Sequence[Disk], reason: str, *, waited: bool
-) -> Outcome:
-    """The data is there, some of it older: that is not lost, and nobody here may decide on it."""
-    if not waited and state.missing and not state.all_here:
+def _behind(case: Case, state: loss.State, disks: Sequence[Disk], reason: str) -> Outcome:
+    """The data is there, some of it older: that is not lost, and not decided here."""
+    if not case.waited and state.missing and not state.all_here:
         return Outcome(Decision.WAIT, f"{reason}; waiting for the rest", tuple(disks))
     return refuse(
-        f"the members of volume '{name}' that are up to date are not enough; was away and is"
-        f" behind: {list_disks(state.stale)}; {reason}",
-        "nothing was written, and the volume is never made anew over them: what the members that"
-        " are behind hold is for a person to decide ('mdadm --assemble --force' takes it as it is)",
+        f"the current members of volume '{case.volume.name}' are too few; was away and is behind:"
+        f" {list_disks(state.stale)}; {reason}",
+        "nothing was written, and the volume is never made again over them: whether to use the"
+        " older members is for a person to decide ('mdadm --assemble --force' takes them as they"
+        " are)",
         disks,
     )
 
@@ -188,28 +179,20 @@ def _lost_words(name: str, found: Sequence[Member], lost: Sequence[int]) -> str:
     )
 
 
-def _array_of(evidence: Evidence, uuid: str, found: Sequence[Member]) -> Array | None:
-    on_them = evidence.arrays_on([disk for disk, _ in found])
+def _array_of(seen: Evidence, uuid: str, found: Sequence[Member]) -> Array | None:
+    on_them = seen.arrays_on([disk for disk, _ in found])
     return next((one for one in on_them if one.uuid == uuid), next(iter(on_them), None))
 
 
-def _whole(
-    evidence: Evidence,
-    volume: Volume,
-    pool: Pool,
-    state: redundancy.State,
-    array: Array | None,
-    *,
-    waited: bool,
-    grow: bool,
-) -> Outcome:
+def _whole(case: Case, state: loss.State, array: Array | None) -> Outcome:
     """Nothing is lost; a RAID10 may still lack members."""
+    volume, pool = case.volume, case.pool
     disks = [disk for disk, _ in state.members]
     first = state.members[0][1]
     running = array if array is not None and runs(array) else None
     if running is not None and (refusal := _running(volume, running, disks)):
         return refusal
-    if state.missing and running is None and not waited:
+    if state.missing and running is None and not case.waited:
         return Outcome(Decision.WAIT, f"{state.words}; waiting for the rest", tuple(disks))
     name = volume.name
     reason = (
@@ -220,7 +203,7 @@ def _whole(
         + f" (array {first.array_uuid})"
     )
     device = running.path if running else md.array_path(name)
-    replacing = redundancy.replacements(state, running, pool, confirmed=grow)
+    replacing = loss.replacements(state, running, pool, confirmed=case.grow)
     rebuild = steps.add_steps(volume, device, replacing) if replacing else ()
     added = [disk for disk, _ in replacing]
     if added:
@@ -249,7 +232,7 @@ def _whole(
             disks=(*disks, *added),
             device=device,
             filesystem=running.filesystem if running else slot0,
-            known=evidence.privileged and (running is not None or first.slot == 0),
+            known=case.seen.privileged and (running is not None or first.slot == 0),
             members=first.member_count,
             count=first.member_count,
             reason=reason,
@@ -264,16 +247,16 @@ def _whole(
                 or (ownership.released(one.disk.mark) and _is_in(one.disk, state.members))
             ),
         ),
-        growth.array(
+        activate.array(
             volume,
             state.members,
             running,
             running.filesystem if running else slot0,
             pool.free,
-            grow=grow,
+            grow=case.grow,
         )
         if not state.missing
-        else growth.NONE,
+        else activate.NONE,
     )
 
 
@@ -319,10 +302,9 @@ def _running(volume: Volume, array: Array, disks: Sequence[Disk]) -> Outcome | N
     return None
 
 
-def _seen_without_root(
-    evidence: Evidence, volume: Volume, pool: Pool, disks: Sequence[Disk]
-) -> Outcome:
+def _seen_without_root(case: Case, disks: Sequence[Disk]) -> Outcome:
     """Members known only by udev's label: say what is there, as far as it can be seen."""
+    volume = case.volume
     uuids = {signature.uuid for disk in disks for signature in disk.signatures}
     if len(uuids) > 1:
         return refuse(
@@ -330,7 +312,7 @@ def _seen_without_root(
             _DETACH,
             disks,
         )
-    array = next((one for one in evidence.arrays_on(disks) if runs(one)), None)
+    array = next((one for one in case.seen.arrays_on(disks) if runs(one)), None)
     by_id = {disk.id: disk for disk in disks}
     ordered = [by_id[one] for one in array.members if one in by_id] if array else list(disks)
     if array is not None and (refusal := _running(volume, array, ordered)):
@@ -339,7 +321,7 @@ def _seen_without_root(
     reason = f"{steps.count_disks(len(disks))} of volume '{volume.name}' seen"
     return activate.finish(
         volume,
-        pool,
+        case.pool,
         activate.Built(
             disks=tuple(ordered),
             device=device,
@@ -354,5 +336,4 @@ def _seen_without_root(
             mountpoints=(array.mountpoint,) if array and array.mountpoint else (),
             before=(steps.assemble_step(volume, next(iter(uuids), ""), ordered),),
         ),
-        growth.NONE,
     )

@@ -20,18 +20,19 @@ from appliance.model import (
     Volume,
 )
 from appliance.storage.formats import filesystem, hwraid
-from appliance.storage.policy import activate, create, exclusions, growth, steps
-from appliance.storage.policy.disk_selection import EMPTY
+from appliance.storage.policy import activate, create, exclusions, steps
+from appliance.storage.policy.disk_selection import Case, Pool
 from appliance.storage.policy.ownership import Evidence
 from appliance.storage.policy.steps import Outcome, call, refuse
 
 _SEE = "see 'storcli64 /call/vall show all'"
 
 
-def decide(evidence: Evidence, volume: Volume, *, waited: bool, confirmed: bool) -> Outcome:
-    """``confirmed``: the plan is shown to somebody before it is carried out."""
+def decide(case: Case) -> Outcome:
+    """The case's ``grow`` says that the plan is confirmed before it is carried out."""
+    seen, volume = case.seen, case.volume
     name = hwraid.virtual_name(volume.name)
-    found = [one for one in evidence.inventory.virtual_drives if one.name == name]
+    found = [one for one in seen.inventory.virtual_drives if one.name == name]
     if not volume.select.serials:
         return refuse(
             f"volume '{volume.name}' is declared as hw-raid0 without naming its drives",
@@ -42,26 +43,26 @@ def decide(evidence: Evidence, volume: Volume, *, waited: bool, confirmed: bool)
         return refuse(
             f"{len(found)} virtual drives are named {name}", f"{_SEE}; rename what is not ours"
         )
-    drives, absent, twins = _drives(evidence, volume)
+    drives, absent, twins = _drives(seen, volume)
     if twins:
         return refuse(
             f"more than one drive has the serial {', '.join(twins)}",
             "it is not clear which is meant; detach one",
         )
     if found:
-        return _existing(evidence, volume, found[0], drives, waited=waited)
+        return _existing(case, found[0], drives)
     if absent:
         reason = f"drives with serial {', '.join(absent)} are not on any controller"
-        if not waited:
+        if not case.waited:
             return Outcome(Decision.WAIT, f"{reason}; waiting for them")
         return refuse(reason, "attach them, or correct the serials in the layout")
-    return _new(volume, drives, confirmed=confirmed)
+    return _new(volume, drives, confirmed=case.grow)
 
 
-def _drives(evidence: Evidence, volume: Volume) -> tuple[list[HardwareDrive], list[str], list[str]]:
+def _drives(seen: Evidence, volume: Volume) -> tuple[list[HardwareDrive], list[str], list[str]]:
     """The drives that the layout names, serials that are not here, serials seen twice."""
     by_serial: dict[str, list[HardwareDrive]] = {}
-    for drive in evidence.inventory.hardware_drives:
+    for drive in seen.inventory.hardware_drives:
         by_serial.setdefault(drive.serial, []).append(drive)
     wanted = list(dict.fromkeys(volume.select.serials))
     return (
@@ -116,14 +117,8 @@ def _new(volume: Volume, drives: Sequence[HardwareDrive], *, confirmed: bool) ->
     )
 
 
-def _existing(
-    evidence: Evidence,
-    volume: Volume,
-    found: VirtualDrive,
-    drives: Sequence[HardwareDrive],
-    *,
-    waited: bool,
-) -> Outcome:
+def _existing(case: Case, found: VirtualDrive, drives: Sequence[HardwareDrive]) -> Outcome:
+    seen, volume = case.seen, case.volume
     places = {one.place for one in drives}
     what = f"virtual drive {found.name} (/c{found.controller}/v{found.number})"
     if found.state != hwraid.OPTIMAL:
@@ -140,10 +135,10 @@ def _existing(
             f" {', '.join(sorted(places)) or 'none that is here'}",
             "correct the serials in the layout",
         )
-    disk = disk_of(evidence, found)
+    disk = disk_of(seen, found)
     if disk is None:
         reason = f"{what} has no disk yet"
-        if not waited:
+        if not case.waited:
             return Outcome(Decision.WAIT, f"{reason}; waiting for it")
         return refuse(reason, f"{_SEE}; the kernel may have to look again: reboot")
     if problem := exclusions.to_use(disk, mounted=True):
@@ -154,10 +149,10 @@ def _existing(
     if not disk.mountpoints and (
         disk.filesystem is None or (begun and mark and (mark.intact or not whole))
     ):
-        return _make_filesystem(evidence, volume, disk, what, len(found.drives))
+        return _make_filesystem(seen, volume, disk, what, len(found.drives))
     return activate.finish(
         volume,
-        EMPTY,
+        Pool(),
         activate.Built(
             disks=(disk,),
             device=steps.stable(disk),
@@ -170,12 +165,11 @@ def _existing(
             mountpoints=disk.mountpoints,
             marked=(disk,) if begun else (),
         ),
-        growth.NONE,
     )
 
 
 def _make_filesystem(
-    evidence: Evidence, volume: Volume, disk: Disk, what: str, members: int
+    seen: Evidence, volume: Volume, disk: Disk, what: str, members: int
 ) -> Outcome:
     """``members`` are the controller's drives. The disk is marked as any other that is the whole of
     a volume (:mod:`appliance.storage.policy.create`).
@@ -199,7 +193,7 @@ def _make_filesystem(
     device = steps.stable(disk)
     state = "half made, nothing stored" if begun else "given up" if given_up else "blank"
     destroys = (steps.destruction(disk, f"a virtual drive of ours, {state}"),)
-    uuid = create.filesystem_uuid(evidence.machine.host_tag, volume.name, [disk])
+    uuid = create.filesystem_uuid(seen.machine.host_tag, volume.name, [disk])
     return Outcome(
         Decision.CREATE,
         f"{what} is {call(disk)}, {state}",
@@ -221,9 +215,9 @@ def _make_filesystem(
     )
 
 
-def disk_of(evidence: Evidence, found: VirtualDrive) -> Disk | None:
+def disk_of(seen: Evidence, found: VirtualDrive) -> Disk | None:
     """The disk that the kernel made of a virtual drive."""
-    for disk in evidence.disks:
+    for disk in seen.disks:
         if found.path and disk.path == found.path:
             return disk
         if found.wwid and found.wwid in disk.id.lower():

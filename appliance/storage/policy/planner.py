@@ -7,7 +7,7 @@ planned for the disks as they will be then. Each volume goes through the same qu
 2. Is its name on a disk of its own? Then that is the volume, whole or not at all
    (:mod:`appliance.storage.policy.existing`); what its marks call unfinished is begun again.
 3. Are all the disks there that it should have, and blank? Then create
-   (:mod:`appliance.storage.policy.fresh`).
+   (:mod:`appliance.storage.policy.create`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dataclasses import replace
 from appliance.model import Decision, Inventory, Layout, Orders, Plan, Step, Volume, VolumePlan
 from appliance.storage.formats import lvm, md
 from appliance.storage.policy import (
+    create,
     disk_selection,
     existing,
-    fresh,
     hardware,
     identity,
     removal,
     steps,
 )
 from appliance.storage.policy.digest import digest
-from appliance.storage.policy.disk_selection import Pool
+from appliance.storage.policy.disk_selection import Case, Pool
 from appliance.storage.policy.ownership import Evidence, gather
 from appliance.storage.policy.steps import Outcome, list_disks, refuse
 
@@ -80,7 +80,7 @@ def plan(
             )
         else:
             outcome = _decide(
-                later, volume, pool, waited=waited, settled=settled or waited, orders=orders
+                Case(later, volume, pool, waited, settled or waited, grow=orders.grow)
             )
         decided.append((volume.name, outcome))
     outcomes = [outcome for _, outcome in decided]
@@ -145,27 +145,15 @@ def _summary(name: str, outcome: Outcome) -> VolumePlan:
     )
 
 
-def _decide(
-    seen: Evidence,
-    volume: Volume,
-    pool: Pool,
-    *,
-    waited: bool,
-    settled: bool,
-    orders: Orders,
-) -> Outcome:
+def _decide(case: Case) -> Outcome:
+    seen, volume, pool = case.seen, case.volume, case.pool
     if volume.stripe == "hw-raid0":
-        return hardware.decide(seen, volume, waited=waited, confirmed=orders.grow)
+        return hardware.decide(case)
     refusal = _twins(seen, pool) or _stranger(seen, volume, pool) or _anonymous(seen, volume, pool)
     if refusal:
         return refusal
-    if pool.own:
-        outcome = existing.decide(
-            seen, volume, pool, waited=waited, settled=settled, grow=orders.grow
-        )
-    else:
-        outcome = fresh.decide(seen, volume, pool, waited=waited, settled=settled)
-    return outcome if waited else _while_reading(volume, pool, outcome)
+    outcome = existing.decide(case) if pool.own else create.decide(case)
+    return outcome if case.waited else _while_reading(volume, pool, outcome)
 
 
 def _while_reading(volume: Volume, pool: Pool, outcome: Outcome) -> Outcome:

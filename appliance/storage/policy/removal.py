@@ -39,7 +39,7 @@ class GivenUp:
     by: str = ""
 
 
-def remove(evidence: Evidence, volume: str, *, declared: bool) -> GivenUp:
+def remove(seen: Evidence, volume: str, *, declared: bool) -> GivenUp:
     """Take ``volume`` down and release its disks."""
     if declared:
         return GivenUp(
@@ -49,16 +49,16 @@ def remove(evidence: Evidence, volume: str, *, declared: bool) -> GivenUp:
                 "plan with a layout without it: otherwise the next boot makes it anew",
             ),
         )
-    for drive in evidence.inventory.virtual_drives:
+    for drive in seen.inventory.virtual_drives:
         if hwraid.volume_of(drive.name) == volume:
-            return GivenUp(volume, _virtual(evidence, volume, drive))
-    own = evidence.carriers.get(volume, ())
+            return GivenUp(volume, _virtual(seen, volume, drive))
+    own = seen.carriers.get(volume, ())
     if not own:
         return GivenUp(
             volume,
             Outcome(Decision.NOTHING, f"no disk carries a volume '{volume}' (any more)"),
         )
-    if refusal := _cannot(evidence, volume, own):
+    if refusal := _cannot(seen, volume, own):
         return GivenUp(volume, refusal)
     ordered = [one.disk for one in sorted(own, key=_slot)]
     return GivenUp(
@@ -69,7 +69,7 @@ def remove(evidence: Evidence, volume: str, *, declared: bool) -> GivenUp:
             " given up",
             tuple(ordered),
             steps=(
-                *_take_down(evidence, volume, own),
+                *_take_down(seen, volume, own),
                 *(
                     steps.release_step(volume, disk, f"member of '{volume}', its contents given up")
                     for disk in ordered
@@ -86,32 +86,30 @@ def _slot(one: Carrier) -> tuple[int, str]:
     return (member.slot if member and member.slot is not None else 1 << 20, one.disk.id)
 
 
-def _cannot(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome | None:
+def _cannot(seen: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome | None:
     disks = [one.disk for one in own]
-    if twins := [disk for disk in disks if disk.id in evidence.twins]:
+    if twins := [disk for disk in disks if disk.id in seen.twins]:
         return refuse(
             f"disks that cannot be told apart: {list_disks(twins)}",
             "the same disk may be visible twice (multipath); make each appear once",
             twins,
         )
-    against = [
-        (disk, exclusions.to_use(disk, evidence.holders(disk), mounted=True)) for disk in disks
-    ]
+    against = [(disk, exclusions.to_use(disk, seen.holders(disk), mounted=True)) for disk in disks]
     if in_use := [(disk, why) for disk, why in against if why]:
         return refuse(
             "; ".join(f"{call(disk)}: {why}" for disk, why in in_use),
             "nothing was written; free the disk from that use, then plan again",
             [disk for disk, _ in in_use],
         )
-    if refusal := made_elsewhere(evidence, volume, own, named=False):
+    if refusal := made_elsewhere(seen, volume, own, named=False):
         return replace(
             refusal,
             hint="detach these disks; if they are meant, declare a volume that selects their"
             " serials and order 'stripewright plan --erase SERIAL' for each",
         )
-    if refusal := _several(volume, own) or _not_the_group(evidence, volume, own):
+    if refusal := _several(volume, own) or _not_the_group(seen, volume, own):
         return refusal
-    group = evidence.group(volume)
+    group = seen.group(volume)
     others = [one.name for one in group.volumes if one.name != volume] if group else []
     if others:
         return refuse(
@@ -120,8 +118,8 @@ def _cannot(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome 
             disks,
         )
     ids = {disk.id for disk in disks}
-    strangers = sorted({one for array in evidence.arrays_on(disks) for one in array.members} - ids)
-    known = [one for one in strangers if one in evidence.by_id]
+    strangers = sorted({one for array in seen.arrays_on(disks) for one in array.members} - ids)
+    known = [one for one in strangers if one in seen.by_id]
     if known:
         return refuse(
             f"the array of '{volume}' also runs on {', '.join(known)}, which does not carry its"
@@ -149,15 +147,15 @@ def _several(volume: str, own: Sequence[Carrier]) -> Outcome | None:
     )
 
 
-def _not_the_group(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome | None:
+def _not_the_group(seen: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome | None:
     """Groups with the volume's name that are not, or not alone, what its disks are in.
 
     A group is taken down by its name; whichever of two was read first would be.
     """
-    groups = evidence.groups.get(lvm.group_name(volume), ())
+    groups = seen.groups.get(lvm.group_name(volume), ())
     disks = [one.disk for one in own]
     members = {disk.lvm_member.group_uuid for disk in disks if disk.lvm_member}
-    named = "; ".join(f"{one.uuid} on {_members(evidence, one)}" for one in groups)
+    named = "; ".join(f"{one.uuid} on {_members(seen, one)}" for one in groups)
     if len(groups) > 1:
         return refuse(
             f"{len(groups)} different volume groups carry the name '{volume}': {named}",
@@ -180,8 +178,8 @@ def _not_the_group(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> O
     return None
 
 
-def _members(evidence: Evidence, group: VolumeGroup) -> str:
-    known = [evidence.by_id[one] for one in group.members if one in evidence.by_id]
+def _members(seen: Evidence, group: VolumeGroup) -> str:
+    known = [seen.by_id[one] for one in group.members if one in seen.by_id]
     return list_disks(known) or "disks that are not here"
 
 
@@ -195,30 +193,30 @@ def _identity(carrier: Carrier) -> str:
     return disk.lvm_member.group_uuid if disk.lvm_member else disk.id
 
 
-def _take_down(evidence: Evidence, volume: str, own: Sequence[Carrier]) -> tuple[Step, ...]:
+def _take_down(seen: Evidence, volume: str, own: Sequence[Carrier]) -> tuple[Step, ...]:
     """Unmount, clear the filesystem's signature where it lies inside ours, stop."""
     disks = [one.disk for one in own]
     plan: list[Step] = []
     for disk in disks:
         plan += [steps.umount_step(volume, one) for one in disk.mountpoints]
-    for array in evidence.arrays_on(disks):
+    for array in seen.arrays_on(disks):
         if md.volume_of(array.name) not in {volume, ""}:
             continue
         if array.mountpoint:
             plan.append(steps.umount_step(volume, array.mountpoint))
         if runs(array) and array.filesystem is not None:
             plan.append(steps.wipe_filesystem_step(volume, array.path))
-    group = evidence.group(volume)
+    group = seen.group(volume)
     for logical in group.volumes if group else ():
         if logical.mountpoint:
             plan.append(steps.umount_step(volume, logical.mountpoint))
         if logical.active and logical.filesystem is not None:
             plan.append(steps.wipe_filesystem_step(volume, logical.path))
-    return (*plan, *create.clear_the_way(evidence, volume, disks))
+    return (*plan, *create.clear_the_way(seen, volume, disks))
 
 
-def _virtual(evidence: Evidence, volume: str, drive: VirtualDrive) -> Outcome:
-    disk = hardware.disk_of(evidence, drive)
+def _virtual(seen: Evidence, volume: str, drive: VirtualDrive) -> Outcome:
+    disk = hardware.disk_of(seen, drive)
     what = f"virtual drive {drive.name} (/c{drive.controller}/v{drive.number})"
     if disk is not None and (problem := exclusions.to_use(disk, mounted=True)):
         return refuse(f"{call(disk)}: {problem}", "free the disk from that use", [disk])
@@ -242,10 +240,10 @@ def _virtual(evidence: Evidence, volume: str, drive: VirtualDrive) -> Outcome:
     )
 
 
-def erase(evidence: Evidence, serial: str, selected: Iterable[Disk], names: set[str]) -> GivenUp:
+def erase(seen: Evidence, serial: str, selected: Iterable[Disk], names: set[str]) -> GivenUp:
     """Give up what a disk holds; ``selected`` are the disks that the layout takes."""
     name = f"erase {serial}"
-    found = [one for one in evidence.disks if serial and serials.shared([one.serial], [serial])]
+    found = [one for one in seen.disks if serial and serials.shared([one.serial], [serial])]
     if len(found) != 1:
         what = "no disk has" if not found else f"{len(found)} disks have"
         return GivenUp(
@@ -255,7 +253,7 @@ def erase(evidence: Evidence, serial: str, selected: Iterable[Disk], names: set[
             ),
         )
     disk = found[0]
-    trace = evidence.traces.get(disk.id)
+    trace = seen.traces.get(disk.id)
     if disk.id not in {one.id for one in selected}:
         return GivenUp(
             name,
@@ -265,14 +263,14 @@ def erase(evidence: Evidence, serial: str, selected: Iterable[Disk], names: set[
                 [disk],
             ),
         )
-    if disk.id in evidence.twins:
+    if disk.id in seen.twins:
         return GivenUp(
             name,
             refuse(
                 f"{call(disk)} cannot be told from another", "make each disk appear once", [disk]
             ),
         )
-    if trace is not None and not _may_go(evidence, disk, trace.volume):
+    if trace is not None and not _may_go(seen, disk, trace.volume):
         return GivenUp(name, _carries(disk, trace.volume, declared=trace.volume in names))
     if problem := exclusions.to_erasing(disk):
         return GivenUp(
@@ -298,18 +296,18 @@ def erase(evidence: Evidence, serial: str, selected: Iterable[Disk], names: set[
     )
 
 
-def _may_go(evidence: Evidence, disk: Disk, volume: str) -> bool:
+def _may_go(seen: Evidence, disk: Disk, volume: str) -> bool:
     """Whether a disk with a volume's name is none of ours, or one that its array left behind."""
-    here = evidence.machine.host_tag
-    carrier = Carrier(disk, evidence.traces[disk.id])
+    here = seen.machine.host_tag
+    carrier = Carrier(disk, seen.traces[disk.id])
     member = disk.lvm_member
-    group = evidence.group(volume, member.group_uuid if member else "")
+    group = seen.group(volume, member.group_uuid if member else "")
     if here and ownership.host_of_carrier(carrier, group) != here:
         return True
     if disk.md_member is None or carrier.trace.form is not Form.MD or carrier.trace.making:
         return False
     uuid = disk.md_member.array_uuid
-    up = [one for one in evidence.inventory.arrays if one.uuid == uuid and runs(one)]
+    up = [one for one in seen.inventory.arrays if one.uuid == uuid and runs(one)]
     return bool(up) and not any(disk.id in one.members for one in up)
 
 
