@@ -289,13 +289,7 @@ def build(
         new_uuid = filesystem_uuid(host_tag, volume.name, disks)
     make = (
         *clear_the_way(seen, volume.name, disks),
-        steps.mark_step(
-            volume,
-            disks,
-            end=form is Form.PLAIN,
-            destroys=destroys,
-            filesystem_uuid=new_uuid,
-        ),
+        steps.mark_step(volume, disks, destroys, end=form is Form.PLAIN, filesystem_uuid=new_uuid),
         *_wipe(volume, disks, form),
     )
     size_bytes = None

@@ -13,15 +13,13 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from operator import attrgetter
 
 from appliance.model import (
     Array,
     Disk,
     Filesystem,
     Layout,
-    LvmMember,
-    Mark,
-    MdMember,
     Orders,
     Step,
     Volume,
@@ -30,6 +28,26 @@ from appliance.model import (
 from appliance.storage.formats import filesystem, serials
 from appliance.storage.policy.ownership import Evidence, runs
 from appliance.storage.policy.steps import Outcome
+
+# Attributes that are in the digest as they are.
+_DISK = (
+    "id", "model", "serial", "wwid", "slot", "vendor", "kind", "role", "claimable", "mountpoints",
+    "swap", "read_only", "busy", "holds_root", "blank", "cloud_name", "claimed_by",
+)  # fmt: skip
+_ARRAY = ("name", "uuid", "level", "layout", "members", "member_count", "mountpoint")
+_GROUP = ("name", "uuid", "tags", "members", "member_count", "member_bytes")
+_MEMBER = attrgetter(
+    "array_name", "array_uuid", "member_uuid", "level", "member_count", "chunk_bytes", "slot",
+    "data_offset_bytes", "layout", "device_bytes", "reshaping",
+)  # fmt: skip
+_LVM = attrgetter("pv_uuid", "group", "group_uuid", "tags")
+_FILESYSTEM = attrgetter(
+    "kind", "label", "uuid", "sunit_bytes", "swidth_bytes", "unfinished", "size_bytes"
+)
+_MARK = attrgetter(
+    "state", "volume", "host_tag", "offset_bytes", "nonce", "intact", "filesystem_uuid"
+)
+_LOGICAL = attrgetter("name", "size_bytes", "stripe_bytes", "segments", "active", "mountpoint")
 
 
 def digest(
@@ -65,12 +83,7 @@ def digest(
         "drives": [asdict(one) for one in inventory.hardware_drives],
         "virtual_drives": [{**asdict(one), "path": ""} for one in inventory.virtual_drives],
         "volumes": [_volume(volume) for volume in layout.volumes],
-        "orders": {
-            "remove": orders.remove,
-            "erase": orders.erase,
-            "grow": orders.grow,
-            "declare": orders.declare,
-        },
+        "orders": asdict(orders),
         "decisions": [
             (name, outcome.decision, [disk.id for disk in outcome.disks])
             for name, outcome in decided
@@ -122,122 +135,41 @@ def _step(step: Step, names: Mapping[str, str]) -> dict[str, object]:
 def _disk(disk: Disk, *, lost: bool) -> dict[str, object]:
     in_use = bool(disk.holders or disk.mountpoints)
     return {
-        "id": disk.id,
-        "model": disk.model,
-        "serial": disk.serial,
-        "wwid": disk.wwid,
-        "slot": disk.slot,
+        **{name: getattr(disk, name) for name in _DISK},
         "size": disk.size_bytes,
-        "vendor": disk.vendor,
-        "kind": disk.kind,
-        "role": disk.role,
-        "claimable": disk.claimable,
         "signatures": [
             (one.kind, one.offset_bytes, one.label, one.uuid) for one in disk.signatures
         ],
         "partitioned": bool(disk.partitions),
         "held": bool(disk.holders),
-        "mountpoints": disk.mountpoints,
-        "swap": disk.swap,
-        "read_only": disk.read_only,
-        "busy": disk.busy,
-        "holds_root": disk.holds_root,
-        "blank": disk.blank,
         # What is written through a volume moves the first byte that is not zero.
         "nonzero": None if in_use else disk.nonzero_offset_bytes,
-        "md": _member(disk.md_member),
-        "lvm": _lvm(disk.lvm_member),
+        "md": disk.md_member and (*_MEMBER(disk.md_member), _filesystem(disk.md_member.filesystem)),
+        "lvm": disk.lvm_member and _LVM(disk.lvm_member),
         "filesystem": _filesystem(disk.filesystem),
-        "mark": _mark(disk.mark),
-        "cloud_name": disk.cloud_name,
-        "claimed_by": disk.claimed_by,
+        "mark": disk.mark and _MARK(disk.mark),
         **({"contents": disk.contents_digest} if lost and disk.contents_digest else {}),
     }
 
 
-def _member(one: MdMember | None) -> object:
-    if one is None:
-        return None
-    return (
-        one.array_name,
-        one.array_uuid,
-        one.member_uuid,
-        one.level,
-        one.member_count,
-        one.chunk_bytes,
-        one.slot,
-        one.data_offset_bytes,
-        one.layout,
-        one.device_bytes,
-        one.reshaping,
-        _filesystem(one.filesystem),
-    )
-
-
-def _lvm(one: LvmMember | None) -> object:
-    return one and (one.pv_uuid, one.group, one.group_uuid, one.tags)
-
-
 def _filesystem(one: Filesystem | None) -> object:
-    return one and (
-        one.kind,
-        one.label,
-        one.uuid,
-        one.sunit_bytes,
-        one.swidth_bytes,
-        one.unfinished,
-        one.size_bytes,
-    )
-
-
-def _mark(one: Mark | None) -> object:
-    return one and (
-        one.state,
-        one.volume,
-        one.host_tag,
-        one.offset_bytes,
-        one.nonce,
-        one.intact,
-        one.filesystem_uuid,
-    )
+    return one and _FILESYSTEM(one)
 
 
 def _array(one: Array) -> dict[str, object]:
     return {
-        "name": one.name,
-        "uuid": one.uuid,
-        "level": one.level,
-        "layout": one.layout,
+        **{name: getattr(one, name) for name in _ARRAY},
         "chunk": one.chunk_bytes,
-        "members": one.members,
-        "member_count": one.member_count,
         "runs": runs(one),
         "degraded": bool(one.degraded),
         "size": one.size_bytes,
-        "mountpoint": one.mountpoint,
         "filesystem": _filesystem(one.filesystem),
     }
 
 
 def _group(one: VolumeGroup) -> dict[str, object]:
     return {
-        "name": one.name,
-        "uuid": one.uuid,
-        "tags": one.tags,
-        "members": one.members,
-        "member_count": one.member_count,
-        "member_bytes": one.member_bytes,
+        **{name: getattr(one, name) for name in _GROUP},
         "free": one.free_bytes,
-        "volumes": [
-            (
-                volume.name,
-                volume.size_bytes,
-                volume.stripe_bytes,
-                volume.segments,
-                volume.active,
-                volume.mountpoint,
-                _filesystem(volume.filesystem),
-            )
-            for volume in one.volumes
-        ],
+        "volumes": [(*_LOGICAL(each), _filesystem(each.filesystem)) for each in one.volumes],
     }

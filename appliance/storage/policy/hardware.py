@@ -199,7 +199,7 @@ def _make_filesystem(
         f"{what} is {call(disk)}, {state}",
         (disk,),
         steps=(
-            steps.mark_step(volume, [disk], end=True, destroys=destroys, filesystem_uuid=uuid),
+            steps.mark_step(volume, [disk], destroys, end=True, filesystem_uuid=uuid),
             steps.mkfs_step(
                 volume,
                 device,

@@ -25,6 +25,9 @@ CHECK_SIZE = "size"
 
 _CHORE = ("stripewright", "chore")
 
+Argv = tuple[str, ...]
+Lost = tuple[Destruction, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -72,96 +75,69 @@ def paths(disks: Sequence[Disk]) -> list[str]:
 
 
 def destruction(disk: Disk, holds: str) -> Destruction:
-    return Destruction(
-        path=disk.path, id=disk.id, serial=disk.serial, size_bytes=disk.size_bytes, holds=holds
-    )
+    return Destruction(disk.path, disk.id, disk.serial, disk.size_bytes, holds)
+
+
+def _step(argv: Argv, why: str, volume: str, check: str = "", destroys: Lost = ()) -> Step:
+    return Step(argv, why, destroys, check, volume)
+
+
+def _chore(name: str, *words: str) -> Argv:
+    return (*_CHORE, name, *words)
 
 
 # ------------------------------------------------------------------------------ our chores
 
 
 def declare_step(sha256: str) -> Step:
-    return Step(
-        argv=(*_CHORE, "declare", sha256),
-        why="install the layout that this plan was made for",
-    )
+    return _step(_chore("declare", sha256), "install the layout that this plan was made for", "")
 
 
 def mark_step(
-    volume: Volume,
-    disks: Sequence[Disk],
-    *,
-    end: bool,
-    destroys: tuple[Destruction, ...],
-    filesystem_uuid: str = "",
+    volume: Volume, disks: Sequence[Disk], destroys: Lost, *, end: bool, filesystem_uuid: str = ""
 ) -> Step:
     """The first write of every creation: it says on each disk that nothing is stored there, as
     long as it does not hold the filesystem with that UUID.
     """
-    place = "end" if end else "front"
     uuid = (f"uuid={filesystem_uuid}",) if filesystem_uuid else ()
-    return Step(
-        argv=(*_CHORE, "mark", volume.name, place, *uuid, *paths(disks)),
-        why=f"mark {count_disks(len(disks))}: '{volume.name}' is being made, nothing is stored yet",
-        destroys=destroys,
-        check=CHECK_MARKS,
-        volume=volume.name,
+    return _step(
+        _chore("mark", volume.name, "end" if end else "front", *uuid, *paths(disks)),
+        f"mark {count_disks(len(disks))}: '{volume.name}' is being made, nothing is stored yet",
+        volume.name,
+        CHECK_MARKS,
+        destroys,
     )
 
 
 def unmark_step(volume: str, disks: Sequence[Disk]) -> Step:
-    return Step(
-        argv=(*_CHORE, "unmark", volume, *paths(disks)),
-        why="the volume is made, and may hold data now: the marks of its making go",
-        check=CHECK_UNMARKED,
-        volume=volume,
-    )
+    why = "clear the in-progress marks: the volume is made, and may hold data from here on"
+    return _step(_chore("unmark", volume, *paths(disks)), why, volume, CHECK_UNMARKED)
 
 
 def release_step(volume: str, disk: Disk, holds: str) -> Step:
-    return Step(
-        argv=(*_CHORE, "release", volume, stable(disk)),
-        why=f"mark the disk as released from '{volume}', then clear our own signature",
-        destroys=(destruction(disk, holds),),
-        check=CHECK_RELEASED,
-        volume=volume,
-    )
+    why = f"mark the disk as released from '{volume}', then clear our own signature"
+    lost = (destruction(disk, holds),)
+    return _step(_chore("release", volume, stable(disk)), why, volume, CHECK_RELEASED, lost)
 
 
 def release_foreign_step(disk: Disk, holds: str) -> Step:
-    return Step(
-        argv=(*_CHORE, "release-foreign", stable(disk)),
-        why="mark the disk as given up, so that it may be used",
-        destroys=(destruction(disk, holds),),
-        check=CHECK_RELEASED,
-    )
+    why = "mark the disk as released, so that it may be used"
+    lost = (destruction(disk, holds),)
+    return _step(_chore("release-foreign", stable(disk)), why, "", CHECK_RELEASED, lost)
 
 
 # ------------------------------------------------------------------------------ arrays
 
 
 def create_step(
-    volume: Volume,
-    disks: Sequence[Disk],
-    destroys: tuple[Destruction, ...],
-    *,
-    uuid: str,
-    force: bool,
+    volume: Volume, disks: Sequence[Disk], destroys: Lost, *, uuid: str, force: bool
 ) -> Step:
     """Make the array. mdadm has to be told not to ask only where it finds what is ours."""
+    uuid = md.format_uuid(bytes.fromhex(uuid)) if uuid else ""
+    argv = md.create_argv(volume, paths(disks), uuid=uuid, force=force)
     chunks = text.size(volume.chunk_bytes)
-    return Step(
-        argv=md.create_argv(
-            volume,
-            paths(disks),
-            uuid=md.format_uuid(bytes.fromhex(uuid)) if uuid else "",
-            force=force,
-        ),
-        why=f"stripe {count_disks(len(disks))} with {chunks} chunks ({md.level_of(volume)})",
-        destroys=destroys,
-        check=CHECK_ARRAY,
-        volume=volume.name,
-    )
+    why = f"stripe {count_disks(len(disks))} with {chunks} chunks ({md.level_of(volume)})"
+    return _step(argv, why, volume.name, CHECK_ARRAY, destroys)
 
 
 def assemble_step(
@@ -172,37 +148,22 @@ def assemble_step(
     degraded: bool = False,
     resized: bool = False,
 ) -> Step:
+    update = "devicesize" if resized else ""
+    argv = md.assemble_argv(volume.name, uuid, paths(disks), degraded=degraded, update=update)
     what = "with the members that are left" if degraded else f"from its {len(disks)} members"
-    return Step(
-        argv=md.assemble_argv(
-            volume.name,
-            uuid,
-            paths(disks),
-            degraded=degraded,
-            update="devicesize" if resized else "",
-        ),
-        why=f"assemble the stripe {what} by its uuid"
-        + (", with all of the enlarged disks" if resized else ""),
-        check=CHECK_ARRAY,
-        volume=volume.name,
-    )
+    why = f"assemble the stripe {what} by its uuid"
+    why += ", with all of the enlarged disks" if resized else ""
+    return _step(argv, why, volume.name, CHECK_ARRAY)
 
 
 def shrink_step(volume: str, disks: Sequence[Disk], used_bytes: int) -> Step:
-    return Step(
-        argv=(*_CHORE, "shrink", volume, str(used_bytes), *paths(disks)),
-        why="undo the growth of the array, which had not reached every member's superblock",
-        volume=volume,
-    )
+    why = "undo the growth of the array, which had not reached every member's superblock"
+    return _step(_chore("shrink", volume, str(used_bytes), *paths(disks)), why, volume)
 
 
 def stop_step(volume: str, path: str) -> Step:
-    return Step(
-        argv=md.stop_argv(path),
-        why="stop the array, so that its disks are free",
-        check=CHECK_GONE,
-        volume=volume,
-    )
+    why = "stop the array, so that its disks are free"
+    return _step(md.stop_argv(path), why, volume, CHECK_GONE)
 
 
 def add_steps(volume: Volume, path: str, added: Sequence[tuple[Disk, str]]) -> tuple[Step, ...]:
@@ -211,116 +172,83 @@ def add_steps(volume: Volume, path: str, added: Sequence[tuple[Disk, str]]) -> t
     mdadm leaves a mark where it is, and one that says "released" would contradict the member. It
     goes first: killed in between, the disk is a spare that is not blank, and is left alone.
     """
-    add = Step(
-        argv=md.add_argv(path, paths([disk for disk, _ in added])),
-        why=f"give the degraded array {count_disks(len(added))} to rebuild on",
-        destroys=tuple(destruction(disk, holds) for disk, holds in added),
-        check=CHECK_ARRAY,
-        volume=volume.name,
-    )
-    marked = [(disk, holds) for disk, holds in added if disk.mark is not None]
+
+    def step(chore: bool, which: Sequence[tuple[Disk, str]], why: str) -> Step:
+        names = paths([disk for disk, _ in which])
+        argv = _chore("unmark", volume.name, *names) if chore else md.add_argv(path, names)
+        lost = tuple(destruction(disk, holds) for disk, holds in which)
+        return _step(argv, why, volume.name, CHECK_UNMARKED if chore else CHECK_ARRAY, lost)
+
+    marked = [one for one in added if one[0].mark is not None]
+    why = f"give the degraded array {count_disks(len(added))} to rebuild on"
+    add = step(False, added, why)
     if not marked:
         return (add,)
-    unmark = Step(
-        argv=(*_CHORE, "unmark", volume.name, *paths([disk for disk, _ in marked])),
-        why="the disk becomes a part of the array: its mark of having been given up goes",
-        destroys=tuple(destruction(disk, holds) for disk, holds in marked),
-        check=CHECK_UNMARKED,
-        volume=volume.name,
-    )
-    return (unmark, add)
+    return (step(True, marked, "clear the released mark: the disk joins the array"), add)
 
 
 def grow_array_step(volume: Volume, path: str) -> Step:
-    return Step(
-        argv=md.grow_size_argv(path),
-        why="let the array use all of the enlarged disks",
-        check=CHECK_SIZE,
-        volume=volume.name,
-    )
+    why = "let the array use all of the enlarged disks"
+    return _step(md.grow_size_argv(path), why, volume.name, CHECK_SIZE)
 
 
 # ------------------------------------------------------------------------------ LVM
 
 
 def create_group_steps(
-    volume: Volume,
-    disks: Sequence[Disk],
-    destroys: tuple[Destruction, ...],
-    *,
-    host_tag: str,
-    force: bool,
+    volume: Volume, disks: Sequence[Disk], destroys: Lost, *, host_tag: str, force: bool
 ) -> tuple[Step, ...]:
-    names = paths(disks)
-    chunks = text.size(volume.chunk_bytes)
+    names, chunks = paths(disks), text.size(volume.chunk_bytes)
     return (
-        Step(
-            argv=lvm.create_group_argv(volume, names, host_tag=host_tag, force=force),
-            why=f"a volume group of {count_disks(len(disks))}, tagged with volume and machine",
+        _step(
+            lvm.create_group_argv(volume, names, host_tag=host_tag, force=force),
+            f"a volume group of {count_disks(len(disks))}, tagged with volume and machine",
+            volume.name,
             destroys=destroys,
-            volume=volume.name,
         ),
-        Step(
-            argv=lvm.create_volume_argv(volume, names, force=force),
-            why=f"one volume over all of it, striped in {chunks} chunks",
-            check=CHECK_GROUP,
-            volume=volume.name,
+        _step(
+            lvm.create_volume_argv(volume, names, force=force),
+            f"one volume over all of it, striped in {chunks} chunks",
+            volume.name,
+            CHECK_GROUP,
         ),
     )
 
 
 def activate_step(volume: Volume, disks: Sequence[Disk]) -> Step:
-    return Step(
-        argv=lvm.activate_argv(volume.name, paths(disks)),
-        why=f"bring up the logical volume from its {len(disks)} disks",
-        check=CHECK_GROUP,
-        volume=volume.name,
-    )
+    why = f"activate the logical volume on its {len(disks)} disks"
+    return _step(lvm.activate_argv(volume.name, paths(disks)), why, volume.name, CHECK_GROUP)
 
 
 def deactivate_step(volume: str, disks: Sequence[Disk]) -> Step:
-    return Step(
-        argv=lvm.deactivate_argv(volume, paths(disks)),
-        why="bring the logical volume down, so that its disks are free",
-        check=CHECK_GONE,
-        volume=volume,
-    )
+    why = "deactivate the logical volume, so that its disks are free"
+    return _step(lvm.deactivate_argv(volume, paths(disks)), why, volume, CHECK_GONE)
 
 
 def resize_disks_step(volume: Volume, members: Sequence[Disk], bigger: Sequence[Disk]) -> Step:
-    return Step(
-        argv=lvm.resize_disks_argv(paths(members)),
-        why=f"tell the group that {count_disks(len(bigger))} became bigger",
-        volume=volume.name,
-    )
+    why = f"tell the group that {count_disks(len(bigger))} became bigger"
+    return _step(lvm.resize_disks_argv(paths(members)), why, volume.name)
 
 
 def extend_group_steps(
     volume: Volume, members: Sequence[Disk], added: Sequence[Disk]
 ) -> tuple[Step, ...]:
     """Take blank disks into the group; marked while the group's word for it may be half written."""
-    destroys = tuple(destruction(disk, "blank or released") for disk in added)
+    lost = tuple(destruction(disk, "blank or released") for disk in added)
     force = any(disk.mark or disk.blank is False for disk in added)
+    argv = lvm.extend_group_argv(volume.name, paths(members), paths(added), force=force)
+    why = f"add {count_disks(len(added))} to the group"
     return (
-        mark_step(volume, added, end=False, destroys=destroys),
-        Step(
-            argv=lvm.extend_group_argv(volume.name, paths(members), paths(added), force=force),
-            why=f"{count_disks(len(added))} more for the group",
-            destroys=destroys,
-            check=CHECK_GROUP,
-            volume=volume.name,
-        ),
+        mark_step(volume, added, lost, end=False),
+        _step(argv, why, volume.name, CHECK_GROUP, lost),
         unmark_step(volume.name, added),
     )
 
 
 def extend_volume_step(volume: Volume, members: Sequence[Disk], stripes: int) -> Step:
-    return Step(
-        argv=lvm.extend_volume_argv(volume, paths(members), stripes=stripes),
-        why=f"give the volume what is free, {stripes} stripes wide as before",
-        check=CHECK_SIZE,
-        volume=volume.name,
-    )
+    argv = lvm.extend_volume_argv(volume, paths(members), stripes=stripes)
+    why = f"give the volume what is free, {stripes} stripes wide as before"
+    return _step(argv, why, volume.name, CHECK_SIZE)
 
 
 # ------------------------------------------------------------------------------ filesystems
@@ -334,60 +262,39 @@ def mkfs_step(
     size_bytes: int | None = None,
     uuid: str = "",
     force: bool = False,
-    destroys: tuple[Destruction, ...] = (),
+    destroys: Lost = (),
 ) -> Step:
     """Make the filesystem; ``size_bytes`` where it has a disk to itself."""
-    kind = volume.filesystem
-    stripe = filesystem.alignment(volume, members)
-    why = f"{kind} on the whole disk"
-    if stripe is not None:
-        chunk, width = text.size(stripe[0]), text.size(stripe[0] * stripe[1])
-        why = f"{kind} aligned to {chunk} chunks and {width} stripes"
-    return Step(
-        argv=filesystem.mkfs_argv(
-            volume, device, members=members, size_bytes=size_bytes, uuid=uuid, force=force
-        ),
-        why=why,
-        destroys=destroys,
-        check=CHECK_GEOMETRY,
-        volume=volume.name,
+    argv = filesystem.mkfs_argv(
+        volume, device, members=members, size_bytes=size_bytes, uuid=uuid, force=force
     )
+    why = f"{volume.filesystem} on the whole disk"
+    if (stripe := filesystem.alignment(volume, members)) is not None:
+        chunk, width = text.size(stripe[0]), text.size(stripe[0] * stripe[1])
+        why = f"{volume.filesystem} aligned to {chunk} chunks and {width} stripes"
+    return _step(argv, why, volume.name, CHECK_GEOMETRY, destroys)
 
 
 def mount_step(volume: Volume, device: str) -> Step:
-    return Step(
-        argv=filesystem.mount_argv(volume, device),
-        why=f"mount volume '{volume.name}'",
-        check=CHECK_MOUNT,
-        volume=volume.name,
-    )
+    argv = filesystem.mount_argv(volume, device)
+    return _step(argv, f"mount volume '{volume.name}'", volume.name, CHECK_MOUNT)
 
 
 def umount_step(volume: str, mountpoint: str) -> Step:
-    return Step(argv=("umount", mountpoint), why=f"take {mountpoint} out of use", volume=volume)
+    return _step(("umount", mountpoint), f"unmount {mountpoint}", volume)
 
 
 def wipe_filesystem_step(volume: str, device: str) -> Step:
-    return Step(
-        argv=filesystem.wipe_argv(device),
-        why=f"clear the signature of the filesystem of '{volume}'",
-        volume=volume,
-    )
+    why = f"clear the signature of the filesystem of '{volume}'"
+    return _step(filesystem.wipe_argv(device), why, volume)
 
 
 def wipe_disk_step(disk: Disk, holds: str, volume: str = "") -> Step:
-    return Step(
-        argv=filesystem.wipe_argv(stable(disk)),
-        why="clear the signatures on the disk",
-        destroys=(destruction(disk, holds),),
-        volume=volume,
-    )
+    argv, lost = filesystem.wipe_argv(stable(disk)), (destruction(disk, holds),)
+    return _step(argv, "clear the signatures on the disk", volume, destroys=lost)
 
 
 def grow_filesystem_step(volume: Volume, device: str, *, size_bytes: int | None = None) -> Step:
-    return Step(
-        argv=filesystem.grow_argv(volume, device, size_bytes=size_bytes),
-        why=f"grow the {volume.filesystem} over the new room, while it is mounted",
-        check=CHECK_SIZE,
-        volume=volume.name,
-    )
+    argv = filesystem.grow_argv(volume, device, size_bytes=size_bytes)
+    why = f"grow the {volume.filesystem} over the new room, while it is mounted"
+    return _step(argv, why, volume.name, CHECK_SIZE)
