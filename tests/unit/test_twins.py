@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from appliance.model import Decision, Disk, Signature
-from appliance.storage.policy import planner
-from appliance.storage.policy.identity import identify_all, twins
-from appliance.storage.policy.ownership import gather
+from appliance.storage.policy import ownership, planner
+from appliance.storage.policy.identity import identify_all
 from tests.unit.disks import LAYOUT, disk, inventory
 
 PV = Signature("LVM2_member", 0x218, "", "pv-1")
@@ -37,7 +36,7 @@ PAIRS = {
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_twins_are_not_claimed_and_nothing_is_planned_for_them(pair: tuple[Disk, Disk]) -> None:
     assert not any(one.claimable for one in identify_all(pair, layout=LAYOUT))
-    assert gather(inventory(*pair), {"scratch"}).twins == {one.id for one in pair}
+    assert ownership.gather(inventory(*pair), {"scratch"}).twins == {one.id for one in pair}
     made = planner.plan(inventory(*pair, disk(3), disk(4)), LAYOUT, waited=True)
     assert made.decision is Decision.REFUSE
     assert made.steps == ()
@@ -45,7 +44,7 @@ def test_twins_are_not_claimed_and_nothing_is_planned_for_them(pair: tuple[Disk,
 
 def test_what_twins_have_in_common_is_told() -> None:
     first, second = PAIRS["id"]
-    assert [what for _, _, what in twins([first, second])] == ["id", "id"]
+    assert [what for _, _, what in ownership.twins([first, second])] == ["id", "id"]
     said = [one.reason for one in identify_all([first, second])]
     assert "has the same id as /dev/nvme2n1" in said[0]
     assert "has the same id as /dev/nvme1n1" in said[1]
@@ -56,6 +55,6 @@ def test_what_twins_have_in_common_is_told() -> None:
 def test_what_is_empty_tells_nothing() -> None:
     nameless = [disk(n, serial="", stable_path="", id=f"id{n}") for n in (1, 2)]
     asleep = [replace(one, signatures=(replace(PV, uuid=""),)) for one in nameless]
-    assert list(twins(nameless)) == []
-    assert list(twins(asleep)) == []
-    assert list(twins([disk(1, signatures=(PV, replace(PV, offset_bytes=0)))])) == []
+    assert list(ownership.twins(nameless)) == []
+    assert list(ownership.twins(asleep)) == []
+    assert list(ownership.twins([disk(1, signatures=(PV, replace(PV, offset_bytes=0)))])) == []

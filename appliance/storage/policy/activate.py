@@ -8,7 +8,7 @@ room. What has to be true before and after a kill: the part that holds data stay
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from appliance import text
 from appliance.model import (
@@ -24,7 +24,8 @@ from appliance.model import (
 )
 from appliance.storage.formats import filesystem, lvm, md
 from appliance.storage.policy import steps
-from appliance.storage.policy.disk_selection import Pool
+from appliance.storage.policy.disk_selection import Case
+from appliance.storage.policy.ownership import Member
 from appliance.storage.policy.steps import Outcome, list_disks, refuse
 
 LOOK = "nothing was written; look at it read-only"
@@ -76,8 +77,9 @@ class Growth:
 NONE = Growth()
 
 
-def finish(volume: Volume, pool: Pool, built: Built, growth: Growth = NONE) -> Outcome:
+def finish(case: Case, built: Built, growth: Growth = NONE) -> Outcome:
     """Refuse what is not as declared; else whatever is missing until it is mounted."""
+    volume, pool = case.volume, case.pool
     disks = built.disks
     where = built.device if built.up else f"volume '{volume.name}'"
     if volume.filesystem != "none":
@@ -147,43 +149,33 @@ def filesystem_problem(volume: Volume, found: Filesystem | None, members: int) -
 # ------------------------------------------------------------------------------ room
 
 
-def plain(volume: Volume, disk: Disk, found: Filesystem | None, *, grow: bool) -> Growth:
+def plain(case: Case, disk: Disk) -> Growth:
     """A filesystem on a disk that became bigger; the last MiB stays out of it."""
     size = filesystem.plain_size(disk.size_bytes)
-    room = _left(size, found)
+    room = _left(size, disk.filesystem)
     if room < ROOM_BYTES:
         return NONE
-    step = steps.grow_filesystem_step(volume, steps.stable(disk), size_bytes=size)
-    return _offered((step,), f"the disk has {text.size(room)} more than the filesystem", grow=grow)
+    step = steps.grow_filesystem_step(case.volume, steps.stable(disk), size_bytes=size)
+    return _offered(case, (step,), f"the disk has {text.size(room)} more than the filesystem")
 
 
 def array(
-    volume: Volume,
-    members: Sequence[tuple[Disk, MdMember]],
+    case: Case,
+    members: Sequence[Member],
     running: Array | None,
     found: Filesystem | None,
-    wider: Sequence[Disk],
-    *,
-    grow: bool,
 ) -> Growth:
-    """A whole md array; ``wider`` are free disks that it cannot take."""
-    words = _WIDER if wider and grow else ""
-    made = (
-        _raid10(volume, members, running, found, grow=grow)
-        if volume.stripe == "md-raid10"
-        else _raid0(volume, members, running, found, grow=grow)
-    )
-    return Growth(made.steps, made.words + words, made.disks, made.instead)
+    """A whole md array, of which ``running`` is what the kernel has."""
+    grow = _raid10 if case.volume.stripe == "md-raid10" else _raid0
+    made = grow(case, members, running, found)
+    wider = _WIDER if case.pool.free and case.grow else ""
+    return replace(made, words=made.words + wider)
 
 
 def _raid0(
-    volume: Volume,
-    members: Sequence[tuple[Disk, MdMember]],
-    running: Array | None,
-    found: Filesystem | None,
-    *,
-    grow: bool,
+    case: Case, members: Sequence[Member], running: Array | None, found: Filesystem | None
 ) -> Growth:
+    volume = case.volume
     areas = [(member.device_bytes or 0, _area(disk, member)) for disk, member in members]
     if not all(used > 0 for used, _ in areas):
         return NONE
@@ -191,7 +183,7 @@ def _raid0(
     if not any(area - used >= ROOM_BYTES for used, area in areas):
         device = running.path if running else md.array_path(volume.name)
         size = running.size_bytes if running else sum(_whole_chunks(u, volume) for u, _ in areas)
-        return _filesystem(volume, device, size, found, grow=grow)
+        return _filesystem(case, device, size, found)
     smallest, biggest = min(area for _, area in areas), max(area for _, area in areas)
     room = f"its disks became bigger, to {text.size(smallest)}"
     if biggest - smallest >= ROOM_BYTES:
@@ -205,7 +197,7 @@ def _raid0(
     device = md.array_path(volume.name)
     leave = (steps.umount_step(volume.name, volume.mount),) if _mounted(running) else ()
     stop = (steps.stop_step(volume.name, running.path),) if running else ()
-    offered = _offered((steps.grow_filesystem_step(volume, device),), room, grow=grow)
+    offered = _offered(case, (steps.grow_filesystem_step(volume, device),), room)
     if not offered.steps:
         return offered
     uuid = members[0][1].array_uuid
@@ -222,13 +214,9 @@ def _raid0(
 
 
 def _raid10(
-    volume: Volume,
-    members: Sequence[tuple[Disk, MdMember]],
-    running: Array | None,
-    found: Filesystem | None,
-    *,
-    grow: bool,
+    case: Case, members: Sequence[Member], running: Array | None, found: Filesystem | None
 ) -> Growth:
+    volume = case.volume
     areas = [(member.device_bytes or 0, _area(disk, member)) for disk, member in members]
     used = running.member_bytes if running else 0
     used = used or min(one for one, _ in areas)
@@ -238,7 +226,7 @@ def _raid10(
     room = min(area for _, area in areas) - used
     if room < ROOM_BYTES:
         size = running.size_bytes if running else used * len(members) // 2
-        return _filesystem(volume, device, size, found, grow=grow)
+        return _filesystem(case, device, size, found)
     words = f"its disks have {text.size(room)} more each"
     if not md.can_resize(md.layout_of(volume)):
         return Growth(words=f"; {words}, but md cannot resize a RAID10 with far copies")
@@ -246,23 +234,22 @@ def _raid10(
     if rebuilding or any(member.recovering for _, member in members):
         return Growth(words=f"; {words}: it can grow when the rebuild has ended")
     after = () if volume.filesystem == "none" else (steps.grow_filesystem_step(volume, device),)
-    return _offered((steps.grow_array_step(volume, device), *after), words, grow=grow)
+    return _offered(case, (steps.grow_array_step(volume, device), *after), words)
 
 
 def group(
-    volume: Volume,
+    case: Case,
     members: Sequence[Disk],
     found: VolumeGroup,
     logical: LogicalVolume,
     free: Sequence[Disk],
-    *,
-    grow: bool,
 ) -> Growth:
     """A whole volume group: bigger disks, or as many more as it has stripes.
 
     ``members`` are in the group's order. Room that does not lie evenly on all disks of a stripe
     cannot be striped and is left.
     """
+    volume = case.volume
     width = len(logical.segments[0]) if logical.segments else 0
     if width < 1 or len(found.member_bytes) != len(members):
         return NONE
@@ -276,9 +263,7 @@ def group(
         words.append(f"{steps.count_disks(len(free))} more, but it takes {width} at a time")
     if taken:
         words.append(f"{steps.count_disks(len(taken))} more for the group")
-    striped = _can_stripe(
-        members=members, known=known, bigger=bigger, found=found, logical=logical, width=width
-    )
+    striped = _can_stripe(members, bigger, found, logical)
     if bigger:
         words.append(
             f"{len(bigger)} of its disks became bigger"
@@ -287,7 +272,7 @@ def group(
     elif striped:
         words.append(f"{text.size(found.free_bytes)} of the group are not used")
     if not striped and not taken:
-        rest = _filesystem(volume, device, logical.size_bytes, logical.filesystem, grow=grow)
+        rest = _filesystem(case, device, logical.size_bytes, logical.filesystem)
         return rest if rest.steps or not words else Growth(words=f"; {', '.join(words)}")
     plan: list[Step] = []
     if bigger and striped:
@@ -298,20 +283,16 @@ def group(
     plan.append(steps.extend_volume_step(volume, everyone, width))
     if volume.filesystem != "none":
         plan.append(steps.grow_filesystem_step(volume, device))
-    offered = _offered(tuple(plan), ", ".join(words), grow=grow)
-    return Growth(offered.steps, offered.words, everyone if grow else ())
+    offered = _offered(case, tuple(plan), ", ".join(words))
+    return Growth(offered.steps, offered.words, everyone if case.grow else ())
 
 
 def _can_stripe(
-    *,
-    members: Sequence[Disk],
-    known: dict[str, int],
-    bigger: Sequence[Disk],
-    found: VolumeGroup,
-    logical: LogicalVolume,
-    width: int,
+    members: Sequence[Disk], bigger: Sequence[Disk], found: VolumeGroup, logical: LogicalVolume
 ) -> bool:
     """Whether the group has room, now or when its bigger disks are resized, for whole stripes."""
+    width = len(logical.segments[0])
+    known = dict(zip((disk.id for disk in members), found.member_bytes, strict=True))
     least = max(ROOM_BYTES, found.extent_bytes)
     ids = {disk.id for disk in bigger}
     sets = {frozenset(segment) for segment in logical.segments}
@@ -332,17 +313,13 @@ def _can_stripe(
     return any(each <= ids for each in sets) or (even and enough)
 
 
-def _filesystem(
-    volume: Volume, device: str, size_bytes: int, found: Filesystem | None, *, grow: bool
-) -> Growth:
+def _filesystem(case: Case, device: str, size_bytes: int, found: Filesystem | None) -> Growth:
     """The device under the filesystem is bigger than it: it was killed before the last step."""
     room = _left(size_bytes, found)
-    if room < ROOM_BYTES or volume.filesystem == "none":
+    if room < ROOM_BYTES or case.volume.filesystem == "none":
         return NONE
-    step = steps.grow_filesystem_step(volume, device)
-    return _offered(
-        (step,), f"the volume has {text.size(room)} more than its filesystem", grow=grow
-    )
+    step = steps.grow_filesystem_step(case.volume, device)
+    return _offered(case, (step,), f"the volume has {text.size(room)} more than its filesystem")
 
 
 def _left(size_bytes: int, found: Filesystem | None) -> int:
@@ -364,7 +341,7 @@ def _mounted(running: Array | None) -> bool:
     return running is not None and bool(running.mountpoint)
 
 
-def _offered(made: tuple[Step, ...], words: str, *, grow: bool) -> Growth:
-    if grow:
+def _offered(case: Case, made: tuple[Step, ...], words: str) -> Growth:
+    if case.grow:
         return Growth(made, f"; {words}")
     return Growth(words=f"; {words}: it can grow, see 'stripewright plan'")

@@ -182,8 +182,7 @@ def _plain(case: Case, kept: Sequence[Carrier]) -> Outcome:
             [disk],
         )
     return activate.finish(
-        volume,
-        pool,
+        case,
         activate.Built(
             disks=(disk,),
             device=steps.stable(disk),
@@ -197,7 +196,7 @@ def _plain(case: Case, kept: Sequence[Carrier]) -> Outcome:
             mountpoints=disk.mountpoints,
             marked=tuple(one.disk for one in pool.own if one.trace.marked),
         ),
-        activate.plain(volume, disk, disk.filesystem, grow=case.grow),
+        activate.plain(case, disk),
     )
 
 
@@ -318,11 +317,10 @@ def _whole_group(
     begun = [disk for disk in marked if disk.id not in ids]
     # What an extension was killed over is still as good as blank; by order it goes on.
     free = [*begun, *pool.free]
-    grown = activate.group(volume, members, found, logical, free, grow=case.grow)
+    grown = activate.group(case, members, found, logical, free)
     state = "and active" if logical.active else "to be activated"
     return activate.finish(
-        volume,
-        pool,
+        case,
         activate.Built(
             disks=tuple(members),
             device=logical.path if logical.active else lvm.volume_path(volume.name),

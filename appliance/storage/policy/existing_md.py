@@ -11,8 +11,7 @@ from appliance.model import Array, Decision, Disk, Volume
 from appliance.storage.formats import md
 from appliance.storage.policy import activate, loss, ownership, steps
 from appliance.storage.policy.disk_selection import Case
-from appliance.storage.policy.loss import Member
-from appliance.storage.policy.ownership import Carrier, Evidence, Form, runs
+from appliance.storage.policy.ownership import Carrier, Evidence, Form, Member, runs
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
 
 _BROKEN = frozenset({"broken", "failed"})
@@ -226,8 +225,7 @@ def _whole(case: Case, state: loss.State, array: Array | None) -> Outcome:
     )
     slot0 = first.filesystem if first.slot == 0 else None
     return activate.finish(
-        volume,
-        pool,
+        case,
         activate.Built(
             disks=(*disks, *added),
             device=device,
@@ -248,12 +246,10 @@ def _whole(case: Case, state: loss.State, array: Array | None) -> Outcome:
             ),
         ),
         activate.array(
-            volume,
+            case,
             state.members,
             running,
             running.filesystem if running else slot0,
-            pool.free,
-            grow=case.grow,
         )
         if not state.missing
         else activate.NONE,
@@ -320,8 +316,7 @@ def _seen_without_root(case: Case, disks: Sequence[Disk]) -> Outcome:
     device = array.path if array else md.array_path(volume.name)
     reason = f"{steps.count_disks(len(disks))} of volume '{volume.name}' seen"
     return activate.finish(
-        volume,
-        case.pool,
+        case,
         activate.Built(
             disks=tuple(ordered),
             device=device,

@@ -8,6 +8,7 @@ the layout names by serial; the filesystem follows in the next plan, when its di
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from appliance.model import (
     Decision,
@@ -21,7 +22,7 @@ from appliance.model import (
 )
 from appliance.storage.formats import filesystem, hwraid
 from appliance.storage.policy import activate, create, exclusions, steps
-from appliance.storage.policy.disk_selection import Case, Pool
+from appliance.storage.policy.disk_selection import Case
 from appliance.storage.policy.ownership import Evidence
 from appliance.storage.policy.steps import Outcome, call, refuse
 
@@ -151,8 +152,7 @@ def _existing(case: Case, found: VirtualDrive, drives: Sequence[HardwareDrive]) 
     ):
         return _make_filesystem(seen, volume, disk, what, len(found.drives))
     return activate.finish(
-        volume,
-        Pool(),
+        replace(case, pool=Pool()),
         activate.Built(
             disks=(disk,),
             device=steps.stable(disk),

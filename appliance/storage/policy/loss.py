@@ -14,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from appliance.model import Array, Decision, Disk, DiskKind, MdMember, Volume
+from appliance.model import Array, Decision, Disk, DiskKind, Volume
 from appliance.storage.policy import create
 from appliance.storage.policy.disk_selection import Case, Pool
 from appliance.storage.policy.ownership import runs
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
-
-Member = tuple[Disk, MdMember]
 
 # The kernel and mdadm take a member that is one update behind for current.
 _EVENTS_BEHIND = 1

@@ -24,6 +24,7 @@ from appliance.model import (
     Machine,
     Mark,
     MarkState,
+    MdMember,
     VolumeGroup,
 )
 from appliance.storage.formats import filesystem, lvm, md, serials
@@ -62,6 +63,10 @@ class Trace:
     making: bool = False
     leaving: bool = False
     marked: bool = False
+
+
+# A member of an array, with what its superblock says.
+Member = tuple[Disk, MdMember]
 
 
 @dataclass(frozen=True, slots=True)

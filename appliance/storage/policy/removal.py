@@ -31,53 +31,56 @@ _ERASED = "erased"
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """One order: what it comes to, and the disks that are free afterwards."""
+    """One order and what it comes to; ``by`` is the volume that gives its disks up."""
 
     name: str
     outcome: Outcome
-    released: tuple[Disk, ...] = ()
-    by: str = ""
+    by: str
+
+    @property
+    def released(self) -> tuple[Disk, ...]:
+        """The disks that are free afterwards."""
+        released = any(step.check == steps.CHECK_RELEASED for step in self.outcome.steps)
+        return self.outcome.disks if released else ()
 
 
 def remove(seen: Evidence, volume: str, *, declared: bool) -> GivenUp:
     """Take ``volume`` down and release its disks."""
+    return GivenUp(volume, _remove(seen, volume, declared=declared), volume)
+
+
+def erase(seen: Evidence, serial: str, selected: Iterable[Disk], names: set[str]) -> GivenUp:
+    """Give up what a disk holds; ``selected`` are the disks that the layout takes."""
+    ids = {one.id for one in selected}
+    return GivenUp(f"erase {serial}", _erase(seen, serial, ids, names), _ERASED)
+
+
+# ------------------------------------------------------------------------------ volumes
+
+
+def _remove(seen: Evidence, volume: str, *, declared: bool) -> Outcome:
     if declared:
-        return GivenUp(
-            volume,
-            refuse(
-                f"volume '{volume}' is to be removed, but the layout declares it",
-                "plan with a layout without it: otherwise the next boot makes it anew",
-            ),
+        return refuse(
+            f"volume '{volume}' is to be removed, but the layout declares it",
+            "plan with a layout without it: otherwise the next boot makes it again",
         )
     for drive in seen.inventory.virtual_drives:
         if hwraid.volume_of(drive.name) == volume:
-            return GivenUp(volume, _virtual(seen, volume, drive))
+            return _virtual(seen, volume, drive)
     own = seen.carriers.get(volume, ())
     if not own:
-        return GivenUp(
-            volume,
-            Outcome(Decision.NOTHING, f"no disk carries a volume '{volume}' (any more)"),
-        )
+        return Outcome(Decision.NOTHING, f"no disk carries a volume '{volume}' (any more)")
     if refusal := _cannot(seen, volume, own):
-        return GivenUp(volume, refusal)
+        return refusal
     ordered = [one.disk for one in sorted(own, key=_slot)]
-    return GivenUp(
-        volume,
-        Outcome(
-            Decision.REMOVE,
-            f"volume '{volume}' is taken down and {list_disks(ordered)} released: what it holds is"
-            " given up",
-            tuple(ordered),
-            steps=(
-                *_take_down(seen, volume, own),
-                *(
-                    steps.release_step(volume, disk, f"member of '{volume}', its contents given up")
-                    for disk in ordered
-                ),
-            ),
-        ),
-        released=tuple(ordered),
-        by=volume,
+    holds = f"member of '{volume}', its contents given up"
+    release = [steps.release_step(volume, disk, holds) for disk in ordered]
+    return Outcome(
+        Decision.REMOVE,
+        f"volume '{volume}' is taken down and {list_disks(ordered)} released: what it holds is"
+        " given up",
+        tuple(ordered),
+        steps=(*_take_down(seen, volume, own), *release),
     )
 
 
@@ -240,59 +243,42 @@ def _virtual(seen: Evidence, volume: str, drive: VirtualDrive) -> Outcome:
     )
 
 
-def erase(seen: Evidence, serial: str, selected: Iterable[Disk], names: set[str]) -> GivenUp:
-    """Give up what a disk holds; ``selected`` are the disks that the layout takes."""
-    name = f"erase {serial}"
+# ------------------------------------------------------------------------------ contents
+
+
+def _erase(seen: Evidence, serial: str, selected: set[str], names: set[str]) -> Outcome:
     found = [one for one in seen.disks if serial and serials.shared([one.serial], [serial])]
     if len(found) != 1:
         what = "no disk has" if not found else f"{len(found)} disks have"
-        return GivenUp(
-            name,
-            refuse(
-                f"{what} the serial '{serial}'", "'stripewright inventory' lists the serials", found
-            ),
+        return refuse(
+            f"{what} the serial '{serial}'", "'stripewright inventory' lists the serials", found
         )
     disk = found[0]
     trace = seen.traces.get(disk.id)
-    if disk.id not in {one.id for one in selected}:
-        return GivenUp(
-            name,
-            refuse(
-                f"{call(disk)} is not selected by the layout",
-                "declare a volume that takes it: what is erased is what will be used",
-                [disk],
-            ),
+    if disk.id not in selected:
+        return refuse(
+            f"{call(disk)} is not selected by the layout",
+            "declare a volume that takes it: what is erased is what will be used",
+            [disk],
         )
     if disk.id in seen.twins:
-        return GivenUp(
-            name,
-            refuse(
-                f"{call(disk)} cannot be told from another", "make each disk appear once", [disk]
-            ),
+        return refuse(
+            f"{call(disk)} cannot be told from another", "make each disk appear once", [disk]
         )
     if trace is not None and not _may_go(seen, disk, trace.volume):
-        return GivenUp(name, _carries(disk, trace.volume, declared=trace.volume in names))
+        return _carries(disk, trace.volume, declared=trace.volume in names)
     if problem := exclusions.to_erasing(disk):
-        return GivenUp(
-            name, refuse(f"{call(disk)}: {problem}", "free the disk from that use", [disk])
-        )
+        return refuse(f"{call(disk)}: {problem}", "free the disk from that use", [disk])
     unread = disk.blank is None and disk.scan is not None
     if trace is None and not exclusions.to_contents(disk) and not unread:
-        return GivenUp(
-            name, Outcome(Decision.NOTHING, f"{call(disk)} holds nothing to erase", (disk,))
-        )
+        return Outcome(Decision.NOTHING, f"{call(disk)} holds nothing to erase", (disk,))
     holds = _contents(disk)
     wipe = (steps.wipe_disk_step(disk, holds),) if disk.signatures or disk.partitions else ()
-    return GivenUp(
-        name,
-        Outcome(
-            Decision.REMOVE,
-            f"{call(disk)} holds {holds}: given up by order",
-            (disk,),
-            steps=(*wipe, steps.release_foreign_step(disk, holds)),
-        ),
-        released=(disk,),
-        by=_ERASED,
+    return Outcome(
+        Decision.REMOVE,
+        f"{call(disk)} holds {holds}: given up by order",
+        (disk,),
+        steps=(*wipe, steps.release_foreign_step(disk, holds)),
     )
 
 
