@@ -22,7 +22,7 @@ from appliance.model import (
 )
 from appliance.storage.formats import filesystem, hwraid
 from appliance.storage.policy import activate, create, exclusions, steps
-from appliance.storage.policy.disk_selection import Case
+from appliance.storage.policy.disk_selection import Case, Pool
 from appliance.storage.policy.ownership import Evidence
 from appliance.storage.policy.steps import Outcome, call, refuse
 

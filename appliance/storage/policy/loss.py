@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from appliance.model import Array, Decision, Disk, DiskKind, Volume
 from appliance.storage.policy import create
 from appliance.storage.policy.disk_selection import Case, Pool
-from appliance.storage.policy.ownership import runs
+from appliance.storage.policy.ownership import Member, runs
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
 
 # The kernel and mdadm take a member that is one update behind for current.
