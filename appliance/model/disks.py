@@ -163,7 +163,7 @@ class Disk:
     root), or not in full where it has to be (:func:`appliance.storage.policy.identity.persists`).
     ``stable_path`` is a link that survives renaming (``/dev/disk/by-id/…``), empty where udev
     made none. ``cloud_name`` is what the provider calls it (EBS attachment ``sdf``, GCP device
-    name), ``claimed_by`` who else has plans for it (``/etc/fstab line 3``), empty if nobody.
+    name), ``claimed_by`` what else is to use it (``/etc/fstab line 3``), or empty.
     ``holder_notes`` say what each of ``holders`` is (``LUKS 'secret'``), in the same order.
     ``hint`` is what can be done about ``reason`` where that says why it is not used.
     ``contents_digest`` is what a confirmed plan that overwrites the disk stands on (decision
@@ -316,7 +316,7 @@ class Machine:
     hexadecimal digits made from the machine id and DMI's UUID, empty where there is no id or
     the UUID could not be read (it is root's); what we build carries it. ``ephemeral_names`` are
     the kernel names that the provider's metadata gives to pre-Nitro instance storage (``xvdb``).
-    ``anonymous``: it was looked for a machine id, and there is none.
+    ``anonymous``: there is no machine id.
     """
 
     provider: str = "unknown"

@@ -166,8 +166,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class VolumePlan:
-    """``settles``: it waits only until no new disk has come for a while, because nobody
-    knows how many there should be. ``reading``: it waits until its disks are read in full.
+    """``settles``: it waits only until no new disk has come for a while, because it is
+    not known how many there should be. ``reading``: it waits until its disks are read in full.
     """
 
     name: str

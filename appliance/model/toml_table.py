@@ -104,7 +104,7 @@ class Document:
 
 
 def parse_document(source: str, text: str, hint: str) -> tuple[Document, dict[str, Any]]:
-    """``text`` as TOML, and the document that errors name; :class:`UsageError` if it is none."""
+    """``text`` as TOML, and the document that errors name; :class:`UsageError` for anything else."""
     try:
         values = read_toml(text)
     except ValueError as error:
@@ -113,7 +113,7 @@ def parse_document(source: str, text: str, hint: str) -> tuple[Document, dict[st
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """``text`` of whoever wrote it. :class:`ValueError` for what is no TOML, nested more deeply
+    """``text`` from an untrusted source. :class:`ValueError` for what is no TOML, nested more deeply
     than the parser can follow, or has numbers or keys that are too long for it.
     """
     # A key of thousands of parts takes seconds and gigabytes.
@@ -251,7 +251,7 @@ class Table:
 
 
 def _amount(text: str) -> tuple[int, bool, bool]:
-    """(value, is it a rate, is it a time); the value is -1 if it is none of all."""
+    """(value, is it a rate, is it a time); the value is -1 for anything else."""
     found = _AMOUNT.fullmatch(text)
     if not found or found[2] not in UNITS:
         return -1, False, False

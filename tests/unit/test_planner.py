@@ -256,13 +256,13 @@ def test_where_nobody_knows_the_number_disks_are_waited_for_until_none_comes() -
 def test_blank_disks_beside_a_whole_volume_are_named() -> None:
     five = replace(FOUR, expected_disks=5)
     assert (
-        "blank and not used: /dev/nvme9n1" in decide(*OURS, disk(9), machine=five).volumes[0].reason
+        "blank and unused: /dev/nvme9n1" in decide(*OURS, disk(9), machine=five).volumes[0].reason
     )
     members = held(*OURS)
     running = array(*members, mountpoint="/mnt/scratch")
     made = decide(*members, disk(9), arrays=(running,), machine=five)
     assert made.decision is Decision.NOTHING
-    assert "blank and not used: /dev/nvme9n1" in made.volumes[0].reason
+    assert "blank and unused: /dev/nvme9n1" in made.volumes[0].reason
     assert "not used" not in decide(*OURS).volumes[0].reason
 
 
@@ -312,7 +312,7 @@ def test_only_instance_storage_is_recreated() -> None:
     )
     made = plan(seen, Layout((volume,)), waited=True)
     assert made.decision is Decision.REFUSE
-    assert "is no instance storage, and only that is made anew" in made.volumes[0].reason
+    assert "is not instance storage, and nothing else is made again" in made.volumes[0].reason
 
 
 def test_recreate_is_not_done_over_a_foreign_or_missing_disk() -> None:

@@ -75,7 +75,7 @@ def test_what_is_marked_as_being_made_is_begun_again() -> None:
         assert programs(made) == CREATED, name
         assert "--run" in made.steps[1].argv
         assert made.steps[2].argv[1] == "-f"
-        assert "interrupted and begins again" in made.volumes[0].reason
+        assert "interrupted and starts over" in made.volumes[0].reason
 
 
 MADE = "9c4f34e5" + "0" * 24
@@ -134,7 +134,7 @@ def test_what_was_made_and_mounted_is_never_made_again(form: str) -> None:
     assert not any(step.destroys for step in made.steps)
     (unmark,) = [step for step in made.steps if step.argv[2] == "unmark"]
     assert len(unmark.argv) - 4 == (1 if form == "single" else 4)
-    assert "marks of its making are left on" in made.volumes[0].reason
+    assert "in-progress marks are left on" in made.volumes[0].reason
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,7 +1,7 @@
 """Where on a disk a mark of ours can be believed, by what else is on it. Pure.
 
-A mark is no secret: who may write files on a mounted volume can write one into a file, and have
-it land where marks are looked for. So a mark counts only where the form that the disk has (md,
+A mark is no secret: a user of a mounted volume can write one into a file, and have it land where
+marks are looked for. So a mark counts only where the form that the disk has (md,
 LVM, a filesystem) keeps no data. With a form that is not known here it counts nowhere.
 """
 
@@ -51,7 +51,7 @@ def believed(head: bytes, size_bytes: int, kinds: Collection[str] = ()) -> tuple
         starts += [] if _LVM not in found else [_data_start(head, at) for at in labels] or [None]
         behind = front + marks.BLOCK_BYTES
         return (front,) if all(at is not None and at >= behind for at in starts) else ()
-    # One of ours leaves the last MiB out; one of somebody else's may not.
+    # Ours leave the last MiB out; others may not.
     if found <= filesystem.signatures() and plain is not None and (plain.size_bytes or 0) <= end:
         return (end,)
     return ()

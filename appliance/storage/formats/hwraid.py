@@ -202,7 +202,7 @@ def _first(value: object) -> dict[str, Any]:
 
 
 def _word(facts: dict[str, Any], key: str) -> str:
-    """A text without the blanks that storcli pads it with, empty if it is none."""
+    """A text without the blanks that storcli pads it with, empty for anything else."""
     value = facts.get(key)
     return value.strip(" ") if isinstance(value, str) else ""
 

@@ -1,14 +1,14 @@
 """Our own note on a disk: that we are making a volume of it, or that we gave it up. Pure.
 
 A volume is made in several steps, and power can fail between any two. What is then on the
-disk looks like somebody's data: half an mkfs, a superblock without a filesystem. The mark
+disk looks like data: half an mkfs, a superblock without a filesystem. The mark
 says that it is not. ``making`` stands on each disk before anything else is written to it
 and goes after the filesystem was proved and before the first mount. It names the UUID that the
-filesystem gets: as long as that is not there, the disk holds nothing of anybody's.
+filesystem gets: as long as that is not there, the disk holds no data.
 What the disk held before that may still be on it; then the mark has a *fingerprint* of it, by
 which it is told from what was written since (:mod:`appliance.storage.probe.halfmade`).
 ``released`` stands on a disk that a confirmed plan took out of a volume; its digest over
-samples of the contents tells whether anybody has written there since.
+samples of the contents tells whether it was written to since.
 
 A mark is 4096 bytes: the magic line, one JSON object, zeros, and a SHA-256 of all that. It
 is believed only on the disk whose serial and size it names (a copied disk or an image is

@@ -80,7 +80,7 @@ def device_text(wait_seconds: float) -> str:
     """The drop-in of a disk that may be late."""
     return f"""{OURS}[Unit]
 # The layout may wait longer for the disk than systemd does for a device. No order after the boot
-# unit, as what is built of disks has it: who has this disk in /etc/fstab as well would get a cycle.
+# unit, as what is built of disks has it: a disk that is in /etc/fstab as well would get a cycle.
 JobRunningTimeoutSec={math.ceil(wait_seconds) + _DEVICE_SECONDS}s
 """
 

@@ -40,11 +40,10 @@ _WIDER = "; an md array is not made wider here: declare a second volume on the n
 class Built:
     """A whole volume as it was found.
 
-    ``device`` is its node, now or after ``before`` was done; ``known`` says that somebody has
-    read what it starts with, ``filesystem`` what that is. ``members`` counts the disks that its
-    stripe is wide, ``count`` those that it is made of. ``rebuild`` are the steps for members
-    that a RAID10 lacks, ``marked`` the disks on which marks of its making (or of one that was
-    begun beside it) are left.
+    ``device`` is its node, now or after ``before`` was done; ``known``: its start was read, and
+    ``filesystem`` is what it holds. ``members`` is the width of its stripe in disks, ``count`` how
+    many it is made of. ``rebuild`` are the steps for members that a RAID10 lacks, ``marked`` the
+    disks with in-progress marks of it (or of one that was begun beside it).
     """
 
     disks: tuple[Disk, ...]
@@ -87,7 +86,7 @@ def finish(case: Case, built: Built, growth: Growth = NONE) -> Outcome:
             return refuse(f"{where} {problem}", LOOK, disks)
         if built.filesystem is None and built.known:
             return refuse(
-                f"{where} holds data, but no filesystem, and no mark says that it was being made",
+                f"{where} holds data, but no filesystem, and no in-progress mark",
                 f"{LOOK}; if nothing of it is needed: stripewright plan --remove {volume.name},"
                 " without the volume in the layout",
                 disks,
@@ -108,9 +107,9 @@ def finish(case: Case, built: Built, growth: Growth = NONE) -> Outcome:
     if volume.filesystem != "none" and mounted:
         reason += f", mounted at {volume.mount}"
     if marked:
-        reason += f"; marks of its making are left on {list_disks(marked)}"
+        reason += f"; in-progress marks are left on {list_disks(marked)}"
     if pool.wanted and pool.wanted != built.count:
-        reason += f"; it was made of {built.count}, and would now have {pool.wanted}"
+        reason += f"; it was made of {built.count} disks, and {pool.wanted} match now"
     reason += growth.words
     if growth.steps:
         first = (*unmark, *growth.instead) if growth.instead else (*up, *mount, *unmark)
@@ -118,7 +117,7 @@ def finish(case: Case, built: Built, growth: Growth = NONE) -> Outcome:
     everything = (*up, *mount, *unmark, *built.rebuild)
     unused = [disk for disk in (*pool.free, *pool.spare) if disk not in growth.disks]
     if unused and not built.rebuild:
-        reason += f"; blank and not used: {list_disks(unused)}"
+        reason += f"; blank and unused: {list_disks(unused)}"
     decision = Decision.ASSEMBLE if everything else Decision.NOTHING
     return Outcome(decision, reason, disks, steps=everything)
 
@@ -133,7 +132,7 @@ def filesystem_problem(volume: Volume, found: Filesystem | None, members: int) -
             f" '{volume.name}'"
         )
     if found.unfinished:
-        return "holds a filesystem whose making never ended, and no mark says that it is ours"
+        return "holds an unfinished filesystem, and no mark says that it is ours"
     stripe = filesystem.alignment(volume, members)
     if stripe is None or found.sunit_bytes is None:
         return ""
@@ -192,7 +191,7 @@ def _raid0(
     # beyond it would move; so all of it has to lie in the part where all disks take part.
     covered = found.size_bytes if found and volume.filesystem != "none" else None
     if covered is None or covered > least * len(members):
-        return Growth(words=f"; {room}, but it cannot be told that its data would stay in place")
+        return Growth(words=f"; {room}, but nothing shows that its data would stay in place")
     disks = [disk for disk, _ in members]
     device = md.array_path(volume.name)
     leave = (steps.umount_step(volume.name, volume.mount),) if _mounted(running) else ()

@@ -4,9 +4,9 @@ Either there is no trace of it, or all of it is marked as still being made. Ever
 must be blank and here, or nothing is written.
 
 The order of the steps makes it safe to be killed anywhere: the marks first, so that what is found
-later is compared with what the making writes (:mod:`appliance.storage.probe.halfmade`), and gone
-when the volume is up. What holds more than that is never made again: somebody may have mounted
-the filesystem by hand (docs/decisions/0024).
+later is compared with what making it writes (:mod:`appliance.storage.probe.halfmade`), and gone
+when the volume is up. What holds more than that is never made again: the
+filesystem may have been mounted by hand (docs/decisions/0024).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from appliance.storage.policy.disk_selection import Case, Pool
 from appliance.storage.policy.ownership import Evidence, Form, runs
 from appliance.storage.policy.steps import Outcome, call, count_disks, list_disks, refuse
 
-_WHY_NOT = "'stripewright inventory' says of each disk why it is not used"
+_WHY_NOT = "see 'stripewright inventory' for why each disk is not used"
 
 
 def decide(case: Case) -> Outcome:
@@ -99,7 +99,7 @@ def _refuse_against(seen: Evidence, against: Sequence[tuple[Disk, str]]) -> Outc
 
 
 def _undecided(volume: Volume, pool: Pool, *, waited: bool) -> Outcome:
-    """A disk that may be the volume, or a part of it: nothing is made anew beside it."""
+    """A disk that may be the volume, or a part of it: nothing new is made beside it."""
     disks = [disk for disk, _ in pool.undecided]
     reason = "; ".join(f"{call(disk)} {why}" for disk, why in pool.undecided)
     if not waited:
@@ -148,8 +148,8 @@ def _raw_disk(volume: Volume, pool: Pool, *, settled: bool) -> Outcome | None:
         )
     return Outcome(
         Decision.NOTHING,
-        f"{call(disk)} itself is volume '{volume.name}': no filesystem is declared, so whatever it"
-        " holds is left alone",
+        f"{call(disk)} itself is volume '{volume.name}': no filesystem is declared, so its contents"
+        " are left alone",
         (disk,),
     )
 
@@ -179,7 +179,7 @@ def _reason(seen: Evidence, pool: Pool, chosen: Sequence[Disk], *, short: bool) 
     if pool.wanted is None:
         if not chosen:
             return "found 0 disks so far"
-        why = "" if chosen[0].role else " (the machine type is not in the data and does not tell)"
+        why = "" if chosen[0].role else " (the machine type is unknown)"
         return (
             f"{number} {what}; it is not known how many there are{why}, so their number could not"
             " be checked, and the plan only waited until no more came"
@@ -206,7 +206,7 @@ def _nothing_there(seen: Evidence, volume: Volume, pool: Pool, reason: str) -> O
         )
     if any(disk.kind.value == "instance-store" for disk in seen.disks):
         return refuse(
-            f"no instance storage is left for volume '{volume.name}': other volumes have it all",
+            f"no instance storage is left for volume '{volume.name}': other volumes use all of it",
             f"attach more disks or let the others count less; {_WHY_NOT}",
         )
     return refuse(
@@ -224,7 +224,7 @@ def _refuse_short(volume: Volume, pool: Pool, chosen: Sequence[Disk], reason: st
         hint = "stop and start the machine to get other disks"
     return refuse(
         f"{reason}; here: {list_disks(chosen)}",
-        f'{hint}, or declare on_short = "accept" in the layout to make do with what is there',
+        f'{hint}, or set on_short = "accept" in the layout to use what is there',
         chosen,
     )
 
@@ -234,7 +234,7 @@ def _state(volume: Volume, begun: Sequence[Disk], chosen: Sequence[Disk]) -> str
         marked = [disk for disk in begun if disk.mark is not None]
         where = f" at 0x{marked[0].mark.offset_bytes:x}" if marked and marked[0].mark else ""
         return (
-            f"; the making of '{volume.name}' was interrupted and begins again: the mark{where}"
+            f"; making '{volume.name}' was interrupted and starts over: the mark{where}"
             f" of {list_disks(begun)} says that nothing was stored since"
         )
     released = [disk for disk in chosen if disk.mark is not None]
@@ -279,7 +279,7 @@ def build(
     ``unmark`` are other disks whose mark of an earlier attempt is to go, too.
     """
     form = form_of(volume, len(disks))
-    # A disk that nobody read (no root) is shown as what it is if the volume can be made at all.
+    # A disk that was not read (no root) is shown as it is if the volume can be made at all.
     force = any(disk.mark or disk.blank is False for disk in disks)
     destroys = tuple(steps.destruction(disk, _holds(disk)) for disk in disks)
     host_tag = seen.machine.host_tag
@@ -361,7 +361,7 @@ def _wipe(volume: Volume, disks: Sequence[Disk], form: Form) -> tuple[Step, ...]
     """Signatures of an earlier attempt that the maker does not replace by its own.
 
     mdadm writes over its superblock and mkfs over its filesystem; LVM takes no disk that is in
-    a group, and nobody takes away what another tool left.
+    a group, and no maker clears what another tool left.
     """
     replaced = {Form.MD: {ownership.MD}, Form.PLAIN: {*filesystem.names()}}.get(form, set())
     return tuple(

@@ -268,9 +268,9 @@ def _being_read(disk: Disk) -> Exclusion | None:
     )
     return Exclusion(
         f"{why}, so it is read in full: {disk.scan.words(disk.size_bytes)}, all zero",
-        "each plan reads on for as long as [scan] time says in the layout, a boot to the end,"
-        " and so does, as root, 'systemctl reload-or-restart stripewright-assemble'; or name"
-        " the disk: stripewright plan --erase SERIAL",
+        "each plan reads on for the [scan] time of the layout; a boot, and as root 'systemctl"
+        " reload-or-restart stripewright-assemble', read to the end; or give up what it holds:"
+        " stripewright plan --erase SERIAL",
     )
 
 

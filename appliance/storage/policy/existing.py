@@ -62,7 +62,7 @@ def decide(case: Case) -> Outcome:
         return refuse(
             f"more than one thing carries the name '{volume.name}', {' and '.join(forms)}:"
             f" {list_disks([one.disk for one in kept])}",
-            "find out which one is right and detach or rename the other",
+            "decide which one to keep and detach or rename the other",
             [one.disk for one in kept],
         )
     if forms[0] not in _FORMS.get(volume.stripe, ()):
@@ -97,7 +97,7 @@ def _leaving(volume: Volume, own: Sequence[Carrier]) -> list[Disk]:
 
 
 def _in_the_way(seen: Evidence, own: Sequence[Carrier]) -> Outcome | None:
-    """A disk of the volume that somebody else uses, too."""
+    """A disk of the volume that has another user, too."""
     against = []
     for carrier in own:
         disk = carrier.disk
@@ -150,7 +150,7 @@ def _plain(case: Case, kept: Sequence[Carrier]) -> Outcome:
     if len(disks) > 1:
         return refuse(
             f"more than one filesystem carries the name '{volume.name}': {list_disks(disks)}",
-            "find out which one is right and detach or rename the other",
+            "decide which one to keep and detach or rename the other",
             disks,
         )
     disk = disks[0]
@@ -159,14 +159,14 @@ def _plain(case: Case, kept: Sequence[Carrier]) -> Outcome:
         return refuse(
             f"{call(disk)} carries volume '{volume.name}', and it is half made on"
             f" {list_disks(debris)}",
-            "find out which one is right and detach the other",
+            "decide which one to keep and detach the other",
             [disk, *debris],
         )
     if volume.filesystem == "none":
         return Outcome(
             Decision.NOTHING,
-            f"{call(disk)} itself is volume '{volume.name}': no filesystem is declared, so whatever"
-            " it holds is left alone",
+            f"{call(disk)} itself is volume '{volume.name}': no filesystem is declared, so its"
+            " contents are left alone",
             (disk,),
         )
     others = [one for one in pool.disks if one.id != disk.id]
@@ -273,14 +273,14 @@ def _group(case: Case) -> Outcome:
     if debris:
         return refuse(
             f"volume '{name}' is whole ({found.uuid}), and it is half made on {list_disks(debris)}",
-            "find out which one is right and detach the other",
+            "decide which one to keep and detach the other",
             [*members, *debris],
         )
     logical = ownership.volume_in(found, name)
     if logical is None:
         return refuse(
-            f"{found.name} on {list_disks(members)} has no logical volume '{name}', and no mark"
-            " says that it was being made",
+            f"{found.name} on {list_disks(members)} has no logical volume '{name}', and no"
+            " in-progress mark",
             f"{_LOOK}; if nothing of it is needed: stripewright plan --remove {name}, without the"
             " volume in the layout",
             members,

@@ -69,7 +69,7 @@ def decide(case: Case) -> Outcome:
         return refuse(
             f"volume '{name}' is whole (array {first.array_uuid}), and it is half made on"
             f" {list_disks(debris)}",
-            "find out which one is right and detach the other",
+            "decide which one to keep and detach the other",
             [*(disk for disk, _ in found), *debris],
         )
     return _whole(case, state, array)

@@ -1,8 +1,8 @@
 """The decision for a volume on a RAID controller: a virtual drive with the volume's name. Pure.
 
-The controller has the name. What its drives hold cannot be read before
-there is a virtual drive, so that is made only in a plan that somebody confirms, of drives that
-the layout names by serial; the filesystem follows in the next plan, when its disk is there.
+The controller has the name. What its drives hold cannot be read before there is a virtual drive, so
+that is made only in a confirmed plan, of drives that the layout names by serial; the filesystem
+follows in the next plan, when its disk is there.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def decide(case: Case) -> Outcome:
     if twins:
         return refuse(
             f"more than one drive has the serial {', '.join(twins)}",
-            "it is not clear which is meant; detach one",
+            "the plan cannot tell which is meant; detach one",
         )
     if found:
         return _existing(case, found[0], drives)
@@ -106,13 +106,13 @@ def _new(volume: Volume, drives: Sequence[HardwareDrive], *, confirmed: bool) ->
     )
     step = Step(
         argv=hwraid.create_argv(volume, controllers.pop(), [one.place for one in drives]),
-        why="a virtual drive with the volume's name; its filesystem follows in the next plan",
+        why="create a virtual drive with the volume's name; its filesystem follows in the next plan",
         destroys=destroys,
         volume=volume.name,
     )
     return Outcome(
         Decision.CREATE,
-        f"drives {names} belong to nothing; the filesystem is made by the next plan, when the"
+        f"drives {names} are unconfigured; the next plan makes the filesystem, when the"
         " virtual drive is there",
         steps=(step,),
     )

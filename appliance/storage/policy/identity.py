@@ -109,7 +109,7 @@ def may_be_read(disk: Disk, layout: Layout, machine: Machine | None = None) -> b
 
 
 def persists(disk: Disk, layout: Layout, machine: Machine | None = None) -> bool:
-    """Whether the disk may hold what somebody stored: no samples show that it is blank."""
+    """Whether the disk may hold stored data: samples cannot show that it is blank."""
     return disk.seen_before or classify(disk, layout.rules, machine) is not DiskKind.INSTANCE_STORE
 
 

@@ -58,7 +58,7 @@ def decide(case: Case, survivors: Sequence[Disk], reason: str, *, had: int) -> O
         )
     return Outcome(
         Decision.RECREATE,
-        f"{reason}; the data is gone, and on_loss declares to make the volume again",
+        f"{reason}; the data is gone, and on_loss = 'recreate' makes the volume again",
         tuple(chosen),
         steps=create.build(seen, volume, chosen),
     )
@@ -162,7 +162,7 @@ def survives(volume: Volume, good: Collection[int], size: int) -> bool:
 
 
 def _running(volume: Volume, found: Sequence[Member], array: Array, size: int) -> State:
-    """The kernel knows who takes part."""
+    """The kernel knows which members take part."""
     by_id = {disk.id: (disk, member) for disk, member in found}
     members = tuple(by_id[one] for one in array.members if one in by_id)
     ids = {disk.id for disk, _ in members}
@@ -276,7 +276,7 @@ def replacements(
     """Disks to rebuild on, each with what it holds: those that were away, then blank ones.
 
     Superblocks do not tell a member that was away from one that was failed on purpose, whose
-    contents are somebody's backup: they are overwritten only by a plan that is confirmed.
+    contents are kept as a backup: they are overwritten only by a confirmed plan.
     """
     need = len(state.missing) - (0 if running else len(state.spares))
     returning = list(state.stale) if confirmed and not state.apart else []

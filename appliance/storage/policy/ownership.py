@@ -3,7 +3,7 @@
 :func:`gather` sorts an inventory by that, once for each plan: a machine may have a thousand disks.
 
 A disk carries a volume by an md superblock, by membership in a volume group, by a filesystem's
-label on the whole disk, or by our mark alone. With anything besides it is nobody's. What we
+label on the whole disk, or by our mark alone. With anything besides it is not ours. What we
 make says on which machine (docs/decisions/0014): the first eight bytes of an array's and of a
 plain filesystem's UUID, a tag of a volume group.
 """
@@ -84,13 +84,13 @@ def trace(disk: Disk, names: Collection[str]) -> Trace | None:
     kinds = {signature.kind for signature in disk.signatures}
     held = _held(disk, kinds, names, marked)
     if held is None:
-        # What is on it besides cannot be of the making.
+        # What is on it besides does not come from making the volume.
         if kinds or not marked or (mark is not None and mark.intact is False):
             return None
         return Trace(marked, Form.BARE, making=True, marked=True)
     volume, form = held
     if marked and marked != volume:
-        # Our own mark contradicts what is there: somebody's, and nobody's to overwrite.
+        # Our own mark contradicts what is there: it is not overwritten.
         return Trace(volume, form)
     # A disk that another volume gave up and that joined a running array may still say so.
     leaving = mark is not None and mark.volume == volume and mark.state is MarkState.RELEASED

@@ -57,7 +57,7 @@ def plan(
 
     ``waited`` says that the time a late disk is given has passed: what would be
     ``wait`` is then decided. ``settled`` says that no disk has come for a while, which is
-    all that can be waited for where nobody knows their number; a preview takes it for
+    all that can be waited for where their number is not known; a preview takes it for
     granted, boot does not. Never raises, whatever the inventory holds.
     """
     names = {*layout.volume_names, *orders.remove}
@@ -76,7 +76,7 @@ def plan(
             outcome = refuse(
                 f"volume '{volume.name}' names serials that another volume names, too:"
                 f" {', '.join(serials)}",
-                "let one volume have them",
+                "give them to one volume",
             )
         else:
             outcome = _decide(
@@ -99,8 +99,8 @@ def _in_order(
 ) -> tuple[Step, ...]:
     """All steps; a new layout is installed before anything is destroyed or made.
 
-    But after what is removed was unmounted: that fails if somebody is at work there, and then
-    nothing has changed. Killed in between, the next boot mounts it again.
+    But after what is removed was unmounted: that fails if it is in use, and then nothing has
+    changed. Killed in between, the next boot mounts it again.
     """
     every = [step for outcome in outcomes for step in outcome.steps]
     if not orders.declare:
@@ -176,7 +176,7 @@ def _twins(seen: Evidence, pool: Pool) -> Outcome | None:
     if not twins:
         return None
     return refuse(
-        "disks that cannot be told apart, the same id, path, serial or LVM physical volume:"
+        "disks that cannot be told apart (the same id, path, serial or LVM physical volume):"
         f" {list_disks(twins)}",
         "the same disk may be visible twice (multipath), or one is a copy of the other; make each"
         " appear once",
@@ -221,7 +221,7 @@ def _stranger(seen: Evidence, volume: Volume, pool: Pool) -> Outcome | None:
             )
         if not ours and array.name.rpartition(":")[2] == volume.name and not ids:
             return refuse(
-                f"{array.path} runs as '{array.name}', a foreign array that takes the place of"
+                f"{array.path} runs as '{array.name}', a foreign array in the place of"
                 f" {md.array_path(volume.name)}",
                 f"see 'mdadm --detail {array.path}'; stop it, or give the volume another name",
             )

@@ -69,7 +69,7 @@ def _remove(seen: Evidence, volume: str, *, declared: bool) -> Outcome:
             return _virtual(seen, volume, drive)
     own = seen.carriers.get(volume, ())
     if not own:
-        return Outcome(Decision.NOTHING, f"no disk carries a volume '{volume}' (any more)")
+        return Outcome(Decision.NOTHING, f"no disk carries a volume '{volume}'")
     if refusal := _cannot(seen, volume, own):
         return refusal
     ordered = [one.disk for one in sorted(own, key=_slot)]
@@ -77,8 +77,7 @@ def _remove(seen: Evidence, volume: str, *, declared: bool) -> Outcome:
     release = [steps.release_step(volume, disk, holds) for disk in ordered]
     return Outcome(
         Decision.REMOVE,
-        f"volume '{volume}' is taken down and {list_disks(ordered)} released: what it holds is"
-        " given up",
+        f"volume '{volume}' is taken down and {list_disks(ordered)} released, with what it holds",
         tuple(ordered),
         steps=(*_take_down(seen, volume, own), *release),
     )
@@ -134,7 +133,7 @@ def _cannot(seen: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome | No
 
 
 def _several(volume: str, own: Sequence[Carrier]) -> Outcome | None:
-    """More than one thing with that name; debris of its making is none."""
+    """More than one thing with that name, unfinished ones apart."""
     kept = [one for one in own if not one.trace.making]
     things = {(one.trace.form, _identity(one)) for one in kept}
     if len(things) < 2:
@@ -145,7 +144,7 @@ def _several(volume: str, own: Sequence[Carrier]) -> Outcome | None:
     disks = [one.disk for one in kept]
     return refuse(
         f"{len(things)} different {kind} carry the name '{volume}': {list_disks(disks)}",
-        "it is not clear which is meant: detach the disks of one",
+        "the plan cannot tell which is meant: detach the disks of one",
         disks,
     )
 
@@ -162,7 +161,7 @@ def _not_the_group(seen: Evidence, volume: str, own: Sequence[Carrier]) -> Outco
     if len(groups) > 1:
         return refuse(
             f"{len(groups)} different volume groups carry the name '{volume}': {named}",
-            "it is not clear which is meant: detach the disks of one",
+            "the plan cannot tell which is meant: detach the disks of one",
             disks,
         )
     if any(one.uuid not in members for one in groups):
@@ -231,13 +230,13 @@ def _virtual(seen: Evidence, volume: str, drive: VirtualDrive) -> Outcome:
     plan.append(
         Step(
             argv=hwraid.delete_argv(drive.controller, drive.number),
-            why="take the virtual drive apart; its drives belong to nothing then",
+            why="delete the virtual drive, so that its drives are free",
             volume=volume,
         )
     )
     return Outcome(
         Decision.REMOVE,
-        f"{what} is taken apart: what it holds is given up",
+        f"{what} is deleted, with what it holds",
         () if disk is None else (disk,),
         steps=tuple(plan),
     )
@@ -351,7 +350,7 @@ def _released(disk: Disk, volume: str, host_tag: str) -> Disk:
         md_member=None,
         lvm_member=None,
         filesystem=None,
-        # The selector decides who may take it: without one it is given to nobody.
+        # Which volume may take it, the selectors decide.
         claimable=disk.kind not in {DiskKind.UNKNOWN, DiskKind.SYSTEM},
         reason=f"released from volume '{volume}' by this plan",
         mark=Mark(

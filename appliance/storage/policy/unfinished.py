@@ -1,7 +1,7 @@
 """What a volume is worth whose every disk is marked as still being made. Pure.
 
 It may have been made to its end and used since: a whole filesystem is never debris. It may be what
-the making writes and no more, which is made again. Anything between is somebody's.
+the making writes and no more, which is made again. Anything between is kept.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def _mounted_by_hand(seen: Evidence, volume: Volume, own: Sequence[Carrier]) -> 
     mounted |= {one.mountpoint for one in (group.volumes if group else ()) if one.mountpoint}
     if not mounted:
         return None
-    # Somebody mounted it by hand: from then on it may hold data, whatever the marks say.
+    # It was mounted by hand: from then on it may hold data, whatever the marks say.
     if mounted == {volume.mount}:
         return Outcome(
             Decision.ASSEMBLE,
             f"volume '{volume.name}' is mounted at {volume.mount}, although its disks are marked"
-            " as not finished: it was mounted by hand, and the marks go",
+            " as not finished: it was mounted by hand, so its marks are cleared",
             tuple(disks),
             steps=(steps.unmark_step(volume.name, disks),),
         )
