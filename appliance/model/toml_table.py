@@ -113,8 +113,8 @@ def parse_document(source: str, text: str, hint: str) -> tuple[Document, dict[st
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """``text`` from an untrusted source. :class:`ValueError` for what is no TOML, nested more deeply
-    than the parser can follow, or has numbers or keys that are too long for it.
+    """``text`` from an untrusted source. :class:`ValueError` for what is not TOML, nested more
+    deeply than the parser can follow, or has numbers or keys that are too long for it.
     """
     # A key of thousands of parts takes seconds and gigabytes.
     if _LONG_KEY.search(text):

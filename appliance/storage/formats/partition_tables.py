@@ -3,7 +3,7 @@
 What wipefs and blkid (util-linux 2.38 and 2.41) accept is a table that is whole for the sector
 size at hand. Seen to be missed by both: a GPT header at the place of the other sector size, one
 whose checksum is wrong, an MBR whose entry was damaged. All are remains of
-partitions that may be wanted. A hybrid table is reported as a GPT alone; its other half counts, too.
+partitions that may be wanted. A hybrid table is reported as a GPT alone; its other half counts.
 """
 
 from __future__ import annotations

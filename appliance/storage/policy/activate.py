@@ -87,8 +87,7 @@ def finish(case: Case, built: Built, growth: Growth = NONE) -> Outcome:
         if built.filesystem is None and built.known:
             return refuse(
                 f"{where} holds data, but no filesystem, and no in-progress mark",
-                f"{LOOK}; if nothing of it is needed: stripewright plan --remove {volume.name},"
-                " without the volume in the layout",
+                f"{LOOK}; {steps.give_up(volume.name)}",
                 disks,
             )
         elsewhere = [one for one in built.mountpoints if one != volume.mount]

@@ -45,8 +45,7 @@ def decide(case: Case) -> Outcome:
     if dirty := [disk for disk in left if disk.signatures]:
         return refuse(
             f"'{volume.name}' was being made of more disks than it now counts: {list_disks(dirty)}",
-            f"give them up first: stripewright plan --remove {volume.name}, without the volume in"
-            " the layout",
+            steps.give_up(volume.name),
             dirty,
         )
     # A disk that has not come may be the volume: with fewer than there should be, a stripe of the

@@ -69,8 +69,7 @@ def decide(case: Case) -> Outcome:
         return refuse(
             f"volume '{volume.name}' is {forms[0]} on {list_disks([one.disk for one in kept])},"
             f" the layout declares {volume.stripe}",
-            "declare in the layout what is on the disks, or copy the data off and remove the"
-            f" volume: stripewright plan --remove {volume.name}",
+            steps.redeclare(volume.name),
             [one.disk for one in kept],
         )
     if forms[0] is Form.MD:
@@ -281,15 +280,13 @@ def _group(case: Case) -> Outcome:
         return refuse(
             f"{found.name} on {list_disks(members)} has no logical volume '{name}', and no"
             " in-progress mark",
-            f"{_LOOK}; if nothing of it is needed: stripewright plan --remove {name}, without the"
-            " volume in the layout",
+            f"{_LOOK}; {steps.give_up(name)}",
             members,
         )
     if problem := _not_as_declared(volume, logical):
         return refuse(
             f"{found.name}/{name} {problem}",
-            "declare in the layout what is there, or copy the data off and remove the volume:"
-            f" stripewright plan --remove {name}",
+            steps.redeclare(name),
             members,
         )
     return _whole_group(case, members, found, logical)

@@ -47,8 +47,7 @@ def decide(case: Case) -> Outcome:
         return refuse(
             f"the array of '{name}' is {_shape(first.level, first.layout, first.chunk_bytes or 0)},"
             f" the layout declares {_shape(*declared, volume.chunk_bytes)}",
-            "declare in the layout what is on the disks, or copy the data off and remove the"
-            f" volume: stripewright plan --remove {name}",
+            steps.redeclare(name),
             [disk for disk, _ in found],
         )
     array = _array_of(seen, first.array_uuid, found)
@@ -292,7 +291,7 @@ def _running(volume: Volume, array: Array, disks: Sequence[Disk]) -> Outcome | N
         return refuse(
             f"{array.path} is {_shape(array.level, array.layout, array.chunk_bytes)}, the layout"
             f" declares {_shape(level, md.layout_of(volume), volume.chunk_bytes)}",
-            "declare in the layout what is there, or copy the data off and remove the volume",
+            steps.redeclare(volume.name),
             disks,
         )
     return None

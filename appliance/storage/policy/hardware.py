@@ -106,7 +106,7 @@ def _new(volume: Volume, drives: Sequence[HardwareDrive], *, confirmed: bool) ->
     )
     step = Step(
         argv=hwraid.create_argv(volume, controllers.pop(), [one.place for one in drives]),
-        why="create a virtual drive with the volume's name; its filesystem follows in the next plan",
+        why="create the virtual drive; its filesystem follows in the next plan",
         destroys=destroys,
         volume=volume.name,
     )

@@ -257,8 +257,12 @@ class Evidence:
 
     def group(self, volume: str, uuid: str = "") -> VolumeGroup | None:
         """The volume's group, by uuid where one is given."""
-        found = self.groups.get(lvm.group_name(volume), ())
+        found = self.groups_of(volume)
         return next((one for one in found if not uuid or one.uuid == uuid), None)
+
+    def groups_of(self, volume: str) -> tuple[VolumeGroup, ...]:
+        """All groups with the volume's name."""
+        return self.groups.get(lvm.group_name(volume), ())
 
     def holders(self, disk: Disk) -> frozenset[str]:
         """The kernel names of what is ours on ``disk``: our array, our logical volumes."""

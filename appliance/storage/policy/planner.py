@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from appliance.model import Decision, Inventory, Layout, Orders, Plan, Step, Volume, VolumePlan
-from appliance.storage.formats import lvm, md
+from appliance.storage.formats import md
 from appliance.storage.policy import (
     create,
     disk_selection,
@@ -225,7 +225,7 @@ def _stranger(seen: Evidence, volume: Volume, pool: Pool) -> Outcome | None:
                 f" {md.array_path(volume.name)}",
                 f"see 'mdadm --detail {array.path}'; stop it, or give the volume another name",
             )
-    for group in seen.groups.get(lvm.group_name(volume.name), ()):
+    for group in seen.groups_of(volume.name):
         if not ids & set(group.members):
             return refuse(
                 f"a volume group {group.name} is on other disks: {', '.join(group.members)}",

@@ -154,7 +154,7 @@ def _not_the_group(seen: Evidence, volume: str, own: Sequence[Carrier]) -> Outco
 
     A group is taken down by its name; whichever of two was read first would be.
     """
-    groups = seen.groups.get(lvm.group_name(volume), ())
+    groups = seen.groups_of(volume)
     disks = [one.disk for one in own]
     members = {disk.lvm_member.group_uuid for disk in disks if disk.lvm_member}
     named = "; ".join(f"{one.uuid} on {_members(seen, one)}" for one in groups)

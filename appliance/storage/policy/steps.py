@@ -49,6 +49,22 @@ def refuse(reason: str, hint: str, disks: Sequence[Disk] = ()) -> Outcome:
     return Outcome(Decision.REFUSE, reason, tuple(disks), hint)
 
 
+def give_up(volume: str) -> str:
+    """The way on for a volume that is not needed and cannot be used."""
+    return (
+        f"if nothing of it is needed: stripewright plan --remove {volume}, without the volume in"
+        " the layout"
+    )
+
+
+def redeclare(volume: str) -> str:
+    """The way on for a volume that is not what the layout says."""
+    return (
+        "declare in the layout what is there, or copy the data off and remove the volume:"
+        f" stripewright plan --remove {volume}"
+    )
+
+
 # ------------------------------------------------------------------------------ words
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from appliance.model import Decision, Disk, Filesystem, Volume
-from appliance.storage.formats import lvm
 from appliance.storage.policy import create, exclusions, loss, ownership, steps
 from appliance.storage.policy.disk_selection import Case
 from appliance.storage.policy.ownership import Carrier, Evidence, Form, runs
@@ -87,7 +86,7 @@ def _not_only_ours(seen: Evidence, volume: Volume, own: Sequence[Carrier]) -> Ou
     return refuse(
         f"volume '{volume.name}' was being made of {list_disks([one.disk for one in own])}, and"
         f" {'; '.join(found)}",
-        f"nothing was written; {_give_up(volume.name)}",
+        f"nothing was written; {steps.give_up(volume.name)}",
         [one.disk for one in own],
     )
 
@@ -107,15 +106,8 @@ def _written_since(case: Case) -> Outcome | None:
         return Outcome(Decision.WAIT, f"{reason}; waiting for the rest of its disks", disks)
     return refuse(
         reason,
-        f"nothing was written; look at it read-only; {_give_up(name)}",
+        f"nothing was written; look at it read-only; {steps.give_up(name)}",
         [disk for disk, _ in against],
-    )
-
-
-def _give_up(volume: str) -> str:
-    return (
-        f"if nothing of it is needed: stripewright plan --remove {volume}, without the volume in"
-        " the layout"
     )
 
 
@@ -143,7 +135,7 @@ def _not_what_was_made(
         for held in (one.filesystem for one in strange)
         if held is not None
     )
-    way = _give_up(volume.name)
+    way = steps.give_up(volume.name)
     if volume.mount:
         way = (
             f"to keep it, mount it at {volume.mount} and plan again, which clears the marks; {way}"
@@ -181,7 +173,7 @@ def _whole(seen: Evidence, volume: str, disks: Sequence[Disk]) -> list[Whole]:
     """
     arrays = [one for one in seen.arrays_on(disks) if runs(one)]
     found = [(one.filesystem, frozenset(one.members)) for one in arrays]
-    for group in seen.groups.get(lvm.group_name(volume), ()):
+    for group in seen.groups_of(volume):
         found += [(one.filesystem, frozenset(group.members)) for one in group.volumes]
     up = frozenset[str]().union(*(one.members for one in arrays))
     found += [
@@ -196,7 +188,7 @@ def _ended(seen: Evidence, volume: str, own: Sequence[Carrier]) -> list[Whole]:
     """
     disks = [one.disk for one in own]
     ids = frozenset(one.id for one in disks)
-    for group in seen.groups.get(lvm.group_name(volume), ()):
+    for group in seen.groups_of(volume):
         whole = set(group.members) == ids and len(ids) == group.member_count
         if whole and any(one.name == volume for one in group.volumes):
             return [Whole(None, ids)]
@@ -220,7 +212,7 @@ def _together(disk: Disk, disks: Sequence[Disk]) -> frozenset[str]:
 def members(seen: Evidence, volume: str, own: Sequence[Carrier]) -> int:
     """How many disks the array or group has that is on ``own``, 0 if there is neither."""
     had = [one.disk.md_member.member_count for one in own if one.disk.md_member is not None]
-    had += [one.member_count for one in seen.groups.get(lvm.group_name(volume), ())]
+    had += [one.member_count for one in seen.groups_of(volume)]
     return max(had, default=0)
 
 
@@ -237,7 +229,7 @@ def unseen(seen: Evidence, volume: Volume, own: Sequence[Carrier]) -> int:
     if all(one.slot != 0 for one in disks):
         had += [one.member_count for one in disks]
     ids = {one.disk.id for one in own}
-    for group in seen.groups.get(lvm.group_name(volume.name), ()):
+    for group in seen.groups_of(volume.name):
         begins = [one.segments[0][0] for one in group.volumes if one.segments and one.segments[0]]
         if set(begins) - ids or not group.volumes:
             had.append(group.member_count)
