@@ -104,7 +104,7 @@ class Document:
 
 
 def parse_document(source: str, text: str, hint: str) -> tuple[Document, dict[str, Any]]:
-    """``text`` as TOML, and the document that errors name; :class:`UsageError` for anything else."""
+    """The document that errors name, and what ``text`` holds; :class:`UsageError` if not TOML."""
     try:
         values = read_toml(text)
     except ValueError as error:

@@ -12,7 +12,7 @@ import pytest
 
 from appliance.model import Disk, Inventory, Layout, Mark, MarkState, Volume
 from appliance.storage.formats import marks, md, scan
-from appliance.storage.formats.stripe_map import Area, Stripe
+from appliance.storage.formats.md import Area, Stripe
 from appliance.storage.policy import identity
 from appliance.storage.policy.layout import parse_layout
 from appliance.storage.probe import devices, halfmade, probers, scanning

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from appliance.storage.formats.stripe_map import Area, Stripe
+from appliance.storage.formats.md import Area, Stripe
 
 K = 1024
 

@@ -27,7 +27,7 @@ from appliance.storage.formats import (
     scan,
 )
 from appliance.storage.formats.filesystem_kind import Accepts
-from appliance.storage.formats.stripe_map import Area, Stripe
+from appliance.storage.formats.md import Area, Stripe
 from appliance.storage.policy import exclusions
 from appliance.storage.probe import blockdev, probers, scanning
 from appliance.system import process
