@@ -162,7 +162,7 @@ def test_half_made_and_written_to_since(form: str, intact: bool | None) -> None:
     made = plan(replace(seen, disks=tuple(disks)), layout, waited=True)
     assert (made.decision, made.steps) == (Decision.REFUSE, ())
     words = (
-        "nothing tells what was written to it since"
+        "it is not known what was written to it since"
         if intact is None
         else ("holds what that does not write")
     )
@@ -365,7 +365,7 @@ def test_an_array_without_filesystem_and_without_marks_is_nobodys_to_judge() -> 
     empty = [member(slot, filesystem=None) for slot in range(4)]
     made = decide(*empty)
     assert made.decision is Decision.REFUSE
-    assert "no mark says that it was being made" in made.volumes[0].reason
+    assert "no in-progress mark" in made.volumes[0].reason
     assert "--remove scratch" in made.volumes[0].hint
     half = [member(slot, filesystem=replace(XFS, unfinished=True)) for slot in range(4)]
     assert decide(*half).decision is Decision.REFUSE
