@@ -17,8 +17,7 @@ from appliance.model import Disk, Inventory, Layout, Machine, Orders, Volume
 from appliance.storage.execute.request_spool import Request
 from appliance.storage.policy import planner
 from appliance.storage.policy.identity import identify_all
-from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout
-from appliance.storage.policy.layout_render import render_layout
+from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout, render_layout
 from appliance.storage.policy.preview import Preview, preview
 from tests.tui.fakes import MEMBERS, NOW, STATUS
 from tests.unit.disks import member

@@ -19,8 +19,7 @@ from appliance.errors import EXIT_STALE, OperatorError, Refused, StalePlan, Usag
 from appliance.model import Decision, Layout, Orders, Plan, VolumePlan
 from appliance.storage.execute import executor
 from appliance.storage.execute.request_spool import Request
-from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout
-from appliance.storage.policy.layout_render import render_layout
+from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout, render_layout
 from appliance.system import files, services
 from tests.unit import test_planning
 from tests.unit.test_planning import DIGEST, FOUND, LAYOUT, PLAN, Unit
