@@ -12,7 +12,7 @@ PEERS := $(CACHE)/python-peers-$(shell sha256sum requirements/peers.txt | cut -c
 SCREENS_PEER := $(CACHE)/python-screens-peer-$(shell sha256sum requirements/screens-peer.txt | cut -c1-12)
 SOURCES := appliance tui tests
 
-.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens lock rig setup clean
+.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens catalog lock rig setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ image: rig ## Build the image
 
 screens: $(VENV)/ready ## Draw the pictures of the TUI in docs/
 	$(PYTHON) -m tests.tui.capture
+
+catalog: $(VENV)/ready ## Write what is said of findings into docs/drift.md and the journal's catalog
+	$(PYTHON) -m tests.rig.catalog
 
 lock: ## Pin the newest versions that pyproject.toml allows, with hashes
 	$(PYTHON3) -m venv $(CACHE)/lock && $(CACHE)/lock/bin/pip -q install pip-tools

@@ -210,14 +210,14 @@ def _last_check(*, now: float) -> Check:
     """When drift was looked for last: every few minutes, whatever the timer says of itself."""
     from appliance.bench import timetable
     from appliance.bench.timetable import read_schedule
-    from appliance.drift import check_cache
+    from appliance.drift import check_summary
     from appliance.system import services
 
     name, hint = "last look for drift", f"look at: systemctl status {services.DRIFT_TIMER}"
     minutes: int | None = None
     with contextlib.suppress(OperatorError):
         minutes = read_schedule(paths.SCHEDULE_FILE).drift_minutes
-    at = check_cache.load(paths.DRIFT_RUN_DIR).at
+    at = check_summary.load(paths.DRIFT_RUN_DIR).at
     if not at:
         return Check(name, Verdict.WARN, "none since boot", hint)
     if at > now:
@@ -230,7 +230,7 @@ def _last_check(*, now: float) -> Check:
 
 def _host() -> list[Check]:
     """The appliance's own disk, /run, the clock and how the last boot ended."""
-    from appliance.drift import host, hostlook
+    from appliance.drift import host_rules, hostlook
     from appliance.model import DriftSeverity
 
     found = [
@@ -240,7 +240,7 @@ def _host() -> list[Check]:
             one.summary,
             one.next_step,
         )
-        for one in host.judge(hostlook.look())
+        for one in host_rules.judge(hostlook.look())
     ]
     return found or [Check("host", Verdict.OK, "room to write, clock and last shutdown")]
 

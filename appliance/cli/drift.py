@@ -145,7 +145,7 @@ def show(*, finding_id: int, db: Path, as_json: bool) -> int:
 
 def acknowledge(*, finding_id: int, note: str, db: Path, as_json: bool) -> int:
     from appliance.client import finding_actions
-    from appliance.drift.spool import Action
+    from appliance.drift.acknowledge import Action
 
     record = finding_actions.say(db, finding_id, Action.ACKNOWLEDGE, note)
     words = f"finding {record.id} is acknowledged by {record.acknowledged_by}"
@@ -154,7 +154,7 @@ def acknowledge(*, finding_id: int, note: str, db: Path, as_json: bool) -> int:
 
 def approve(*, finding_id: int, note: str, db: Path, as_json: bool) -> int:
     from appliance.client import finding_actions
-    from appliance.drift.spool import Action
+    from appliance.drift.acknowledge import Action
 
     record = finding_actions.say(db, finding_id, Action.APPROVE, note)
     words = (

@@ -39,13 +39,13 @@ def confirm(*, db: Path, as_json: bool) -> int:
     if finding_actions.has_a_unit_for(db) and not finding_actions.is_ours_to_write(db):
         end = _have_confirmed(db)
         return _print(end.made, end.waits, failed=end.failed, as_json=as_json)
-    from appliance.drift import check, evaluate, repeating
+    from appliance.drift import check, evaluate, remeasure
 
     if db.absolute() == paths.HISTORY_DB:
         # First: what becomes suspect from now on asks for itself.
         paths.CONFIRM_WANTED.unlink(missing_ok=True)
     line = StatusLine()
-    found = repeating.repeat_suspects(db, on_progress=progress_on(line))
+    found = remeasure.repeat_suspects(db, on_progress=progress_on(line))
     line.finish()
     if found.made:
         check.keep_performance(db, evaluate.facts_of(db, now=time.time()))
@@ -101,10 +101,10 @@ def accept(*, db: Path, as_json: bool) -> int:
 
     5 if a disk is behind the others or the stripe behind what is published.
     """
-    from appliance.drift import accepting, check, evaluate
+    from appliance.drift import check, evaluate, remeasure
 
     line = StatusLine()
-    found = accepting.accept(db, on_progress=progress_on(line))
+    found = remeasure.accept(db, on_progress=progress_on(line))
     line.finish()
     check.keep_performance(db, evaluate.facts_of(db, now=time.time()))
     if as_json:

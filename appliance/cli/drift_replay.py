@@ -15,8 +15,8 @@ from appliance.cli.output import fields, print_json
 from appliance.errors import EXIT_OK
 
 if TYPE_CHECKING:
-    from appliance.drift.detection.detector import Change
     from appliance.drift.detection.normal import Baseline
+    from appliance.drift.detection.points import Change
     from appliance.drift.replay import Replay
 
 _TELL_AFTER_SECONDS = 1.0

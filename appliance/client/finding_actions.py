@@ -15,8 +15,9 @@ from pathlib import Path
 
 from appliance import paths, text
 from appliance.client import answers
-from appliance.drift import lifecycle, spool
-from appliance.drift.spool import Action, Word
+from appliance.drift import acknowledge as words
+from appliance.drift import lifecycle
+from appliance.drift.acknowledge import Action, Word
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model import CONFIRM_SUITE, Confirmation, Fact, RunState
@@ -40,7 +41,7 @@ def is_ours_to_write(db: Path) -> bool:
 
 
 def say(db: Path, finding_id: int, action: Action, note: str = "") -> FindingRecord:
-    """Acknowledge a finding, which then raises no alarm any more, or approve it: a changed speed
+    """Acknowledge a finding, which silences its alarm, or approve it: a changed speed
     becomes the new normal, which closes it. Returns it as it is then.
 
     Blocks until the history has it. Raises :class:`OperatorError`; :class:`Refused` and
@@ -52,10 +53,8 @@ def say(db: Path, finding_id: int, action: Action, note: str = "") -> FindingRec
     who = _user()
     # Said here and not by a unit's journal: what can't be done is known before one is asked.
     if action is Action.APPROVE:
-        from appliance.drift.acknowledge import baseline_of
-
         wanted: Transition | None = lifecycle.approve(record, who=who, note=note)
-        baseline_of(record)
+        words.baseline_of(record)
     else:
         wanted = lifecycle.acknowledge(record, who=who, note=note)
     if wanted is None:
@@ -64,7 +63,6 @@ def say(db: Path, finding_id: int, action: Action, note: str = "") -> FindingRec
     if not is_ours_to_write(db):
         return _leave(db, word)
 
-    from appliance.drift import acknowledge as words
     from appliance.history.store import History
 
     # A damaged history stays where it is: in a new one there would be no such finding.
@@ -76,7 +74,7 @@ def _leave(db: Path, word: Word) -> FindingRecord:
     """Have the drift check, which owns the history, write it."""
     if db.absolute() != paths.HISTORY_DB or not services.is_installed(services.DRIFT_UNIT):
         raise _not_ours(db)
-    spool.leave(paths.DRIFT_SPOOL_DIR, word)
+    words.leave(paths.DRIFT_SPOOL_DIR, word)
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         # One that was at work already may have read the spool before the word was in it.

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.drift import check_summary as drift_summary
-from appliance.drift import host, hostlook
+from appliance.drift import host_rules, hostlook
 from appliance.drift.check_summary import DriftSummary
 from appliance.errors import OperatorError
 from appliance.history import queries
@@ -191,7 +191,7 @@ def read_status(
         tuning=tuning.load(paths.TUNING_FILE),
         schedule_problem=schedule_problem(),
         drift=drift,
-        host=host.pressing(hostlook.look()) if is_appliance else (),
+        host=host_rules.pressing(hostlook.look()) if is_appliance else (),
         inventory=inventory,
     )
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from appliance import text
 from appliance.clouds import capability
 from appliance.drift import member_rules
+from appliance.drift.codes import fact
 from appliance.drift.member_rules import Outlier
-from appliance.model import Capability, Detail, DriftSeverity, Fact, JobResult, advice
+from appliance.model import Capability, Detail, Fact, JobResult, advice
 
 # Below it the stripe does not do what it is sold as. Published figures are upper bounds.
 LEAST_PERCENT = 80.0
@@ -95,12 +96,10 @@ def _slow(
 
 def _member_fact(detail: Detail, epoch_id: int, serial: str, found: Sequence[Outlier]) -> Fact:
     worst = max(found, key=lambda one: one.slow_ms / max(one.others_ms, 1e-6))
-    return Fact(
-        code="PERF-MEMBER",
-        subject=serial,
+    return fact(
+        "PERF-MEMBER",
+        serial,
         identity=f"acceptance, epoch {epoch_id}",
-        summary=f"first boot: {worst.words}",
-        severity=DriftSeverity.WARNING,
         expected=f"{worst.others_ms:.2f} ms an I/O, as the others",
         observed=f"{worst.slow_ms:.2f} ms",
         member=serial,
@@ -113,6 +112,8 @@ def _member_fact(detail: Detail, epoch_id: int, serial: str, found: Sequence[Out
             "why": worst.why,
             "jobs": ", ".join(f"{one.job} {one.direction}" for one in found),
         },
+        summary="first boot: {outlier}",
+        outlier=worst.words,
         next_step=f"measure each member alone ({advice.MEMBERS_ALONE}); "
         "on a cloud machine stop and start it to get other disks before data is put on these",
     )
@@ -129,15 +130,10 @@ def _below_fact(
     worst = next(result for result in stripe if (result.job, result.direction) == (job, direction))
     published = worst.capability or Capability()
     named = ", ".join(f"{name} {way} {percent:.0f} %" for (name, way), percent in below.items())
-    leading = f"; the slow member is {', '.join(slow)}" if slow else ""
-    return Fact(
-        code="PERF-BELOW-PUBLISHED",
-        subject=detail.run.target,
+    return fact(
+        "PERF-BELOW-PUBLISHED",
+        detail.run.target,
         identity=f"acceptance, epoch {epoch_id}",
-        summary=f"first boot: {job} {direction} does {text.count(worst.iops)} IOPS, "
-        f"{below[job, direction]:.0f} % of what is published ({published.basis})"
-        f"{leading}",
-        severity=DriftSeverity.WARNING,
         expected=f"at least {LEAST_PERCENT:.0f} % of what is published",
         observed=f"{below[job, direction]:.0f} %",
         member=slow[0] if slow else "",
@@ -150,10 +146,11 @@ def _below_fact(
             "published_source": published.source,
             "percent_of_published": round(below[job, direction], 1),
         },
-        next_step=f"see PERF-MEMBER of {slow[0]}"
-        if slow
-        else "run it again on the idle machine: stripewright drift accept; then stop and start "
-        "the machine before data is put on these disks: that gives other ones, and empty ones",
+        next_step="see PERF-MEMBER of {member}" if slow else "",
+        job=job,
+        direction=direction,
+        level=text.count(worst.iops),
+        leading=f"; the slow member is {', '.join(slow)}" if slow else "",
     )
 
 
@@ -180,14 +177,14 @@ def _notes(
         kind = detail.run.machine_type or "not known"
         notes.append(
             "no published figure is known for these disks (machine type "
-            f"{text.printable(kind)}), so that only the members were compared with each other"
+            f"{text.printable(kind)}), so only the members were compared with each other"
         )
     else:
-        notes.append("no valid result can be held against what is published")
+        notes.append("no valid result can be compared with what is published")
     if not compared:
-        notes.append("no members were compared: one disk, or no result that can be used for it")
+        notes.append("no members were compared: a single disk, or no usable result")
     elif len(detail.run.members) == 2:
-        notes.append("of two members only the difference can be told, not which is normal")
+        notes.append("with two members the difference shows, but not which of them is normal")
     left_out = [result.job for result in detail.results if _codes(result) & _NOT_THESE_DISKS]
     if left_out:
         notes.append(f"left out, because others used the disks: {', '.join(left_out)}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from appliance.bench.validity import cpu
 from appliance.drift import member_rules
+from appliance.drift.series_state import results as results_of
 from appliance.model import Detail, Happening, JobResult, RunState, SeriesKey
 from appliance.model.slots import Attempt
 
@@ -91,8 +92,8 @@ def _limit(around: Around) -> Cause | None:
         return None
     return Cause(
         "limit",
-        "its own limit: a provisioned limit was exceeded for "
-        f"{after:.0%} of the run time, and for {before or 0.0:.0%} before",
+        "a provisioned limit was exceeded for "
+        f"{after:.0%} of the run time, {before or 0.0:.0%} before",
     )
 
 
@@ -140,7 +141,7 @@ def _by_its_own_count(around: Around, serial: str) -> str:
         _median(
             one.mean_us
             for detail in side
-            for result in _of_series(around.key, detail)
+            for result in results_of(around.key, detail)
             for one in result.device_latencies
             if member_rules.serials(detail.run, around.fingerprint).get(one.device) == serial
         )
@@ -152,14 +153,14 @@ def _by_its_own_count(around: Around, serial: str) -> str:
     if after >= _MEMBER_FACTOR * before:
         return f"; the disk itself is slower: {count}"
     if after <= _AS_QUICK * before:
-        return f"; its I/Os wait in front of it: {count}"
+        return f"; its I/Os wait before they reach it: {count}"
     return f"; {count}"
 
 
 def _ratios(around: Around, side: Sequence[Detail]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for detail in side:
-        for result in _of_series(around.key, detail):
+        for result in results_of(around.key, detail):
             for serial, ratio in member_rules.ratios(result, detail, around.fingerprint).items():
                 found.setdefault(serial, []).append(ratio)
     return {serial: statistics.median(values) for serial, values in found.items()}
@@ -223,7 +224,7 @@ def _environment(around: Around) -> Cause | None:
     changed += [f"{name} was {then[name]}" for name in _only(then, now)]
     if not changed:
         return None
-    return Cause("environment", f"the surroundings changed between the runs: {', '.join(changed)}")
+    return Cause("environment", f"the environment changed between the runs: {', '.join(changed)}")
 
 
 def _only(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
@@ -271,16 +272,8 @@ def _events(around: Around) -> Cause | None:
 # -------------------------------------------------------------------------------- figures
 
 
-def _of_series(key: SeriesKey, detail: Detail) -> list[JobResult]:
-    return [
-        result
-        for result in detail.results
-        if (result.job, result.direction, result.member) == (key.job, key.direction, key.member)
-    ]
-
-
 def _results(around: Around, side: Sequence[Detail]) -> list[JobResult]:
-    return [result for detail in side for result in _of_series(around.key, detail)]
+    return [result for detail in side for result in results_of(around.key, detail)]
 
 
 def _median(values: Iterable[float | None]) -> float | None:

@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import paths
-from appliance.drift import check_cache, collect, journal_events, lifecycle, roots_events, spool
+from appliance.drift import (
+    acknowledge,
+    check_summary,
+    collect,
+    journal_events,
+    lifecycle,
+)
 from appliance.drift.codes import CODES
 from appliance.drift.collect import Gathered
 from appliance.drift.lifecycle import Scope
@@ -62,8 +68,8 @@ def check(db: Path, *, now: float | None = None) -> Outcome:
     """
     now = time.time() if now is None else now
     deaf = _hear(db, now=now)
-    unexplained = roots_events.keep(db)
-    remembered = check_cache.load(paths.DRIFT_RUN_DIR)
+    unexplained = journal_events.keep_roots_events(db)
+    remembered = check_summary.load(paths.DRIFT_RUN_DIR)
     seen = collect.gather(db, remembered, now=now)
 
     def decide(records: tuple[FindingRecord, ...]) -> tuple[Transition, ...]:
@@ -120,18 +126,17 @@ def keep_performance(
 
 def _hear(db: Path, *, now: float) -> str:
     """Do what operators have left in the spool; why not, if the history cannot be written."""
-    if db.absolute() != paths.HISTORY_DB or not (words := spool.read(paths.DRIFT_SPOOL_DIR)):
+    if db.absolute() != paths.HISTORY_DB or not (words := acknowledge.read(paths.DRIFT_SPOOL_DIR)):
         return ""
-    from appliance.drift import acknowledge as saying
     from appliance.history.store import History
 
     try:
         with History.open_writable(db) as history:
             for one in words:
-                saying.hear(history, one, now=now)
-                spool.remove(paths.DRIFT_SPOOL_DIR, one.name)
+                acknowledge.hear(history, one, now=now)
+                acknowledge.remove(paths.DRIFT_SPOOL_DIR, one.name)
     except OperatorError as error:
-        return f"{len(words)} words of operators wait: {error.message}; {error.hint}"
+        return f"{len(words)} operator actions are pending: {error.message}; {error.hint}"
     return ""
 
 
@@ -184,7 +189,7 @@ def _as_if_kept(
 
 
 def _remember(
-    before: check_cache.Memory,
+    before: check_summary.Memory,
     seen: Gathered,
     untold: Sequence[Transition],
     *,
@@ -204,8 +209,8 @@ def _remember(
     tell_defect = bool(seen.defect) and _DEFECT not in told
     if tell_defect:
         told[_DEFECT] = now
-    if check_cache.save(
-        paths.DRIFT_RUN_DIR, check_cache.Memory(now, judged, judged_at, told, asked_at)
+    if check_summary.save(
+        paths.DRIFT_RUN_DIR, check_summary.Memory(now, judged, judged_at, told, asked_at)
     ):
         for one in news:
             journal_events.tell(None, one)

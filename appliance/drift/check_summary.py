@@ -1,25 +1,34 @@
-"""Drift in a line: how many findings, the gravest of them, and whether somebody still looks."""
+"""What checks left: findings in a line, whether checks still run, and what the next one must know.
+
+The drift check keeps a small file in /run rather than wear the disk: when it last looked, up to
+which run it judged, when it asked for repeated runs, and what it told while there was no history
+to keep it in. It is lost at a reboot, and nothing depends on it but work that is done once more.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 
 from appliance import paths, text
 from appliance.bench.timetable import DEFAULT_DRIFT_MINUTES
-from appliance.drift import check_cache
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model.findings import DriftSeverity, DriftState, FindingRecord, by_gravity
-from appliance.system import liveness
+from appliance.state import codec
+from appliance.system import files, liveness
 
 # The timer looks every few minutes, a slow machine later, an operator's schedule at the most
 # once a day; so many intervals without a look are no delay any more.
 _LATE_INTERVALS = 3
 # Whatever the schedule says, so long after a look or a boot nobody needs to read it.
 _SOON_SECONDS = 600.0
+_NAME = "checked.json"
+_MOST_TOLD = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +99,7 @@ def read(reader: queries.Reader, *, is_appliance: bool, now: float | None = None
 
 def last_check(reader: queries.Reader) -> float | None:
     """When somebody last looked for drift, seconds since the epoch; of a copy, to the day."""
-    at = check_cache.load(paths.DRIFT_RUN_DIR).at if _is_own(reader) else 0.0
+    at = load(paths.DRIFT_RUN_DIR).at if _is_own(reader) else 0.0
     return at or reader.drift_checked_at()
 
 
@@ -138,3 +147,44 @@ def _interval_seconds() -> float:
     with contextlib.suppress(OperatorError, OSError):
         minutes = read_schedule(paths.SCHEDULE_FILE).drift_minutes
     return 60.0 * (minutes or DEFAULT_DRIFT_MINUTES)
+
+
+# --------------------------------------------------------------------- from check to check
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """``at`` is when the last check ended, ``judged_at`` when it last judged the runs up to
+    ``judged``; ``told`` has the facts that were told though nobody keeps them, and when.
+    ``asked_at`` is when repeated runs were last asked for. Seconds since the epoch (UTC).
+    """
+
+    at: float = 0.0
+    judged: str = ""
+    judged_at: float = 0.0
+    told: Mapping[str, float] = field(default_factory=dict)
+    asked_at: float = 0.0
+
+
+def load(folder: Path) -> Memory:
+    """What is remembered; nothing if the file is not there or is not one of ours."""
+    try:
+        return codec.parse(Memory, (folder / _NAME).read_bytes())
+    except (OSError, codec.DecodeError):
+        return Memory()
+
+
+def save(folder: Path, memory: Memory) -> bool:
+    """Remember; ``False`` for whoever is not the drift check: an operator, root, a laptop.
+
+    The drift check that cannot remember, because /run is full, tells again rather than nothing.
+    """
+    try:
+        if folder.stat().st_uid != os.geteuid():
+            return False
+    except OSError:
+        return False
+    latest = sorted(memory.told.items(), key=lambda one: one[1])[-_MOST_TOLD:]
+    with contextlib.suppress(OSError):
+        files.replace_json(folder / _NAME, asdict(replace(memory, told=dict(latest))))
+    return True

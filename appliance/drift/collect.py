@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from appliance import paths
-from appliance.bench import timetable
-from appliance.drift import evaluate, host
-from appliance.drift.check_cache import Memory
+from appliance.drift import evaluate, host_rules
+from appliance.drift.check_summary import Memory
 from appliance.drift.lifecycle import Scope
 from appliance.errors import OperatorError
 from appliance.history import queries
@@ -93,7 +92,7 @@ def _with_history(reader: queries.Reader, db: Path, remembered: Memory, *, now: 
     boot_id = liveness.boot_id()
     known = reader.knows_surroundings(boot_id)
     before = reader.surroundings_before(boot_id)
-    ahead = reader.runs_after(now + host.AHEAD_SECONDS)
+    ahead = reader.runs_after(now + host_rules.AHEAD_SECONDS)
     seen = _machine(reader.current_epoch(), before, ahead)
     seen = replace(seen, surroundings={} if known else seen.surroundings)
     seen = _with_records(seen, reader, now=now)
@@ -103,7 +102,7 @@ def _with_history(reader: queries.Reader, db: Path, remembered: Memory, *, now: 
         raise
     except Exception as error:
         # What was seen of the disks is not lost by it: it may be that data is about to be.
-        why = f"a defect of this program: {type(error).__name__}: {printable(str(error))[:200]}"
+        why = f"an internal error: {type(error).__name__}: {printable(str(error))[:200]}"
         return replace(
             seen,
             not_judged={**seen.not_judged, Area.PERFORMANCE: why},
@@ -120,7 +119,7 @@ def _runs_alone(
     )
     seen = Gathered(
         not_judged={Area.LAYOUT: why, Area.ENVIRONMENT: why, Area.HOST: why},
-        notes=("only the runs in the history were looked at",),
+        notes=("only the runs in the history were judged",),
         is_own=False,
     )
     return _with_runs(_with_records(seen, reader, now=now), reader, db, remembered, now=now)
@@ -142,14 +141,14 @@ def _machine(
     before: Mapping[str, Any] | None,
     ahead: tuple[int, float] | None,
 ) -> Gathered:
-    """``ahead`` is as for :func:`host.judge`."""
+    """``ahead`` is as for :func:`host_rules.judge`."""
     from appliance.drift import environment_rules, hostlook, layout_rules, observe
 
     observation = observe.look()
     # Whatever the boot unit is at: what stops the appliance stops that, too.
     appliance = hostlook.look()
-    stopping = host.judge(appliance, ahead=ahead)
-    unseen = host.blind(appliance)
+    stopping = host_rules.judge(appliance, ahead=ahead)
+    unseen = host_rules.blind(appliance)
     if ahead is None:
         unseen |= {("HOST-CLOCK", "history")}
     notes = observation.notes
@@ -185,17 +184,10 @@ def _with_runs(
     judged = f"{db.absolute()}: {mark}"
     lately = abs(now - remembered.judged_at) < _JUDGE_AGAIN_SECONDS
     if seen.is_own and lately and judged == remembered.judged:
-        why = "nothing was measured since it was last judged"
+        why = "nothing was measured since the last check"
         return replace(seen, not_judged={**seen.not_judged, Area.PERFORMANCE: why})
     # It reads months of results: imported only where there is something to judge.
-    facts = evaluate.performance_facts(
-        reader,
-        approvals=reader.approvals(),
-        confirmations=seen.confirmations,
-        now=now,
-        up_since=liveness.up_since(now) if seen.is_own else None,
-        gaps=timetable.planned_gaps() if seen.is_own else {},
-    )
+    facts = evaluate.performance_facts(reader, now=now, is_own=seen.is_own)
     some, words = evaluate.unlearned(reader)
     return replace(
         seen,

@@ -40,14 +40,8 @@ UNCONFIRMED = "unconfirmed"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``effect_percent`` is the median of the repeats against the normal level,
-    ``control_percent`` the same of the control job; ``None`` where it is not known.
-    """
-
     verdict: Verdict
     words: str
-    effect_percent: float | None = None
-    control_percent: float | None = None
 
 
 def verdict(
@@ -57,7 +51,6 @@ def verdict(
     *,
     control_before: Sequence[float] = (),
     control: Sequence[float] = (),
-    dead_band: float = DEAD_BAND,
 ) -> Outcome:
     """Whether ``repeats`` are at the changed level or at the one before it.
 
@@ -69,10 +62,7 @@ def verdict(
     if normal <= 0 or not changed:
         return Outcome(Verdict.UNCLEAR, "there is no normal level to compare with")
     if len(repeats) < NEEDED:
-        return Outcome(
-            Verdict.UNCLEAR,
-            f"{len(repeats)} of {REPEATS} repeats gave valid results, and {NEEDED} are needed",
-        )
+        return _too_few(repeats)
     effect = statistics.median(changed) / normal - 1
     seen = statistics.median(repeats) / normal - 1
     sign = -1 if effect < 0 else 1
@@ -80,40 +70,64 @@ def verdict(
     beyond = sum(1 for value in repeats if sign * (value - border) > 0)
     figures = (
         f"{beyond} of {len(repeats)} repeats are nearer to the changed level ({effect:+.1%}) than "
-        f"to the one before it, and their median is {seen:+.1%} from that"
+        f"to the normal one, and their median is {seen:+.1%} from that"
     )
-    control_effect = _control_effect(control_before, control)
-    known = {
-        "effect_percent": 100 * seen,
-        "control_percent": None if control_effect is None else 100 * control_effect,
-    }
-    if beyond >= NEEDED and sign * seen > dead_band:
-        if control_effect is not None and _same_share(control_effect, seen, dead_band):
-            return Outcome(
-                Verdict.MACHINE,
-                f"{figures}; a job that touches no disk has changed by {control_effect:+.1%}, "
-                "too: the machine's processors are slower, and that may be all there is",
-                **known,
-            )
-        return Outcome(Verdict.CONFIRMED, f"{figures}; {_of_control(control_effect)}", **known)
-    if beyond <= len(repeats) - NEEDED:
-        return Outcome(Verdict.NOT_REPEATED, figures, **known)
-    return Outcome(Verdict.UNCLEAR, figures, **known)
+    if beyond < NEEDED or sign * seen <= DEAD_BAND:
+        unlike = beyond <= len(repeats) - NEEDED
+        return Outcome(Verdict.NOT_REPEATED if unlike else Verdict.UNCLEAR, figures)
+    of_control = _control_effect(control_before, control)
+    if of_control is None:
+        return Outcome(
+            Verdict.CONFIRMED, f"{figures}; the control job has no earlier values to compare with"
+        )
+    if _same_share(of_control, seen):
+        return Outcome(
+            Verdict.MACHINE,
+            f"{figures}; a job that touches no disk has changed by {of_control:+.1%} as well: the "
+            "machine's processors are slower, and that may be all there is",
+        )
+    return Outcome(
+        Verdict.CONFIRMED,
+        f"{figures}; a job that touches no disk is at {of_control:+.1%}: it is not the processors' "
+        "speed",
+    )
 
 
 def of_rule(seen: Sequence[bool], what: str) -> Outcome:
     """The same for what a rule sees in a result or does not; ``what`` is that in words."""
     if len(seen) < NEEDED:
-        return Outcome(
-            Verdict.UNCLEAR,
-            f"{len(seen)} of {REPEATS} repeats gave valid results, and {NEEDED} are needed",
-        )
+        return _too_few(seen)
     words = f"{what} in {sum(seen)} of {len(seen)} repeats"
     if sum(seen) >= NEEDED:
         return Outcome(Verdict.CONFIRMED, words)
     if sum(seen) <= len(seen) - NEEDED:
         return Outcome(Verdict.NOT_REPEATED, words)
     return Outcome(Verdict.UNCLEAR, words)
+
+
+def _too_few(repeats: Sequence[object]) -> Outcome:
+    return Outcome(
+        Verdict.UNCLEAR,
+        f"only {len(repeats)} of {REPEATS} repeats gave valid results; {NEEDED} are needed",
+    )
+
+
+def _control_effect(before: Sequence[float], now: Sequence[float]) -> float | None:
+    if len(before) < NEEDED_CONTROL or len(now) < NEEDED_CONTROL:
+        return None
+    normal = statistics.median(before)
+    return statistics.median(now) / normal - 1 if normal > 0 else None
+
+
+def _same_share(control: float, seen: float) -> bool:
+    """A little slower is ordinary: the control job has no disk to wait for, and shows all that
+    the processors' speed does. It never idles: how long they take to wake up is not in it.
+    """
+    same_way = control * seen > 0 and abs(control) > DEAD_BAND
+    return same_way and abs(control) >= _SAME_SHARE * abs(seen)
+
+
+# --------------------------------------------------------------------- what is to be repeated
 
 
 def waiting(
@@ -183,8 +197,8 @@ def unanswered(
         return ""
     denial, tries = answers(fact, confirmations)
     if len(tries) >= MAX_TRIES:
-        return f"{len(tries)} times repeated without a clear answer"
-    of = lifecycle.key(lifecycle.cleaned(fact))
+        return f"{len(tries)} repeats were inconclusive"
+    of = lifecycle.key(fact)
     for record in records:
         if record.state is DriftState.CLOSED or lifecycle.key(record.fact) != of:
             continue
@@ -194,7 +208,7 @@ def unanswered(
         since = max(record.opened_at, denial.at if denial else 0.0)
         had_chance = up_since is not None and now - up_since >= _CHANCE_SECONDS
         if _is_unconfirmed(record.fact) or (had_chance and now - since >= PATIENCE_SECONDS):
-            what = "repeated without a clear answer" if tries else "could not be repeated"
+            what = "repeats were inconclusive" if tries else "could not be repeated"
             return f"suspect since {text.moment(since)}, {what}"
     return ""
 
@@ -222,7 +236,7 @@ def identity(
     # Each round is one answer further; a file from elsewhere may name them in a circle.
     for _ in confirmations:
         _, since = answers(here, confirmations)
-        over = closed.get(lifecycle.key(lifecycle.cleaned(here)))
+        over = closed.get(lifecycle.key(here))
         if not since or over is None or over <= since[-1].at:
             break
         here = replace(fact, identity=f"{fact.identity}, again after run {since[-1].run_id}")
@@ -231,29 +245,3 @@ def identity(
 
 def _is_unconfirmed(fact: Fact) -> bool:
     return fact.state is DriftState.OPEN and UNCONFIRMED in fact.evidence
-
-
-def _control_effect(before: Sequence[float], now: Sequence[float]) -> float | None:
-    if len(before) < NEEDED_CONTROL or len(now) < NEEDED_CONTROL:
-        return None
-    normal = statistics.median(before)
-    return statistics.median(now) / normal - 1 if normal > 0 else None
-
-
-def _same_share(control: float, seen: float, dead_band: float) -> bool:
-    """A little slower is ordinary: the control job has no disk to wait for, and shows all that
-    the processors' speed does. It never idles: how long they take to wake up is not in it.
-    """
-    return (
-        control * seen > 0
-        and abs(control) > dead_band
-        and (abs(control) >= _SAME_SHARE * abs(seen))
-    )
-
-
-def _of_control(effect: float | None) -> str:
-    if effect is None:
-        return "the control job has no earlier values to be compared with"
-    return (
-        f"a job that touches no disk is at {effect:+.1%}, so that it is not the processors' speed"
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from appliance import paths
@@ -12,32 +12,26 @@ from appliance.drift import acceptance, performance, series_state
 from appliance.drift.acceptance import Acceptance
 from appliance.drift.codes import CODES
 from appliance.drift.detection.normal import LEAST
-from appliance.drift.series_context import Known
+from appliance.drift.series_state import Known
 from appliance.history import queries, series_slots
-from appliance.model import Approval, Area, Confirmation, Fact, FindingRecord, Happening
+from appliance.model import Area, Fact, FindingRecord, Happening
 from appliance.system import liveness
 
 # Under this name the history says which run was judged for acceptance.
 ACCEPTED_RUN = "accepted_run"
 
 
-def performance_facts(
-    reader: queries.Reader,
-    *,
-    approvals: Sequence[Approval],
-    confirmations: Sequence[Confirmation],
-    now: float,
-    up_since: float | None,
-    gaps: Mapping[str, float | None] | None = None,
-) -> tuple[Fact, ...]:
+def performance_facts(reader: queries.Reader, *, now: float, is_own: bool) -> tuple[Fact, ...]:
     """Every fact of performance in the current epoch, that of its acceptance included.
 
-    ``now`` and ``up_since`` (the boot) are seconds since the epoch (UTC); ``up_since`` is
-    ``None`` for a history of another machine, of which nobody knows whether it is up.
-    ``gaps`` is what the schedule says (:func:`appliance.bench.timetable.gaps_seconds`).
-    ``confirmations`` are oldest first. :class:`OperatorError` for a history that cannot be read.
+    ``now`` is seconds since the epoch (UTC). Without ``is_own`` it is the history of another
+    machine: whether that is up, and how often it is to measure, is not known.
+    :class:`OperatorError` for a history that cannot be read.
     """
     records = reader.drift_findings(include_closed=True)
+    approvals, confirmations = reader.approvals(), reader.confirmations()
+    up_since = liveness.up_since(now) if is_own else None
+    gaps = timetable.planned_gaps() if is_own else {}
     facts: list[Fact] = []
     for span in series_slots.spans(reader):
         surveys = series_state.survey(span, approvals, confirmations)
@@ -49,7 +43,7 @@ def performance_facts(
                 *series_slots.happenings(reader, since, until),
                 *_findings(records, since, until),
             ),
-            gaps=gaps or {},
+            gaps=gaps,
             records=records,
         )
         facts += performance.judge(span, surveys, known, now=now, up_since=up_since)
@@ -70,9 +64,9 @@ def unlearned(reader: queries.Reader) -> tuple[bool, str]:
     if counts and known == len(counts):
         return True, ""
     if not known:
-        most = f"the longest series has {max(counts)}" if counts else "there is none of a whole run"
+        most = f"the longest series has {max(counts)}" if counts else "there are none"
         needed = f"a baseline needs {LEAST} valid results of whole runs in one epoch"
-        return False, f"{needed}, and {most}"
+        return False, f"{needed}; {most}"
     words = f"{len(counts) - known} of {len(counts)} series are not judged yet"
     return True, f"{words}: a baseline needs {LEAST} valid results"
 
@@ -89,17 +83,9 @@ def _findings(records: Sequence[FindingRecord], since: float, until: float) -> l
 
 
 def facts_of(db: Path, *, now: float) -> tuple[Fact, ...]:
-    """:func:`performance_facts` with what history ``db`` has of approvals and repeats."""
-    is_own = db.absolute() == paths.HISTORY_DB
+    """:func:`performance_facts` of history ``db``."""
     with queries.open_readonly(db) as reader:
-        return performance_facts(
-            reader,
-            approvals=reader.approvals(),
-            confirmations=reader.confirmations(),
-            now=now,
-            up_since=liveness.up_since(now) if is_own else None,
-            gaps=timetable.planned_gaps() if is_own else {},
-        )
+        return performance_facts(reader, now=now, is_own=db.absolute() == paths.HISTORY_DB)
 
 
 def accepted(reader: queries.Reader, run_id: int) -> Acceptance | None:

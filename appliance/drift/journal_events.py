@@ -1,66 +1,41 @@
-"""What the journal is told of findings: one MESSAGE_ID for each code.
+"""The journal: what it is told of findings, and what root's units told it.
 
-units/catalog has a text for each id (tests/unit/test_journal.py compares them), docs/drift.md
-a longer one.
+Each code of findings has its own MESSAGE_ID. The other way, root writes no history of its own
+accord but its audit, and units without any privilege could not: so the drift check, which owns the
+history, copies their events from the journal, because one may explain a change later. Only in the
+history they last: the journal is rotated, and a series is judged for as long as the history keeps
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
+from appliance import paths
+from appliance.drift.codes import CODES
+from appliance.errors import OperatorError
+from appliance.history import queries
 from appliance.history.json_documents import next_step
+from appliance.history.series_slots import EXPLAINING
 from appliance.model.findings import DriftSeverity, DriftState, FindingRecord, Kind, Transition
-from appliance.system import journal
+from appliance.system import journal, services
 from appliance.system.journal import Priority
+from appliance.text import printable
 
-# A code's id is never used again for another meaning.
-MESSAGE_IDS: Mapping[str, str] = {
-    "ARRAY-BROKEN": "71c3cf3ee32f4fe6bfa3994d8122188a",
-    "ARRAY-DEGRADED": "4e2ad1d7809441068aab343a8bd918d0",
-    "ARRAY-READONLY": "097e348348f94414bbe920bd29f1860f",
-    "ARRAY-MISSING": "b73afb7633854047ae8bf443d5475d13",
-    "ARRAY-APPEARED": "d498c1c17f4b481385922fa972101d86",
-    "STRIPE-LEVEL": "fbd42fc4ce3046d0a46d43072c7c2d65",
-    "STRIPE-CHUNK": "5dd971245c1449eaad63cf2c05e1daf6",
-    "MEMBER-MISSING": "dc1c23a6ed7349f0af36b5e9a56e1046",
-    "MEMBER-SWAPPED": "e258ab35a7274d9eb027b4dc723676cb",
-    "MEMBER-ORDER": "dcf5d1e7466f4c939000c5e957f5d1c0",
-    "MEMBER-COUNT": "06bc07809fba4b728f83d4e7e6815b36",
-    "DISK-COUNT": "cb6121add26d41ad91063df024c5c5e0",
-    "LVM-SEGMENTS": "f65f79468215468bbc618de57c2af1a2",
-    "HWRAID-STATE": "c69e4a7c4f864dbb81abda5bcba0d2f3",
-    "FS-GEOMETRY": "702ad9cfca3b4a52a19c78eb721077e2",
-    "FS-FAILED": "ff2bd7a7e4f34ead84e882239c226047",
-    "MOUNT-MISSING": "bedb38573b024e5ea75f79cdb3ef33e9",
-    "MOUNT-SOURCE": "bd8b42114e624ec0b5267849c984a24c",
-    "MOUNT-COVERED": "8d7c41beecd849759c27308f8958b39b",
-    "MOUNT-OPTIONS": "4b7e1714dcd4451bb09caed5b10c6ae4",
-    "LINK-WRONG": "429546ec4aee44c381fdbeaf77a9ccb6",
-    "ENV-KERNEL": "acf7820a028c4cc0810a21c170a99e13",
-    "ENV-FIO": "86be398bad144b7d81f112106aac6f9c",
-    "ENV-MACHINE-TYPE": "4429b23f1fe24fec8d100e3b609d5a8f",
-    "ENV-SCHEDULER": "61c71b74d0e143aa959780c748ff5308",
-    "ENV-IO-TIMEOUT": "1f70b79fab17418dbbc53e5e5a39fe4e",
-    "ENV-CSTATE": "4f07cc03c7e04ec594bd9fe9a6dfcaab",
-    "ENV-FIRMWARE": "0e35935096ee4246bf8bb420b4447cd0",
-    "DISK-HEALTH": "631816fe5eae4cba85c38b87db2122a7",
-    "HOST-DISK-FULL": "74f962b35672420e82e3ca8ef96628c8",
-    "HOST-READ-ONLY": "a8156b6b29e54e3aabc3addc026db92d",
-    "HOST-RUN": "29c33cb0661849ac937457674c7d2b34",
-    "HOST-CLOCK": "dcae15b5d40c4ae393cac859a81f7173",
-    "HOST-CRASHED": "342d9188a0974592b620064742aa5b37",
-    "PERF-SLOWER": "2b4453c7b9e64c0c8c38432d7d2ac7a4",
-    "PERF-FASTER": "f2ef0fa32e89403c8cb19842d5234d91",
-    "PERF-LATENCY-MODE": "d0352225fbb84a40ae625a701f96838b",
-    "PERF-MEMBER": "4f04a8eeb42f447ca4857150d6cf7901",
-    "PERF-BELOW-PUBLISHED": "c8d2741b7ecb4bbc8c776c9956d2e1e5",
-    "RUNS-MISSING": "1a948c707a5f46128713d7b3c1680c1d",
-}
 _PRIORITY = {
     DriftSeverity.CRITICAL: Priority.ERROR,
     DriftSeverity.WARNING: Priority.WARNING,
     DriftSeverity.NOTICE: Priority.NOTICE,
 }
+# The value in the history that says how far the journal was read.
+_CURSOR = "journal_cursor"
+# As many in one check; the next one goes on from there.
+_AT_ONCE = 500
+_LONGEST_TEXT = 500
+_IDS = {journal.Event[code].value: code for code in EXPLAINING}
 
 
 def tell_all(moved: Iterable[tuple[FindingRecord, Transition]]) -> None:
@@ -76,8 +51,8 @@ def tell(record: FindingRecord | None, transition: Transition) -> None:
     An alarm has the priority of its severity; what is suspect, over or acknowledged is a notice.
     """
     fact = transition.fact
-    message_id = MESSAGE_IDS.get(fact.code)
-    if message_id is None:
+    code = CODES.get(fact.code)
+    if code is None:
         return
     number = f" (finding {record.id})" if record is not None else ""
     # What was acknowledged was less grave than what it has become.
@@ -88,7 +63,7 @@ def tell(record: FindingRecord | None, transition: Transition) -> None:
     then = f" Next: {do}" if is_alarm and do else ""
     journal.message(
         f"drift-{fact.code.lower()}",
-        message_id,
+        code.message_id,
         f"{fact.code} {_word(transition)}{number}: {fact.summary.rstrip('.')}.{then}",
         priority=priority,
         drift_code=fact.code,
@@ -111,3 +86,97 @@ def _word(transition: Transition) -> str:
     if transition.kind is Kind.SEVERITY:
         return f"is now {transition.fact.severity.value}"
     return f"{transition.kind.value}{by}{note}"
+
+
+# ---------------------------------------------------------------------------- root's events
+
+
+def keep_roots_events(db: Path) -> str:
+    """Copy what is new since the last time into history ``db``; why that is not possible, if so.
+
+    Only this machine's own history: of others, the events happened elsewhere.
+    """
+    if db.absolute() != paths.HISTORY_DB or not journal.is_there() or not os.path.lexists(db):
+        return ""
+    from appliance.history.store import History
+
+    try:
+        with queries.open_readonly(db) as reader:
+            before = reader.drift_value(_CURSOR)
+        found, cursor = _read(before)
+        # Also behind entries that explain nothing, or each check would read them again.
+        if cursor != before:
+            with History.open_writable(db) as history:
+                history.drift.add_events(found, (_CURSOR, cursor))
+    except (OperatorError, OSError, ImportError) as error:
+        return f"events of root's units were not read: {error}"
+    return ""
+
+
+def row_of(entry: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The event that a journal entry is, ``None`` for an entry that is not to be believed or
+    explains nothing.
+
+    Everybody may write an entry with our MESSAGE_ID. The fields that begin with an underscore are
+    journald's own (systemd.journal-fields(7)).
+    """
+    code = _IDS.get(str(entry.get("MESSAGE_ID")))
+    unit = entry.get("_SYSTEMD_UNIT", "")
+    is_roots = entry.get("_UID") == "0"
+    if code is None or not (is_roots or unit == services.WATCH_UNIT):
+        return None
+    if unit == services.CPU_LATENCY_UNIT:
+        # With every suite alike.
+        return None
+    return {
+        "at": entry["__REALTIME_TIMESTAMP"] / 1e6,
+        "code": code,
+        "message": printable(str(entry.get("MESSAGE", "")))[:_LONGEST_TEXT],
+        "fields": {"unit": printable(unit)},
+    }
+
+
+def _read(cursor: str) -> tuple[list[dict[str, Any]], str]:
+    """The events behind ``cursor`` (of all of the journal if it is empty), oldest first, and the
+    cursor of the last one.
+    """
+    found: list[dict[str, Any]] = []
+    for entry in _entries(cursor):
+        cursor = entry["__CURSOR"]
+        if (row := row_of(entry)) is not None:
+            found.append(row)
+        if len(found) == _AT_ONCE:
+            break
+    return found, cursor
+
+
+def _entries(cursor: str) -> Iterator[Mapping[str, Any]]:
+    from systemd import journal as library
+
+    def text(value: bytes) -> str:
+        return value.decode("utf-8", "backslashreplace")
+
+    names = ("MESSAGE", "MESSAGE_ID", "_UID", "_SYSTEMD_UNIT")
+    converters = {**dict.fromkeys(names, text), "__REALTIME_TIMESTAMP": lambda value: value}
+    reader = library.Reader(library.SYSTEM | library.LOCAL_ONLY, converters=converters)
+    try:
+        if not reader.get_usage():
+            raise OSError("this user may not read the system's journal")
+        # So that forged ones are not even read (sd_journal_add_match(3)): what is alike in the
+        # name of its field is one or the other, all else has to match together.
+        for number in _IDS:
+            reader.add_match(f"MESSAGE_ID={number}")
+        reader.add_conjunction()
+        reader.add_match("_UID=0")
+        reader.add_disjunction()
+        reader.add_match(f"_SYSTEMD_UNIT={services.WATCH_UNIT}")
+        if cursor:
+            reader.seek_cursor(cursor)
+        else:
+            reader.seek_head()
+        while entry := reader.get_next():
+            # The first one is that of the cursor, unless it was rotated away.
+            if entry["__CURSOR"] != cursor:
+                yield entry
+    finally:
+        reader.close()

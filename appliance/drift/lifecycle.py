@@ -12,16 +12,13 @@ direction are far apart.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from appliance.drift.codes import CODES
 from appliance.errors import Refused, UsageError
 from appliance.model.findings import (
     GRAVITY,
-    TEXTS,
     Area,
     DriftSeverity,
     DriftState,
@@ -30,7 +27,6 @@ from appliance.model.findings import (
     Kind,
     Transition,
 )
-from appliance.text import printable
 
 DAY_SECONDS = 86_400.0
 # The time at which something was last seen is written this often: each write wears the disk.
@@ -38,8 +34,6 @@ SEEN_SECONDS = 3_600.0
 # A critical fault that stayed away for longer than this is not one that flaps.
 FLAP_SECONDS = 900.0
 MAX_NOTE_CHARS = 500
-_MAX_TEXT_CHARS = 1000
-_MAX_EVIDENCE = 64
 # What a new baseline can be made of.
 APPROVABLE = ("PERF-SLOWER", "PERF-FASTER", "PERF-LATENCY-MODE")
 
@@ -73,26 +67,6 @@ class Scope:
 def key(fact: Fact) -> Key:
     """What makes a fact the same fact."""
     return (fact.code, fact.subject, fact.identity)
-
-
-def cleaned(fact: Fact) -> Fact:
-    """``fact`` with every text in it fit for a row, a journal field and a terminal's line.
-
-    Names of mount points, labels and serials are whatever somebody wrote there: control
-    characters and bytes that are no UTF-8 become visible, and no text is endless.
-    """
-    texts: dict[str, Any] = {name: _line(getattr(fact, name)) for name in TEXTS}
-    evidence = {
-        _line(name): _line(value) if isinstance(value, str) else value
-        for name, value in list(fact.evidence.items())[:_MAX_EVIDENCE]
-        if not isinstance(value, float) or math.isfinite(value)
-    }
-    return dataclasses.replace(fact, **texts, evidence=evidence)
-
-
-def _line(text: str) -> str:
-    line = printable(text)
-    return line if len(line) <= _MAX_TEXT_CHARS else f"{line[: _MAX_TEXT_CHARS - 1]}…"
 
 
 def step(
@@ -166,7 +140,7 @@ def approve(record: FindingRecord, *, who: str, note: str) -> Transition:
         raise Refused(
             f"finding {record.id} is {record.fact.code}: only {', '.join(APPROVABLE)}"
             " can become the new normal",
-            f"see 'stripewright drift show {record.id}' for what to do; if you know of it:"
+            f"what to do: stripewright drift show {record.id}; to acknowledge it:"
             f" stripewright drift ack {record.id} --note TEXT",
         )
     return Transition(
@@ -188,7 +162,7 @@ def alarms(state: DriftState, severity: DriftSeverity) -> bool:
 def _distinct(facts: Iterable[Fact]) -> dict[Key, Fact]:
     """Each fact once, in the order of gravity; of two that are the same the graver one."""
     found: dict[Key, Fact] = {}
-    for fact in sorted(map(cleaned, facts), key=lambda one: GRAVITY[one.severity]):
+    for fact in sorted(facts, key=lambda one: GRAVITY[one.severity]):
         found.setdefault(key(fact), fact)
     return found
 
@@ -276,13 +250,13 @@ def _apart(now: float, then: float | None, seconds: float) -> bool:
 def _require_here(record: FindingRecord) -> None:
     if record.state is DriftState.CLOSED:
         raise Refused(
-            f"finding {record.id} is closed: it is no longer so",
-            "what there is: stripewright drift list",
+            f"finding {record.id} is already closed",
+            "open findings: stripewright drift list",
         )
 
 
 def _require_note(note: str) -> None:
     if len(note) > MAX_NOTE_CHARS:
         raise UsageError(
-            f"the note has {len(note)} characters, and {MAX_NOTE_CHARS} are kept", "make it shorter"
+            f"the note has {len(note)} characters; the limit is {MAX_NOTE_CHARS}", "shorten it"
         )

@@ -150,20 +150,20 @@ def _confidence(
     if idle_ms is None:
         return (
             "medium",
-            "the queue stands at this member; a small difference is enough for that",
+            "the queue builds up at this member; a small difference is enough for that",
         )
     if apart.others_ms <= _IDLE_OTHERS * idle_ms:
         return (
             "high",
-            f"the queue stands at this member while the others wait for next to nothing "
+            f"the queue builds up at this member while the others barely wait "
             f"({apart.others_ms:.2f} ms, and {idle_ms:.2f} ms without any queue)",
         )
     if far:
-        return "medium", "the queue stands at this member, and hardly any of it at the others"
+        return "medium", "the queue builds up at this member, and hardly any of it at the others"
     return (
         "low",
         f"the others have a queue as well ({apart.others_ms:.2f} ms, and {idle_ms:.2f} ms "
-        "without any), so that the difference is small",
+        "without any), so the difference is small",
     )
 
 

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from appliance import text
+from appliance.drift.codes import fact
 from appliance.model import (
     Detail,
-    DriftSeverity,
     Fact,
     RunState,
     SeriesKey,
@@ -56,7 +56,7 @@ def judge(
     """One fact for each suite and target that has fallen silent, or for the jobs of it that have.
 
     ``now`` and ``up_since`` are seconds since the epoch (UTC). ``gaps`` is as in
-    :class:`appliance.drift.series_context.Known`: a schedule that was changed is no silence.
+    :class:`appliance.drift.series_state.Known`: a schedule that was changed is no silence.
     """
     silent: dict[tuple[str, str], list[tuple[SeriesKey, Slot, float]]] = {}
     heard: set[tuple[str, str]] = set()
@@ -110,13 +110,10 @@ def _fact(
     ]
     jobs = {(one.job, one.direction) for one, *_ in series}
     why = _why(since, _codes(details, since, jobs))
-    return Fact(
-        code="RUNS-MISSING",
-        subject=subject,
+    return fact(
+        "RUNS-MISSING",
+        subject,
         identity=f"run {last.run_id}",
-        summary=f"{subject}: no valid result since {text.moment(last.started_at)} (run "
-        f"{last.run_id}), and there was one every {text.duration(interval)}: {why}",
-        severity=DriftSeverity.WARNING,
         expected=f"a valid result every {text.duration(interval)}",
         observed=why,
         evidence={
@@ -129,9 +126,10 @@ def _fact(
             "runs_since": len(since),
             "series": ", ".join(str(one) for one, *_ in series),
         },
-        next_step="see the last runs: stripewright results"
+        next_step=""
         if since
-        else "see whether the timer runs: systemctl list-timers 'stripewright-*'",
+        else "check whether the timer runs: systemctl list-timers 'stripewright-*'",
+        interval=text.duration(interval),
     )
 
 

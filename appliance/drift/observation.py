@@ -8,27 +8,32 @@ the kernel says. *Seen* is what only root can see, from the last look of root's 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from appliance.model import DiskKind, HardwareDrive, Layout, Machine, VirtualDrive, VolumeGroup
-from appliance.state.boot_state import BootMember, BootVolume
+from appliance.model import (
+    Disk,
+    Filesystem,
+    HardwareDrive,
+    Layout,
+    Machine,
+    VirtualDrive,
+    Volume,
+    VolumeGroup,
+)
+from appliance.state.boot_state import BootMember, BootState, BootVolume, Surroundings
 from appliance.system.kernel import Mount
 
 # What can be said of a volume only with root's look.
 ROOT_CODES = ("LVM-SEGMENTS", "HWRAID-STATE", "DISK-HEALTH", "FS-GEOMETRY")
 
 
-@dataclass(frozen=True, slots=True)
-class DiskNow:
-    """A disk that is here. ``alive`` is false for one that the kernel has given up."""
+def kernel_name(path: str) -> str:
+    return path.rpartition("/")[2]
 
-    kernel_name: str
-    id: str
-    serial: str
-    model: str
-    kind: DiskKind
-    number: str
-    alive: bool = True
+
+def name_of(disk: Disk) -> str:
+    """What to call it: its serial, or its id if it has none."""
+    return disk.serial or disk.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class SlotNow:
     slot: int
     kernel_name: str
     state: str
-    disk: DiskNow | None
+    disk: Disk | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,58 +66,38 @@ class ArrayNow:
     sync: str
 
     @property
-    def holds(self) -> tuple[DiskNow, ...]:
+    def holds(self) -> tuple[Disk, ...]:
         return tuple(one.disk for one in self.slots if one.disk is not None)
 
 
 @dataclass(frozen=True, slots=True)
-class MappedNow:
-    """A device-mapper device; ``what`` is as :meth:`Kernel.holder_note` calls it."""
-
-    kernel_name: str
-    number: str
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class FilesystemNow:
-    """What a superblock says, as root read it. Sizes in bytes."""
-
-    kind: str
-    uuid: str
-    sunit_bytes: int
-    swidth_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Health:
-    """What a disk says of itself (NVMe SMART log). ``warning`` are the bits of its critical
-    warning; ``first_media_errors`` is the count at the first look of this boot.
+    """A disk's SMART log (:class:`appliance.storage.probe.nvme.Smart`), and its media errors at
+    the first scan of this boot.
     """
 
-    warning: int
-    spare_percent: int
-    spare_threshold_percent: int
-    used_percent: int
+    critical_warning: int
+    available_spare: int
+    available_spare_threshold: int
+    percentage_used: int
     media_errors: int
     first_media_errors: int
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What root's own look left; ``health`` is by disk id, ``filesystems`` by volume.
-
-    ``silent`` are the disks and volumes of these that did not answer. ``groups`` and
-    ``virtual_drives`` are ``None`` if LVM, or a controller, did not.
+    """What the privileged scan left (seen.json); ``health`` is by disk id, ``filesystems`` by
+    volume, ``None`` for what did not answer. ``groups`` and ``virtual_drives`` are ``None`` if
+    LVM, or a controller, did not.
     """
 
-    at: float
+    at: float = 0.0
     groups: tuple[VolumeGroup, ...] | None = None
-    hardware_drives: tuple[HardwareDrive, ...] = ()
+    hardware_drives: tuple[HardwareDrive, ...] | None = ()
     virtual_drives: tuple[VirtualDrive, ...] | None = ()
-    health: Mapping[str, Health] = field(default_factory=dict)
-    filesystems: Mapping[str, FilesystemNow] = field(default_factory=dict)
-    silent: frozenset[str] = frozenset()
+    health: Mapping[str, Health | None] = field(default_factory=dict)
+    filesystems: Mapping[str, Filesystem | None] = field(default_factory=dict)
+    boot_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +115,12 @@ class Observation:
     """One look.
 
     ``volumes`` are those that were up and are judged; ``groups_then`` are the LVM groups as the
-    boot unit read them. ``nodes`` has for each volume where its link in /dev/stripewright leads
-    (``major:minor``, empty: there is none). ``answers`` are by mount point. ``surroundings_then``
-    and ``surroundings_now`` have the same names (:mod:`appliance.model.surroundings`);
+    boot unit read them. ``disks`` are those that the kernel has not given up, ``numbers`` the
+    ``major:minor`` of each by its path; ``mapped`` has those of device-mapper devices by what they
+    are (:meth:`Kernel.holder_note`). ``nodes`` has for each volume where its link in
+    /dev/stripewright leads (``major:minor``, empty: there is none). ``answers`` are by mount
+    point. ``surroundings_then`` and ``surroundings_now`` have the same names
+    (:mod:`appliance.model.surroundings`);
     ``surroundings`` is what history keeps of this boot. ``blind`` names what could not be judged,
     as (code, volume), where ``*`` is every code and an empty volume is all of them; ``notes`` say
     it in words.
@@ -143,9 +131,10 @@ class Observation:
     layout: Layout
     machine: Machine
     volumes: tuple[BootVolume, ...] = ()
-    disks: tuple[DiskNow, ...] = ()
+    disks: tuple[Disk, ...] = ()
     arrays: tuple[ArrayNow, ...] = ()
-    mapped: tuple[MappedNow, ...] = ()
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    mapped: Mapping[str, str] = field(default_factory=dict)
     mounts: tuple[Mount, ...] = ()
     nodes: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, Answer] = field(default_factory=dict)
@@ -159,11 +148,76 @@ class Observation:
     blind: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
-    def disk(self, member: BootMember) -> DiskNow | None:
-        """The disk that ``member`` was, if it is here and alive."""
-        return next((one for one in self.disks if one.alive and is_same(member, one)), None)
+    def disk(self, member: BootMember) -> Disk | None:
+        """The disk that ``member`` was, if it is here."""
+        return next((one for one in self.disks if is_same(member, one)), None)
+
+    def declared(self, volume: BootVolume) -> Volume | None:
+        """The volume as the layout declares it now."""
+        return next((one for one in self.layout.volumes if one.name == volume.name), None)
 
 
-def is_same(member: BootMember, disk: DiskNow) -> bool:
+def is_same(member: BootMember, disk: Disk) -> bool:
     """By id; by serial where udev has forgotten the links that the id is made of."""
     return member.id == disk.id or bool(member.serial and member.serial == disk.serial)
+
+
+# ------------------------------------------------------------------- what the boot unit left
+
+_BUSY = {"waiting": "the boot unit is still at work", "applying": "a plan is being carried out"}
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """What the boot unit left. Without ``judged``, nothing can be compared; ``notes`` say why."""
+
+    judged: bool
+    volumes: tuple[BootVolume, ...] = ()
+    groups: tuple[VolumeGroup, ...] = ()
+    built: Mapping[str, str] | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
+    blind: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_then(state: BootState | None, boot_id: str, *, at_work: bool) -> Then:
+    """The boot unit's state, if it is of the boot ``boot_id`` and settled.
+
+    ``at_work``: the process that wrote it is still there. If it was killed in the middle, the
+    state stays as it is, and the volumes that were up are judged by it.
+    """
+    why = ""
+    if state is None:
+        why = "the boot unit has left no readable state in this boot"
+    elif not state.boot_id and state.outcome in _BUSY:
+        ended = "the boot unit ended before it had examined the disks"
+        why = f"nothing was judged: {_BUSY[state.outcome] if at_work else ended}"
+    elif not boot_id or state.boot_id != boot_id:
+        why = "the boot unit's state is from another boot"
+    elif state.outcome == "applying" and at_work:
+        why = f"nothing was judged: {_BUSY[state.outcome]}"
+    if state is None or why:
+        return Then(judged=False, notes=(why,))
+    volumes, blind, notes = [], [], []
+    if state.outcome in _BUSY and not at_work:
+        notes.append("work on the volumes was interrupted")
+    for volume in state.volumes:
+        if volume.is_up:
+            in_a_slot = tuple(one for one in volume.members if one.slot >= 0)
+            volumes.append(replace(volume, members=in_a_slot))
+        else:
+            blind.append(("*", volume.name))
+            notes.append(f"volume '{volume.name}' is {volume.outcome}; it was not judged")
+    if state.outcome == "waiting" and at_work:
+        blind.append(("DISK-COUNT", ""))
+        notes.append("the boot unit is still waiting for disks; they were not counted")
+    noted = state.surroundings or Surroundings()
+    return Then(
+        judged=True,
+        volumes=tuple(volumes),
+        groups=state.inventory.groups if state.inventory else (),
+        built=noted.built,
+        values=noted.values,
+        blind=tuple(blind),
+        notes=tuple(notes),
+    )

@@ -11,26 +11,27 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from appliance import paths
-from appliance.drift.boot_then import Then, read_seen, read_then
 from appliance.drift.observation import (
     ROOT_CODES,
     Answer,
     ArrayNow,
-    DiskNow,
-    MappedNow,
     Observation,
     Seen,
     SlotNow,
+    Then,
+    is_same,
+    kernel_name,
+    read_then,
 )
 from appliance.errors import OperatorError
-from appliance.model import Layout, Machine
+from appliance.model import Disk, Layout, Machine
 from appliance.model import surroundings as names
-from appliance.state import boot_state
+from appliance.state import boot_state, codec
 from appliance.state.boot_state import BootState, BootVolume
 from appliance.storage.formats import lvm
 from appliance.storage.policy import identity
@@ -99,7 +100,7 @@ def _look(sources: Sources, state: BootState | None) -> Observation:
     seen, blind = _root_look(sources, then, boot_id, notes)
     probe = Probe.of(kernel, lambda name: settings.udev_database(kernel, name), False, layout)
     answers, unasked = _answers(then.volumes, kernel, notes)
-    disks = {name: _disk(probe, name) for name in kernel.disks()}
+    disks = {name: disk for name in kernel.disks() if (disk := _disk(probe, name))}
     udev = {name: settings.udev_database(kernel, name) for name in kernel.arrays()}
     return Observation(
         boot_id=boot_id,
@@ -109,6 +110,7 @@ def _look(sources: Sources, state: BootState | None) -> Observation:
         volumes=then.volumes,
         disks=tuple(disks.values()),
         arrays=tuple(_array(kernel, name, facts, disks) for name, facts in udev.items()),
+        numbers={disk.path: kernel.attribute(name, "dev") for name, disk in disks.items()},
         mapped=_mapped(kernel),
         mounts=kernel.mounts(),
         nodes={one.name: _node(kernel, sources.links / one.name) for one in then.volumes},
@@ -140,14 +142,19 @@ def _root_look(
     sources: Sources, then: Then, boot_id: str, notes: list[str]
 ) -> tuple[Seen | None, tuple[tuple[str, str], ...]]:
     """What root saw, and what cannot be judged for want of it."""
-    seen = read_seen(_json(sources.seen), boot_id)
+    try:
+        seen: Seen | None = codec.decode(Seen, _json(sources.seen))
+    except codec.DecodeError:
+        seen = None
+    if seen is not None and seen.boot_id != boot_id:
+        seen = None
     # A look that lies ahead is of a clock that was put back since: of no known age.
     age_seconds = abs(time.time() - seen.at) if seen else 0.0
     if seen is not None and age_seconds <= STALE_SECONDS:
         return seen, tuple(_silent(then, seen))
-    problem = f"root has not looked {f'for {age_seconds / 3600:.0f} h' if seen else 'at this boot'}"
+    when = f"for {age_seconds / 3600:.0f} h" if seen else "in this boot"
     notes.append(
-        f"{problem}, so disks' health, LVM and RAID controllers were not judged;"
+        f"no privileged scan {when}: disk health, LVM and RAID controllers were not judged;"
         " see 'systemctl status stripewright-look.service'"
     )
     return None, tuple((code, "") for code in ROOT_CODES)
@@ -161,32 +168,27 @@ def _silent(then: Then, seen: Seen) -> Iterator[tuple[str, str]]:
     for volume in then.volumes:
         if volume.level == "lvm-stripe" and lvm.group_name(volume.name) not in known:
             yield "LVM-SEGMENTS", volume.name
-        if volume.name in seen.silent:
+        if seen.filesystems.get(volume.name, ...) is None:
             yield "FS-GEOMETRY", volume.name
-        if seen.silent & {one.id for one in volume.members}:
+        if any(seen.health.get(one.id, ...) is None for one in volume.members):
             yield "DISK-HEALTH", volume.name
 
 
 # ----------------------------------------------------------------------------- the kernel
 
 
-def _disk(probe: Probe, name: str) -> DiskNow:
-    kernel, disk = probe.kernel, probe.disk(name)
-    state = kernel.attribute(name, "device/state").lower()
-    return DiskNow(
-        kernel_name=name,
-        id=disk.id,
-        serial=disk.serial,
-        model=disk.model,
-        kind=identity.classify(disk, probe.layout.rules, probe.machine),
-        number=kernel.attribute(name, "dev"),
-        # The kernel takes the size of an NVMe namespace away when its controller is dead.
-        alive=disk.size_bytes > 0 and state not in _DEAD,
-    )
+def _disk(probe: Probe, name: str) -> Disk | None:
+    """The disk, unless the kernel has given it up."""
+    disk = probe.disk(name)
+    state = probe.kernel.attribute(name, "device/state").lower()
+    # The kernel takes the size of an NVMe namespace away when its controller is dead.
+    if not disk.size_bytes or state in _DEAD:
+        return None
+    return replace(disk, kind=identity.classify(disk, probe.layout.rules, probe.machine))
 
 
 def _array(
-    kernel: Kernel, name: str, facts: Mapping[str, str], disks: Mapping[str, DiskNow]
+    kernel: Kernel, name: str, facts: Mapping[str, str], disks: Mapping[str, Disk]
 ) -> ArrayNow:
     md = kernel.sys_root / "block" / name / "md"
     slots = []
@@ -194,10 +196,7 @@ def _array(
         slot, member = read_text(folder / "slot"), folder.name.removeprefix("dev-")
         if slot.isdecimal():
             disk = disks.get(member) if _is_here(kernel, folder, member) else None
-            alive = disk is not None and disk.alive
-            slots.append(
-                SlotNow(int(slot), member, read_text(folder / "state"), disk if alive else None)
-            )
+            slots.append(SlotNow(int(slot), member, read_text(folder / "state"), disk))
     done, _, total = read_text(md / "sync_completed").partition(" / ")
     action = read_text(md / "sync_action")
     share = f" {int(done) * 100 // int(total)} %" if _is_share(done, total) else ""
@@ -236,11 +235,9 @@ def _number(text: str) -> int:
     return int(word) if word.isascii() and word.isdecimal() else 0
 
 
-def _mapped(kernel: Kernel) -> tuple[MappedNow, ...]:
-    found = sorted(folder.parent.name for folder in (kernel.sys_root / "block").glob("dm-*/dm"))
-    return tuple(
-        MappedNow(name, kernel.attribute(name, "dev"), kernel.holder_note(name)) for name in found
-    )
+def _mapped(kernel: Kernel) -> dict[str, str]:
+    names = sorted(folder.parent.name for folder in (kernel.sys_root / "block").glob("dm-*/dm"))
+    return {kernel.holder_note(name): kernel.attribute(name, "dev") for name in names}
 
 
 def _node(kernel: Kernel, link: Path) -> str:
@@ -265,7 +262,7 @@ def _answers(
     try:
         found = child.each(mounts, _ask, timeout_seconds=_ANSWER_SECONDS)
     except child.NotAsked as error:
-        notes.append(f"the filesystems were not asked: {error}")
+        notes.append(f"the filesystems were not checked: {error}")
         return {}, (("FS-FAILED", ""), ("FS-GEOMETRY", ""))
     return {mount: Answer(*found.get(mount, ())) for mount in mounts}, ()
 
@@ -284,14 +281,14 @@ def _ask(mount: str) -> tuple[int | None, int | None]:
 
 
 def _surroundings(
-    sources: Sources, then: Then, disks: tuple[DiskNow, ...], machine: Machine
+    sources: Sources, then: Then, disks: tuple[Disk, ...], machine: Machine
 ) -> dict[str, str]:
-    members = [one for volume in then.volumes for one in volume.members]
     here = {
-        disk.kernel_name: member.name
-        for member in members
+        kernel_name(disk.path): member.name
+        for volume in then.volumes
+        for member in volume.members
         for disk in disks
-        if disk.alive and (disk.id == member.id or (disk.serial and disk.serial == member.serial))
+        if is_same(member, disk)
     }
     return {
         names.KERNEL: machine.kernel,
@@ -310,5 +307,5 @@ def _health_kept(then: Then, seen: Seen | None) -> dict[str, str]:
     return {
         f"{names.MEDIA_ERRORS}{known[one]}": str(health.first_media_errors)
         for one, health in seen.health.items()
-        if one in known
+        if health is not None and one in known
     }

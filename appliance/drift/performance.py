@@ -16,14 +16,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from appliance import text
-from appliance.drift import attribution, confirmation, missing_runs, series_context, series_rules
+from appliance.drift import attribution, confirmation, missing_runs, series_rules, series_state
+from appliance.drift.codes import fact
 from appliance.drift.detection.normal import DEAD_BAND
-from appliance.drift.series_context import Evidence, Known
-from appliance.drift.series_state import Standing, Survey
+from appliance.drift.series_state import Evidence, Known, Standing, Survey
 from appliance.figures.quantities import percentile_ns
 from appliance.model import (
     Detail,
-    DriftSeverity,
     DriftState,
     Fact,
     SeriesKey,
@@ -34,6 +33,15 @@ from appliance.model import (
 
 # Changes of two series this near to each other are probably one.
 _TOGETHER_SLOTS = 2.0
+# What to do about a slower series by the kind of its cause.
+_REMEDIES = {
+    "member": "check whether the disk warns as well (stripewright drift list); to measure each "
+    f"member alone, {advice.MEMBERS_ALONE}",
+    "limit": "nothing is wrong with the disks; for more, provision more",
+    "foreign": "find the other load on the disks",
+    "cpu": "find what uses the processors (top, steal time)",
+    "environment": "set it back, or approve the new level: stripewright drift approve ID",
+}
 
 
 def wanted(span: Span, surveys: Iterable[Survey]) -> set[int]:
@@ -43,12 +51,10 @@ def wanted(span: Span, surveys: Iterable[Survey]) -> set[int]:
         for change in one.standing:
             found.update(
                 slot.run_id
-                for slot in series_context.before(one, change) + series_context.after(one, change)
+                for slot in series_state.before(one, change) + series_state.after(one, change)
             )
         if one.normal is not None and not one.key.member:
-            found.update(
-                slot.run_id for slot in series_context.early(one) + series_context.latest(one)
-            )
+            found.update(slot.run_id for slot in series_state.early(one) + series_state.latest(one))
     return found
 
 
@@ -60,16 +66,16 @@ def judge(
     ``now`` and ``up_since`` (the boot) are seconds since the epoch (UTC); without ``up_since``
     nothing is said about runs that are missing.
     """
-    facts = [_anew(fact, known, now) for fact in series_rules.slow_members(span, surveys, known)]
+    facts = [_anew(one, known, now) for one in series_rules.slow_members(span, surveys, known)]
     for one in surveys:
         facts += [_changed(span, one, change, surveys, known) for change in one.standing]
-        facts += [_anew(fact, known, now) for fact in series_rules.modes(span, one, known)]
+        facts += [_anew(mode, known, now) for mode in series_rules.modes(span, one, known)]
     if up_since is not None:
         facts += missing_runs.judge(
             span, known.details, now=now, up_since=up_since, gaps=known.gaps
         )
-    said = (_with_verdict(fact, known, now=now, up_since=up_since) for fact in facts)
-    return tuple(fact for fact in said if fact is not None)
+    said = (_with_verdict(one, known, now=now, up_since=up_since) for one in facts)
+    return tuple(one for one in said if one is not None)
 
 
 # ----------------------------------------------------------------- PERF-SLOWER, PERF-FASTER
@@ -82,7 +88,7 @@ def _changed(
     began, alarm = one.slots[change.began], one.slots[change.alarm]
     before, after = (
         [known.details[slot.run_id] for slot in slots if slot.run_id in known.details]
-        for slots in (series_context.before(one, change), series_context.after(one, change))
+        for slots in (series_state.before(one, change), series_state.after(one, change))
     )
     last_before = one.slots[change.began - 1] if change.began else began
     found = attribution.causes(
@@ -96,12 +102,10 @@ def _changed(
         ),
         slower=slower,
     )
-    others = _together(one, change, surveys)
-    code = "PERF-SLOWER" if slower else "PERF-FASTER"
     level = one.level
     in_all = level / normal.median - 1
     evidence: Evidence = {
-        **series_context.of_series(span, one.key),
+        **series_state.of_series(span, one.key),
         "baseline_iops": round(normal.median, 1),
         "baseline_low_iops": round(normal.low, 1),
         "baseline_high_iops": round(normal.high, 1),
@@ -117,44 +121,29 @@ def _changed(
         "slots_since": len(one.slots) - change.began,
         "cause": attribution.in_words(found),
         "cause_kind": found[0].kind if found else "",
-        "also_changed": ", ".join(others),
+        "also_changed": ", ".join(_together(one, change, surveys)),
         **_p99(one.key, before, after),
     }
     if change.provisional:
         evidence["provisional"] = 1
     # Of several losses each has its own share, and the level is that of all of them.
     more = f", {in_all:+.1%} in all" if abs(in_all - change.effect) > DEAD_BAND else ""
-    provisional = ", provisional: few slots are known yet" if change.provisional else ""
-    return Fact(
-        code=code,
-        subject=str(one.key),
+    return fact(
+        "PERF-SLOWER" if slower else "PERF-FASTER",
+        str(one.key),
         identity=f"run {alarm.run_id}",
-        summary=f"{one.key}: {change.effect:+.1%} since {text.moment(began.started_at)} "
-        f"(run {began.run_id}), now {text.count(level)} IOPS; normal is "
-        f"{text.count(normal.median)}{more}{provisional}",
-        severity=series_context.severity(evidence) if slower else DriftSeverity.NOTICE,
+        severity=series_state.severity(evidence) if slower else None,
         expected=f"{text.count(normal.low)} to {text.count(normal.high)} IOPS",
         observed=f"{text.count(level)} IOPS",
         member=next((why.member for why in found if why.member), ""),
         evidence=evidence,
-        next_step=_next_step(slower, found),
         state=DriftState.SUSPECT,
+        next_step=_REMEDIES.get(found[0].kind, "") if slower and found else "",
+        effect=f"{change.effect:+.1%}",
+        level=text.count(level),
+        normal=text.count(normal.median),
+        more=more + (", provisional: few slots are known yet" if change.provisional else ""),
     )
-
-
-def _next_step(slower: bool, found: Sequence[attribution.Cause]) -> str:
-    if not slower:
-        return "if this is how it is to be from now on: stripewright drift approve ID"
-    steps = {
-        "member": "see whether the disk warns, too (stripewright drift list); to measure each "
-        f"member alone, {advice.MEMBERS_ALONE}",
-        "limit": "nothing is wrong with the disks; for more, provision more",
-        "foreign": "find the other load on the disks",
-        "cpu": "look for what uses the processors (top, steal time)",
-        "environment": "set it back, or approve the new level: stripewright drift approve ID",
-    }
-    kind = found[0].kind if found else ""
-    return steps.get(kind, "look at the kernel's messages of that time: journalctl -k")
 
 
 def _together(one: Survey, change: Standing, surveys: Sequence[Survey]) -> list[str]:
@@ -185,7 +174,7 @@ def _p99(key: SeriesKey, before: Sequence[Detail], after: Sequence[Detail]) -> E
         values = [
             p99
             for detail in side
-            for result in series_context.results(key, detail)
+            for result in series_state.results(key, detail)
             if (p99 := percentile_ns(result, 99.0)) is not None
         ]
         if values:
@@ -196,42 +185,42 @@ def _p99(key: SeriesKey, before: Sequence[Detail], after: Sequence[Detail]) -> E
 # --------------------------------------------------------------------------------- verdicts
 
 
-def _anew(fact: Fact, known: Known, now: float) -> Fact:
+def _anew(found: Fact, known: Known, now: float) -> Fact:
     return replace(
-        fact, identity=confirmation.identity(fact, known.confirmations, known.records, now=now)
+        found, identity=confirmation.identity(found, known.confirmations, known.records, now=now)
     )
 
 
-def _with_verdict(fact: Fact, known: Known, *, now: float, up_since: float | None) -> Fact | None:
-    """``fact`` with what its repeats said last, or that they say nothing clear; ``None`` if they
+def _with_verdict(found: Fact, known: Known, *, now: float, up_since: float | None) -> Fact | None:
+    """``found`` with what its repeats said last, or that they say nothing clear; ``None`` if they
     said that it is not so, and no run has come since.
     """
-    if fact.state is not DriftState.SUSPECT:
-        return fact
-    denial, said = confirmation.answers(fact, known.confirmations)
-    if denial and not said and int(fact.evidence.get("last_run", 0)) <= denial.run_id:
+    if found.state is not DriftState.SUSPECT:
+        return found
+    denial, said = confirmation.answers(found, known.confirmations)
+    if denial and not said and int(found.evidence.get("last_run", 0)) <= denial.run_id:
         return None
     last = said[-1] if said else None
     if last is not None:
-        evidence = {**fact.evidence, "repeats": last.words, "repeats_run": last.run_id}
+        evidence = {**found.evidence, "repeats": last.words, "repeats_run": last.run_id}
         if last.verdict is Verdict.MACHINE:
             evidence |= {
                 "cause": f"the machine's processors: {last.words}",
                 "cause_kind": "machine",
             }
-        fact = replace(fact, evidence=evidence)
-    if "provisional" in fact.evidence:
-        return fact
+        found = replace(found, evidence=evidence)
+    if "provisional" in found.evidence:
+        return found
     if last is not None and last.verdict in {Verdict.CONFIRMED, Verdict.MACHINE}:
-        return replace(fact, state=DriftState.CONFIRMED)
+        return replace(found, state=DriftState.CONFIRMED)
     why = confirmation.unanswered(
-        fact, known.confirmations, known.records, now=now, up_since=up_since
+        found, known.confirmations, known.records, now=now, up_since=up_since
     )
     if not why:
-        return fact
+        return found
     return replace(
-        fact,
+        found,
         state=DriftState.OPEN,
-        summary=f"{fact.summary}; not confirmed: {why}",
-        evidence={**fact.evidence, confirmation.UNCONFIRMED: why},
+        summary=f"{found.summary}; not confirmed: {why}",
+        evidence={**found.evidence, confirmation.UNCONFIRMED: why},
     )

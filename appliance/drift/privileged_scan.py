@@ -16,8 +16,8 @@ from typing import Any
 
 from appliance import paths
 from appliance.bench import log_page
-from appliance.drift import lastboot
-from appliance.drift.boot_then import read_then
+from appliance.drift import hostlook
+from appliance.drift.observation import Health, read_then
 from appliance.drift.observe import Sources
 from appliance.errors import OperatorError
 from appliance.model import Disk, Layout
@@ -46,7 +46,7 @@ def look(sources: Sources | None = None) -> None:
     then = read_then(state, boot_id, at_work=at_work)
     before = _document(sources.seen)
     nodes = {one.id: one.path for volume in then.volumes for one in volume.members}
-    formatted = {one.name: one.device for one in then.volumes if one.filesystem != "none"}
+    formatted = {one.name: one.device for one in then.volumes if one.filesystem not in {"", "none"}}
     controllers = _controllers()
     files.replace_json(
         sources.seen,
@@ -85,7 +85,7 @@ def _host(before: Mapping[str, Any], boot_id: str) -> dict[str, Any]:
     return {
         "began_at": first,
         "set_seconds": None if began is None or first is None else began - first,
-        "last_boot": lastboot.look(paths.ENDED_FILE, paths.CRASH_RECORDS, boot_id),
+        "last_boot": hostlook.last_boot(paths.ENDED_FILE, paths.CRASH_RECORDS, boot_id),
     }
 
 
@@ -167,7 +167,7 @@ def _health(nodes: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, An
     nvme_ids = [one for one, path in nodes.items() if Path(path).name.startswith("nvme")]
     found = _each(nvme_ids, lambda one: _smart(nodes[one]))
     logs = {
-        one: {**log, "first_media_errors": _first(before, one, log["media_errors"])}
+        one: asdict(Health(**log, first_media_errors=_first(before, one, log["media_errors"])))
         for one, log in found.items()
         if log is not None
     }
@@ -217,11 +217,4 @@ def _superblock(device: str) -> dict[str, Any] | None:
         found = blockdev.read_filesystem(os.path.realpath(device))
     except OSError:
         return None
-    if found is None:
-        return None
-    return {
-        "kind": found.kind,
-        "uuid": found.uuid,
-        "sunit_bytes": found.sunit_bytes or 0,
-        "swidth_bytes": found.swidth_bytes or 0,
-    }
+    return None if found is None else asdict(found)

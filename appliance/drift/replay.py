@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import IO
 
 from appliance import text
-from appliance.drift.detection.detector import Change, Detector
+from appliance.drift.detection.detector import Detector
+from appliance.drift.detection.points import Change
 from appliance.errors import UsageError
 
 _BLOCK = 1 << 20

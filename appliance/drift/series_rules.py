@@ -3,18 +3,37 @@
 Unlike a change of level it is told by a rule and has no date of its own. It is one fact for
 each disk or series, from the epoch's beginning to its end: it closes when the slots do not show
 it any more. Whether it is the same one when they do again: :func:`.confirmation.identity`.
+
+A disk that begins to retry reads, or to stop for its own housekeeping, answers one I/O in a
+hundred after 20 ms and all others as always: IOPS and median hardly move. Histograms show it:
+the share of I/Os beyond the baseline's far quantiles. How much that share moves from run to run
+is taken from the baseline's own runs, so that a tail that was always ragged raises nothing.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from appliance import text
-from appliance.drift import latency, member_rules, series_context
-from appliance.drift.series_context import Known
-from appliance.drift.series_state import Survey
-from appliance.model import DriftState, Fact, SeriesKey, Slot, Span, advice
+from appliance.drift import member_rules, series_state
+from appliance.drift.codes import fact
+from appliance.drift.series_state import NEEDED, Bins, Known, Survey
+from appliance.figures.histogram import merge, percentile_ns
+from appliance.model import DriftState, Fact, SeriesKey, Slot, Span
+
+# Beyond a far quantile of the baseline by so much: apart from it, and not its edge.
+_CUTS = ((99.0, 1.5), (99.9, 1.25))
+# The least share of I/Os that is worth a word, and how many times what the baseline ever had.
+LEAST_SHARE = 0.005
+_TIMES_BASELINE = 4.0
+# A median that is outside of the baseline's own by more is a matter of the series itself.
+MEDIAN_BAND = 0.05
+# Fewer I/Os say nothing about one in two hundred.
+_LEAST_IOS = 2000
+_PER_OCTAVE = 4
 
 
 def slow_members(span: Span, surveys: Sequence[Survey], known: Known) -> list[Fact]:
@@ -36,9 +55,9 @@ def _slow_member(
     A longer queue at one member while the stripe does what it always did is no drift.
     """
     normal = one.normal
-    if normal is None or not series_context.is_judged(one):
+    if normal is None or not series_state.is_judged(one):
         return None
-    latest = series_context.latest(one)
+    latest = series_state.latest(one)
     if statistics.median(slot.iops for slot in latest) >= normal.low:
         return None
     seen = [
@@ -52,9 +71,9 @@ def _slow_member(
         )
     ]
     for last in seen:
-        if sum(other.serial == last.serial for other in seen) >= latency.NEEDED:
+        if sum(other.serial == last.serial for other in seen) >= NEEDED:
             now = _ratio(span, one, last.serial, latest, known)
-            then = _ratio(span, one, last.serial, series_context.early(one), known)
+            then = _ratio(span, one, last.serial, series_state.early(one), known)
             if now is not None and then is not None and now >= 2 * max(1.0, then):
                 return last, now, then
     return None
@@ -67,7 +86,7 @@ def _ratio(
         ratios[serial]
         for slot in slots
         if (detail := known.details.get(slot.run_id)) is not None
-        for result in series_context.results(one.key, detail)
+        for result in series_state.results(one.key, detail)
         if serial in (ratios := member_rules.ratios(result, detail, span.fingerprint))
     ]
     return statistics.median(values) if values else None
@@ -77,19 +96,18 @@ def _member_fact(
     span: Span, serial: str, found: Sequence[tuple[Survey, member_rules.Outlier, float, float]]
 ) -> Fact:
     one, outlier, now, then = found[0]
-    began = one.slots[one.standing[-1].began] if one.standing else series_context.latest(one)[0]
-    young = series_context.young(one)
-    return Fact(
-        code="PERF-MEMBER",
-        subject=serial,
+    began = one.slots[one.standing[-1].began] if one.standing else series_state.latest(one)[0]
+    young = series_state.young(one)
+    return fact(
+        "PERF-MEMBER",
+        serial,
         identity=f"epoch {span.epoch_id}",
-        summary=f"{outlier.words}: {now:.1f} times as long as the others, {then:.1f} times before",
-        severity=series_context.severity(young),
+        severity=series_state.severity(young),
         expected=f"{then:.1f} times the await of the others",
         observed=f"{now:.1f} times",
         member=serial,
         evidence={
-            **series_context.of_series(span, one.key),
+            **series_state.of_series(span, one.key),
             "member_name": outlier.member,
             "await_ms": round(outlier.slow_ms, 3),
             "others_await_ms": round(outlier.others_ms, 3),
@@ -100,13 +118,12 @@ def _member_fact(
             "series": ", ".join(str(other.key) for other, *_ in found),
             "change_run": began.run_id,
             "change_at": text.moment(began.started_at),
-            "last_run": series_context.latest(one)[-1].run_id,
+            "last_run": series_state.latest(one)[-1].run_id,
             **young,
         },
-        next_step="see whether the disk warns, too (stripewright drift list); on a cloud machine "
-        "save the data, then stop and start it: that gives other disks, and empty ones; to "
-        f"measure each member alone, {advice.MEMBERS_ALONE}",
         state=DriftState.SUSPECT,
+        outlier=outlier.words,
+        before=f"{then:.1f}",
     )
 
 
@@ -114,32 +131,29 @@ def _member_fact(
 
 
 def modes(span: Span, one: Survey, known: Known) -> list[Fact]:
-    early, latest = series_context.early(one), series_context.latest(one)
-    if not series_context.is_judged(one) or not latency.may_have_mode(
+    early, latest = series_state.early(one), series_state.latest(one)
+    if not series_state.is_judged(one) or not may_have_mode(
         _percentiles(one.key, early, known), _percentiles(one.key, latest, known)
     ):
         return []
-    found = latency.second_mode(
+    found = second_mode(
         [known.bins(one.key, slot.run_id) for slot in early],
         [known.bins(one.key, slot.run_id) for slot in latest],
     )
     if found is None:
         return []
-    began, young = latest[found.first], series_context.young(one)
+    began, young = latest[found.first], series_state.young(one)
     return [
-        Fact(
-            code="PERF-LATENCY-MODE",
-            subject=str(one.key),
+        fact(
+            "PERF-LATENCY-MODE",
+            str(one.key),
             identity=f"epoch {span.epoch_id}, baseline from run {one.slots[0].run_id}",
-            summary=f"{one.key}: {found.share:.1%} of the I/Os take about "
-            f"{text.latency(found.peak_ns)}; before, at most {found.usual_share:.2%} took longer "
-            f"than {text.latency(found.cut_ns)}; the median stands still",
-            severity=series_context.severity(young),
+            severity=series_state.severity(young),
             expected=f"at most {found.usual_share:.2%} of the I/Os beyond "
             f"{text.latency(found.cut_ns)}",
             observed=f"{found.share:.1%}",
             evidence={
-                **series_context.of_series(span, one.key),
+                **series_state.of_series(span, one.key),
                 "mode_ns": found.peak_ns,
                 "cut_ns": found.cut_ns,
                 "share_percent": round(100 * found.share, 2),
@@ -149,9 +163,10 @@ def modes(span: Span, one: Survey, known: Known) -> list[Fact]:
                 "last_run": latest[-1].run_id,
                 **young,
             },
-            next_step="see the histogram: stripewright report --output FILE.html; then the disks' "
-            "own health and journalctl -k of that time",
             state=DriftState.SUSPECT,
+            peak=text.latency(found.peak_ns),
+            usual=f"{found.usual_share:.2%}",
+            cut=text.latency(found.cut_ns),
         )
     ]
 
@@ -161,5 +176,96 @@ def _percentiles(key: SeriesKey, slots: Iterable[Slot], known: Known) -> list[Ma
         result.percentiles_ns
         for slot in slots
         if (detail := known.details.get(slot.run_id)) is not None
-        for result in series_context.results(key, detail)
+        for result in series_state.results(key, detail)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A second mode: its peak, and the share of all I/Os beyond ``cut_ns`` in the slots that
+    show it, beside the largest that the baseline's slots ever had. ``first`` is the index of the
+    first of the given slots that shows it.
+    """
+
+    peak_ns: int
+    cut_ns: int
+    share: float
+    usual_share: float
+    first: int
+
+
+def second_mode(baseline: Sequence[Bins], latest: Sequence[Bins]) -> Mode | None:
+    """The mode that at least two of the ``latest`` three slots show and no ``baseline`` slot does.
+
+    Histograms are middle of a bin in ns -> count, one a slot, oldest first.
+    """
+    known = [bins for bins in baseline if sum(bins.values()) >= _LEAST_IOS]
+    if len(known) < NEEDED:
+        return None
+    normal = merge(known)
+    medians = [ns for bins in known if (ns := percentile_ns(bins, 50.0)) is not None]
+    still = (min(medians) * (1 - MEDIAN_BAND), max(medians) * (1 + MEDIAN_BAND))
+    for percent, apart in _CUTS:
+        quantile = percentile_ns(normal, percent)
+        if quantile is None:
+            continue
+        cut_ns = round(quantile * apart)
+        usual = max(share_beyond(bins, cut_ns) for bins in known)
+        seen = [
+            index
+            for index, bins in enumerate(latest)
+            if _stands_still(bins, still) and has_mode(bins, cut_ns, usual)
+        ]
+        if len(seen) >= NEEDED:
+            together = merge(latest[index] for index in seen)
+            return Mode(
+                peak_ns=_peak(together, cut_ns),
+                cut_ns=cut_ns,
+                share=share_beyond(together, cut_ns),
+                usual_share=usual,
+                first=seen[0],
+            )
+    return None
+
+
+def has_mode(bins: Bins, cut_ns: int, usual_share: float) -> bool:
+    """Whether one more slot shows the mode beyond ``cut_ns``, where ``usual_share`` is ordinary."""
+    return share_beyond(bins, cut_ns) >= max(LEAST_SHARE, _TIMES_BASELINE * usual_share)
+
+
+def may_have_mode(
+    baseline: Sequence[Mapping[str, int]], latest: Sequence[Mapping[str, int]]
+) -> bool:
+    """Whether it is worth while to read histograms: by fio's percentiles (``"99.500000"``)."""
+    limits = [
+        apart * sorted(values)[len(values) // 2]
+        for percent, apart in _CUTS
+        if (values := [found[key] for found in baseline if (key := f"{percent:.6f}") in found])
+    ]
+    # A share of 0.5 % beyond the cut is a percentile of 99.5 beyond it; a median of percentiles
+    # is not the percentile of the sum.
+    far = 0.8 * min(limits, default=math.inf)
+    return sum(found.get("99.500000", 0) >= far for found in latest) >= NEEDED
+
+
+def share_beyond(bins: Bins, cut_ns: int) -> float:
+    """The share of I/Os that took longer than ``cut_ns``."""
+    total = sum(bins.values())
+    return sum(count for ns, count in bins.items() if ns > cut_ns) / total if total else 0.0
+
+
+def _stands_still(bins: Bins, between: tuple[float, float]) -> bool:
+    low, high = between
+    median = percentile_ns(bins, 50.0)
+    return sum(bins.values()) >= _LEAST_IOS and median is not None and low <= median <= high
+
+
+def _peak(bins: Bins, cut_ns: int) -> int:
+    """The middle of the fullest quarter of an octave beyond ``cut_ns``."""
+    sums: dict[int, int] = {}
+    for ns, count in bins.items():
+        if ns > cut_ns:
+            at = math.floor(math.log2(ns) * _PER_OCTAVE)
+            sums[at] = sums.get(at, 0) + count
+    fullest = max(sums, key=lambda at: (sums[at], -at))
+    return round(2 ** ((fullest + 0.5) / _PER_OCTAVE))

@@ -1,4 +1,5 @@
-"""What the detector says of each series, and which of its changes still stand. Pure.
+"""What the detector says of each series, which of its changes still stand, and what was read of a
+series besides its slots. Pure.
 
 The level of the first baseline is what is normal: of the epoch, or since the run from which a
 person approved another one. A change stands until the level is back there; so a disk that
@@ -9,17 +10,38 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from appliance.drift.detection.detector import Change, Detector
-from appliance.drift.detection.normal import DEAD_BAND, FULL, Baseline
-from appliance.model import Approval, Confirmation, SeriesKey, Slot, Span, Verdict
+from appliance.drift.detection.detector import Detector
+from appliance.drift.detection.normal import DEAD_BAND, FULL, LEAST, Baseline
+from appliance.drift.detection.points import Change
+from appliance.model import (
+    Approval,
+    Confirmation,
+    Detail,
+    DriftSeverity,
+    FindingRecord,
+    Happening,
+    JobResult,
+    SeriesKey,
+    Slot,
+    Span,
+    Verdict,
+)
 
 # A baseline of fewer days has not seen a week of other people's habits.
 FULL_SECONDS = 7 * 86_400.0
 # The level now is that of so many of the last slots.
 _LEVEL_SLOTS = 30
+# The last slots that a rule looks at, and how many of them must show what it tells.
+LAST = 3
+NEEDED = 2
+# Slots before and after a change that are compared with each other.
+_AROUND = 5
+
+Bins = Mapping[int, int]
+Evidence = dict[str, str | int | float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +171,83 @@ def _is_provisional(normal: Baseline, slots: Sequence[Slot]) -> bool:
         return False
     known = slots[normal.first_slot :]
     return len(known) < 2 * FULL or known[-1].started_at - first.started_at < 2 * FULL_SECONDS
+
+
+# --------------------------------------------------------------- what was read besides the slots
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was read besides the slots. ``details`` by run; ``bins`` gives the histogram of one
+    slot; ``happenings`` the events between two moments. ``gaps`` is how many seconds the schedule
+    leaves between two runs of a suite, ``None`` where it runs none. ``records`` are the findings
+    so far, closed ones too.
+    """
+
+    confirmations: Sequence[Confirmation] = ()
+    details: Mapping[int, Detail] = field(default_factory=dict)
+    bins: Callable[[SeriesKey, int], Bins] = lambda _, __: {}
+    happenings: Callable[[float, float], Sequence[Happening]] = lambda _, __: ()
+    gaps: Mapping[str, float | None] = field(default_factory=dict)
+    records: Sequence[FindingRecord] = ()
+
+
+def before(one: Survey, change: Standing) -> tuple[Slot, ...]:
+    return one.slots[max(0, change.began - _AROUND) : change.began]
+
+
+def after(one: Survey, change: Standing) -> tuple[Slot, ...]:
+    return one.slots[change.began : change.began + _AROUND]
+
+
+def latest(one: Survey) -> tuple[Slot, ...]:
+    return one.slots[-LAST:]
+
+
+def early(one: Survey) -> tuple[Slot, ...]:
+    """The first slots of the baseline. They stay what they are while the baseline grows, and
+    would else take in what is looked for.
+    """
+    first = one.normal.first_slot if one.normal is not None else 0
+    return one.slots[first : first + LEAST]
+
+
+def is_judged(one: Survey) -> bool:
+    """Whether there is a series of the stripe, and slots that no baseline has taken in yet."""
+    if one.normal is None or one.key.member:
+        return False
+    return len(one.slots) >= one.normal.first_slot + LEAST + NEEDED
+
+
+def young(one: Survey) -> Evidence:
+    """Says so where too few slots are known for more than a notice."""
+    seconds = one.slots[-1].started_at - one.slots[0].started_at
+    return {} if len(one.slots) >= FULL and seconds >= FULL_SECONDS else {"provisional": 1}
+
+
+def severity(evidence: Mapping[str, object]) -> DriftSeverity:
+    return DriftSeverity.NOTICE if "provisional" in evidence else DriftSeverity.WARNING
+
+
+def results(key: SeriesKey, detail: Detail) -> list[JobResult]:
+    return [
+        result
+        for result in detail.results
+        if (result.job, result.direction, result.member) == (key.job, key.direction, key.member)
+    ]
+
+
+def of_series(span: Span, key: SeriesKey) -> Evidence:
+    """What the evidence of every fact of a series says of it. ``by_hand``: runs of it are made
+    by people only, so that none is made to confirm it.
+    """
+    known: Evidence = {
+        "suite": key.suite,
+        "target": key.target,
+        "job": key.job,
+        "direction": key.direction,
+        "epoch": span.epoch_id,
+    }
+    if key.member:
+        known["member_name"] = key.member
+    return known | {"by_hand": 1} if key.member or key.target.startswith("/dev/") else known

@@ -30,7 +30,7 @@ from appliance.model import (
 # Enough to say in words what became of the last runs.
 _ATTEMPTS = 40
 # Events that may explain why a figure changed; root's are copied from the journal, each a little
-# later than it happened (:mod:`appliance.drift.roots_events`).
+# later than it happened (:mod:`appliance.drift.journal_events`).
 EXPLAINING = (
     "TUNING_SET",
     "PLAN_CONFIRMED",

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from appliance.drift.detection.detector import detect
+from appliance.drift.detection.detector import Detector
+from appliance.drift.detection.points import Point
+
+
+def detect(points: Iterable[Point]) -> Detector:
+    """The detector after all of ``points``, in the order of their slots."""
+    detector = Detector()
+    for slot, value in points:
+        detector.add(slot, value)
+    return detector
 
 
 def ours(values: Sequence[float]) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ import pytest
 
 from appliance.bench import directory, idle_check, job_order, runner, validity
 from appliance.bench.suite import content_hash
-from appliance.drift import acceptance, accepting, evaluate, repeating
+from appliance.drift import acceptance, evaluate, remeasure
 from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model import (
@@ -112,7 +112,7 @@ def test_two_suspects_one_of_which_is_so(place):
     assert {fact.state for fact in suspects} == {DriftState.SUSPECT}
     assert len(suspects) == 2
 
-    found = repeating.repeat_suspects(db, patience=PATIENCE)
+    found = remeasure.repeat_suspects(db, patience=PATIENCE)
     assert found.waits == ()
     said = {one.subject: one for one in found.made}
     assert said["mini/slower read"].verdict is Verdict.CONFIRMED, said
@@ -153,7 +153,7 @@ def test_a_suspect_waits_while_others_use_the_disks(place, monkeypatch):
         ],
     )
     monkeypatch.setattr(idle_check, "foreign_load", lambda *_, **__: "foreign load: sda was busy")
-    found = repeating.repeat_suspects(db, patience=idle_check.Patience(seconds=0.0))
+    found = remeasure.repeat_suspects(db, patience=idle_check.Patience(seconds=0.0))
     assert [(fact.subject, why) for fact, why in found.waits] == [
         ("mini/slower read", "foreign load: sda was busy")
     ]
@@ -166,9 +166,9 @@ def test_a_suspect_waits_while_others_use_the_disks(place, monkeypatch):
 
 def test_acceptance_makes_the_run_that_is_missing(place, monkeypatch):
     db = place / "history.db"
-    monkeypatch.setattr(accepting, "load_suite", lambda _: dataclasses.replace(
+    monkeypatch.setattr(remeasure, "load_suite", lambda _: dataclasses.replace(
         suite("honest"), name="smoke"))  # fmt: skip
-    found = accepting.accept(db, target=place, patience=PATIENCE)
+    found = remeasure.accept(db, target=place, patience=PATIENCE)
     assert isinstance(found, acceptance.Acceptance)
     assert found.facts == ()
     with queries.open_readonly(db) as reader:
@@ -181,4 +181,4 @@ def test_acceptance_makes_the_run_that_is_missing(place, monkeypatch):
         epoch = latest.epoch_id or 0
         assert len(series_slots.earlier_controls(reader, epoch, "control-honest", "read")) == 3
     # The second time the same run is judged.
-    assert accepting.accept(db, target=place, patience=PATIENCE).run_id == found.run_id
+    assert remeasure.accept(db, target=place, patience=PATIENCE).run_id == found.run_id

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import lastboot
+from appliance.drift import hostlook
 
 SCRIPT = Path(__file__).parents[2] / "mkosi.extra/usr/lib/stripewright/mark-boot"
 BOOTS = [f"00000000-0000-4000-8000-{number:012d}" for number in range(9)]
@@ -40,7 +40,7 @@ def mark(tmp_path: Path) -> Mark:
 
 
 def found(tmp_path: Path, boot: int) -> tuple[str, tuple[str, ...]] | None:
-    read = lastboot.read_mark(tmp_path / "state/ended", BOOTS[boot])
+    read = hostlook.read_mark(tmp_path / "state/ended", BOOTS[boot])
     return None if read is None else (read[0].boot_id, read[1])
 
 
@@ -56,7 +56,7 @@ def test_a_boot_that_was_not_is_said_at_the_next_one_alone(mark: Mark, tmp_path:
     mark(1, "start")
     mark(2, "start")
     assert found(tmp_path, 2) == (BOOTS[1], ())
-    read = lastboot.read_mark(tmp_path / "state/ended", BOOTS[2])
+    read = hostlook.read_mark(tmp_path / "state/ended", BOOTS[2])
     assert read is not None
     assert read[0].began_at > 1e9
     mark(2, "stop")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from appliance.drift.journal_events import MESSAGE_IDS
+from appliance.drift.codes import CODES
 from tests.image.test_life import KEPT, Life
 from tests.image.test_stops import findings, look
 from tests.rig.build import cache_root
@@ -206,8 +206,8 @@ def test_a_panic_starts_again_with_the_same_stripe(life: Life, guest: Guest) -> 
     assert found["evidence"]["boot"] == began, found
     assert found["evidence"]["record"].startswith("/var/lib/systemd/pstore/"), found
     assert found["next_step"].startswith(f"what led to it: journalctl -e -b {began}"), found
-    assert MESSAGE_IDS["HOST-CRASHED"] in guest.root.sh(
-        f"journalctl -b -o json -n 1 MESSAGE_ID={MESSAGE_IDS['HOST-CRASHED']}"
+    assert CODES["HOST-CRASHED"].message_id in guest.root.sh(
+        f"journalctl -b -o json -n 1 MESSAGE_ID={CODES['HOST-CRASHED'].message_id}"
     )
 
 

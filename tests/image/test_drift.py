@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from appliance.drift.journal_events import MESSAGE_IDS
+from appliance.drift.codes import CODES
 from appliance.system.journal import Event
 from tests.image.waiting import RUNNING, wait_for_finding, wait_for_row
 from tests.rig.drives import blank_drives
@@ -59,7 +59,7 @@ def wait_until(what: str, is_so: Callable[[], bool], deadline_seconds: float) ->
 
 
 def told(guest: Guest, code: str) -> list[dict[str, Any]]:
-    text = guest.root.sh(f"journalctl -b -o json MESSAGE_ID={MESSAGE_IDS[code]}")
+    text = guest.root.sh(f"journalctl -b -o json MESSAGE_ID={CODES[code].message_id}")
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -182,7 +182,7 @@ def test_mount_options_changed_by_hand_are_found_at_once(guest: Guest, operator:
     assert "a mount changed" in noticed(guest), "not by the timer"
     (event,) = told(guest, "MOUNT-OPTIONS")
     assert event["STRIPEWRIGHT_DRIFT_VOLUME"] == "scratch"
-    catalog = guest.root.sh(f"journalctl -b -x MESSAGE_ID={MESSAGE_IDS['MOUNT-OPTIONS']}")
+    catalog = guest.root.sh(f"journalctl -b -x MESSAGE_ID={CODES['MOUNT-OPTIONS'].message_id}")
     assert "Subject: " in catalog
 
 

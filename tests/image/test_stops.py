@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from appliance.drift.journal_events import MESSAGE_IDS
+from appliance.drift.codes import CODES
 from appliance.system.journal import Event
 from tests.rig.drives import blank_drives
 from tests.rig.machine import Guest, Machine
@@ -56,10 +56,10 @@ def test_a_full_disk_is_said_and_over_when_there_is_room(guest: Guest) -> None:
     guest.root.sh("fallocate -l $(df --output=avail -B1 / | tail -n 1) /fill || true")
     guest.root.sh("cat /dev/zero > /fill-more || true")
     assert look(guest) == 5
-    assert "/ has 0 B left" in told(guest, MESSAGE_IDS["HOST-DISK-FULL"])
+    assert "/ has 0 B left" in told(guest, CODES["HOST-DISK-FULL"].message_id)
     now = said(guest)
     assert "! HOST-DISK-FULL: / has 0 B left" in now, now
-    assert "HOST-DISK-FULL: see what fills it: df -h /" in now, now
+    assert "HOST-DISK-FULL: find what fills it: df -h /" in now, now
     guest.root.sh("rm /fill /fill-more")
     assert look(guest) == 0, findings(guest)
     assert "HOST-" not in said(guest)
@@ -69,7 +69,7 @@ def test_a_full_run_is_said(guest: Guest) -> None:
     guest.root.sh("cat /dev/zero > /run/fill || true")
     try:
         assert look(guest) == 5
-        assert "/run has 0 B left" in told(guest, MESSAGE_IDS["HOST-RUN"])
+        assert "/run has 0 B left" in told(guest, CODES["HOST-RUN"].message_id)
         assert "HOST-RUN" in said(guest)
         assert "HOST-RUN" in guest.operator.sh("stripewright status")
     finally:

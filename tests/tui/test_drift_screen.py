@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from appliance.client.finding_actions import ConfirmEnd
-from appliance.drift import repeating
+from appliance.drift import remeasure
 from appliance.errors import OperatorError, Refused
 from appliance.model import CONFIRM_SUITE
 from tests.tui.driving import both_sizes, notices, settled, until
@@ -305,7 +305,7 @@ async def test_help_names_every_key_of_drift():
         text = await pressed(acted, pilot, "question_mark")
         for word in ("Ack", "Base", "Confirm", "Check", "Numbers", "Marker"):
             assert word in text
-    assert drift_questions.AT_ONCE == repeating.MAX_SUSPECTS
+    assert drift_questions.AT_ONCE == remeasure.MAX_SUSPECTS
 
 
 @both_sizes

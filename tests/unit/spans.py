@@ -6,7 +6,7 @@ import dataclasses
 import random
 from collections.abc import Mapping, Sequence
 
-from appliance.drift import performance, series_context
+from appliance.drift import performance, series_state
 from appliance.drift import series_state as drift_series
 from appliance.model import (
     Confirmation,
@@ -144,7 +144,7 @@ def judge(
     surveys = drift_series.survey(of, approvals, confirmations)
     wanted = performance.wanted(of, surveys)
     make = details or (lambda run_id: detail(run_id, *(result(key) for key in found)))
-    known = series_context.Known(
+    known = series_state.Known(
         confirmations=confirmations,
         details={run_id: make(run_id) for run_id in wanted},
         happenings=lambda _, __: happenings,

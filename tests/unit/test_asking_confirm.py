@@ -192,10 +192,10 @@ def test_no_unit_writes_another_history_or_where_there_is_none(
 def test_who_may_write_the_history_needs_no_unit(
     unit: Unit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from appliance.drift import repeating
+    from appliance.drift import remeasure
 
     monkeypatch.setattr(finding_actions, "is_ours_to_write", lambda _: True)
     monkeypatch.setattr(paths, "CONFIRM_WANTED", unit.db.with_name("wanted"))
-    monkeypatch.setattr(repeating, "repeat_suspects", lambda *_, **__: repeating.Repeated((), ()))
+    monkeypatch.setattr(remeasure, "repeat_suspects", lambda *_, **__: remeasure.Repeated((), ()))
     assert command(capsys, "--db", str(unit.db))[:2] == (0, "nothing is suspect\n")
     assert unit.asked == []

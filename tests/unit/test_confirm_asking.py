@@ -10,7 +10,7 @@ import pytest
 from appliance.bench import fio_process, runner
 from appliance.cli import drift_confirm, main
 from appliance.drift import check as checking
-from appliance.drift import check_cache, evaluate
+from appliance.drift import check_summary, evaluate
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError, ProgramMissing
 from appliance.history.store import History
 from appliance.model import RunState
@@ -71,7 +71,7 @@ def test_a_clock_that_was_put_back_does_not_keep_it_from_being_asked(suspect):
         checking.check(suspect.db, now=now)
         assert suspect.wanted.exists()
         suspect.wanted.unlink()
-        assert check_cache.load(suspect.folder).asked_at == now
+        assert check_summary.load(suspect.folder).asked_at == now
 
 
 def test_repeats_that_were_made_when_the_clock_was_ahead_do_not_hide_it(suspect):
@@ -96,7 +96,7 @@ def test_what_lies_in_its_place_is_neither_followed_nor_waited_for(watched, tmp_
     os.mkfifo(watched.wanted)
     checking.check(watched.db)
     watched.wanted.unlink()
-    assert check_cache.load(watched.folder).asked_at == 0.0, "nothing was asked"
+    assert check_summary.load(watched.folder).asked_at == 0.0, "nothing was asked"
     checking.check(watched.db)
     assert watched.wanted.exists()
 

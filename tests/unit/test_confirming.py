@@ -14,7 +14,7 @@ from appliance import paths
 from appliance.bench import runner
 from appliance.bench.suite import load_suite
 from appliance.cli import drift_confirm
-from appliance.drift import check, evaluate, repeating
+from appliance.drift import check, evaluate, remeasure
 from appliance.errors import Refused
 from appliance.history import queries
 from appliance.history.store import History
@@ -179,7 +179,7 @@ def test_a_loss_that_does_not_repeat_is_forgotten(tmp_path, runs, capsys):
 def test_the_machine_is_told_from_its_disks_by_earlier_controls(tmp_path, runs, capsys):
     db = tmp_path / "history.db"
     with_history(db, (40, stripe(1000.0)), (5, stripe(900.0)))
-    repeating.measure_controls(db, load_suite("smoke"), TARGET)
+    remeasure.measure_controls(db, load_suite("smoke"), TARGET)
     assert runs[0][0].passes == 3
     assert len(runs[0][0].jobs) == 5
     slow = dataclasses.replace(stripe(3_600_000.0), engine="null", device_io=())
@@ -220,14 +220,14 @@ def test_what_others_never_let_repeat_is_told_and_denied_in_the_end(tmp_path, ru
     assert look(0.0)[0] is DriftState.SUSPECT
     measures["suspect"] = lambda job, index: stripe(1000.0)
     outcome["state"] = RunState.SKIPPED
-    assert [why for _, why in repeating.repeat_suspects(db).waits] == ["because"]
+    assert [why for _, why in remeasure.repeat_suspects(db).waits] == ["because"]
     assert look(2.9)[0] is DriftState.SUSPECT
     state, words = look(3.1)
     assert state is DriftState.OPEN
     assert words.startswith("opened: ")
     assert words.endswith("could not be repeated")
     outcome.clear()
-    (said,) = repeating.repeat_suspects(db, now=lambda: NOW + 4 * 86_400.0).made
+    (said,) = remeasure.repeat_suspects(db, now=lambda: NOW + 4 * 86_400.0).made
     assert said.verdict is Verdict.NOT_REPEATED
     assert look(4.1) == (DriftState.CLOSED, f"closed: {said.words}")
 
@@ -377,9 +377,9 @@ def test_another_machines_history_is_not_repeated_here(tmp_path, runs, capsys, m
     with_history(db, (40, stripe(1000.0)), (5, stripe(900.0)))
     measures["suspect"] = lambda job, index: stripe(900.0)
     if other == "host":
-        monkeypatch.setattr(repeating.platform, "node", lambda: "elsewhere")
+        monkeypatch.setattr(remeasure.platform, "node", lambda: "elsewhere")
     else:
-        monkeypatch.setattr(repeating, "_directory", lambda _: tmp_path)
+        monkeypatch.setattr(remeasure, "_directory", lambda _: tmp_path)
     document = confirm(db, capsys)
     assert runs == []
     (waits,) = document["waiting"]

@@ -11,8 +11,8 @@ from appliance import paths
 from appliance.cli import doctor
 from appliance.cli.doctor import Check, Verdict
 from appliance.client.machine_status import schedule_problem
-from appliance.drift import check_cache
-from appliance.drift.check_cache import Memory
+from appliance.drift import check_summary
+from appliance.drift.check_summary import Memory
 from appliance.system import services
 from appliance.system.services import UnitState
 
@@ -93,7 +93,7 @@ def test_the_last_look_for_drift(
     folders: Path, minutes_ago: float | None, verdict: Verdict
 ) -> None:
     if minutes_ago is not None:
-        assert check_cache.save(folders, Memory(at=NOW - minutes_ago * 60))
+        assert check_summary.save(folders, Memory(at=NOW - minutes_ago * 60))
     assert doctor._last_check(now=NOW).verdict is verdict
     # Longer intervals have longer patience.
     (folders / "schedule.toml").write_text('[drift]\nevery = "30min"\n')

@@ -121,4 +121,4 @@ def test_counters_that_are_missing_are_no_proof_of_health():
 def test_two_members():
     found = judge(job(share=None, awaits_ms=(0.3, 0.35)), members=MEMBERS[:2])
     assert found.healthy is True
-    assert "of two members only the difference can be told, not which is normal" in found.notes
+    assert "with two members the difference shows, but not which of them is normal" in found.notes

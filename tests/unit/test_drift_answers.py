@@ -100,7 +100,7 @@ def test_three_unclear_answers_make_an_alarm_that_is_not_confirmed():
     assert told.state is DriftState.OPEN
     assert told.severity is DriftSeverity.WARNING
     assert told.identity == fact.identity
-    assert told.summary.endswith("; not confirmed: 3 times repeated without a clear answer")
+    assert told.summary.endswith("; not confirmed: 3 repeats were inconclusive")
     assert told.evidence["repeats"] == "what they said"
     # There will be no fourth, and what is clear in the end counts.
     assert confirmation.waiting([told], unclear(fact, 3), last_tried=None, now=9e9) == ()
@@ -123,7 +123,7 @@ def test_what_could_not_be_repeated_for_three_days_is_an_alarm_and_goes_on_being
         "; not confirmed: suspect since 2026-01-17 12:00:00Z, could not be repeated"
     )
     assert told(now - 60).state is DriftState.SUSPECT
-    assert "repeated without a clear" in told(confirmations=unclear(fact, 1)).summary
+    assert "repeats were inconclusive" in told(confirmations=unclear(fact, 1)).summary
     assert confirmation.waiting([told()], (), last_tried=None, now=now) == (told(),)
     # Just booted: the repeats get their chance first. What was told before stays told.
     assert told(up_since=now - 3600).state is DriftState.SUSPECT

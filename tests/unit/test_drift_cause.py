@@ -37,7 +37,7 @@ def test_its_own_limit():
     before = result(provisioned=Provisioned())
     (found,) = attribution.causes(around(before, after), slower=True)
     assert found.kind == "limit"
-    assert "exceeded for 40% of the run time, and for 0% before" in found.words
+    assert "exceeded for 40% of the run time, 0% before" in found.words
     assert kinds(after, after) == []
     assert kinds(before, after, slower=False) == []
 
@@ -56,7 +56,7 @@ def test_one_member_that_moved_away_from_the_others():
 
 @pytest.mark.parametrize(
     ("before_us", "after_us", "says"),
-    [(90, 1900, "the disk itself is slower"), (90, 95, "its I/Os wait in front of it")],
+    [(90, 1900, "the disk itself is slower"), (90, 95, "its I/Os wait before they reach it")],
 )
 def test_a_member_that_counts_how_long_it_takes(before_us, after_us, says):
     then = result(

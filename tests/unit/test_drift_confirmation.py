@@ -2,8 +2,6 @@
 
 import random
 
-import pytest
-
 from appliance.drift import confirmation
 from appliance.model import Confirmation, DriftSeverity, DriftState, Fact, Verdict
 
@@ -18,7 +16,6 @@ def verdict(repeats, *, changed=(90.0,), **known):
 def test_repeats_at_the_changed_level_confirm_it():
     found = verdict([90.1, 89.5, 90.4, 91.0, 89.9])
     assert found.verdict is Verdict.CONFIRMED
-    assert found.effect_percent == pytest.approx(-9.9)
     assert "5 of 5 repeats" in found.words
     assert "no earlier values" in found.words
     assert verdict([111, 110, 109, 112, 108], changed=[110]).verdict is Verdict.CONFIRMED
@@ -61,11 +58,11 @@ def test_the_machine_is_the_cause_when_a_job_without_a_disk_slows_as_well():
     assert verdict(slow, control=[950.0] * 5, **known).verdict is Verdict.MACHINE
     found = verdict(slow, control=[990.0] * 5, **known)
     assert found.verdict is Verdict.CONFIRMED
-    assert found.control_percent == pytest.approx(-1.0)
     assert "not the processors" in found.words
     assert verdict(slow, control=[1100.0] * 5, **known).verdict is Verdict.CONFIRMED
     # A machine that is faster explains no slower disk, and two values are no baseline.
-    assert verdict(slow, control=[900.0] * 5, control_before=[1000.0] * 2).control_percent is None
+    few = verdict(slow, control=[900.0] * 5, control_before=[1000.0] * 2)
+    assert "no earlier values" in few.words
     repeated = verdict([100.0] * 5, control=[900.0] * 5, **known)
     assert repeated.verdict is Verdict.NOT_REPEATED
 

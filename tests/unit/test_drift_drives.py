@@ -11,14 +11,13 @@ import pytest
 from appliance.drift import layout_rules
 from appliance.drift.observation import (
     Answer,
-    DiskNow,
-    FilesystemNow,
-    MappedNow,
     Observation,
     Seen,
 )
 from appliance.model import (
+    Disk,
     DiskKind,
+    Filesystem,
     HardwareDrive,
     Layout,
     LogicalVolume,
@@ -37,16 +36,17 @@ def machine(tmp_path: Path) -> Machine:
     return booted(tmp_path)
 
 
-def disk(number: int, *, kind: DiskKind = DiskKind.NETWORK) -> DiskNow:
-    return DiskNow(f"sd{number}", f"id{number}", f"S{number}", STORE, kind, f"8:{number}")
+def disk(number: int, *, kind: DiskKind = DiskKind.NETWORK) -> Disk:
+    return Disk(f"/dev/sd{number}", f"id{number}", STORE, f"S{number}", 2**30, kind=kind)
 
 
-def seen_on(volume: BootVolume, disks: Sequence[DiskNow], **more: object) -> Observation:
+def seen_on(volume: BootVolume, disks: Sequence[Disk], **more: object) -> Observation:
     mount = Mount("253:0", volume.mount, "ext4", "/dev/dm-0", "rw,nosuid,nodev,noatime", "rw", 40)
     declared = Volume(volume.name, volume.mount, stripe=volume.stripe, filesystem="ext4")
     observation = Observation(
         "boot", 0.0, Layout((declared,)), MachineSeen(), (volume,), tuple(disks), mounts=(mount,),
-        mapped=(MappedNow("dm-0", "253:0", "LVM volume 'stripewright--data-data'"),),
+        numbers={one.path: f"8:{one.path[-1]}" for one in disks},
+        mapped={"LVM volume 'stripewright--data-data'": "253:0"},
         seen=Seen(0.0, ()),
     )  # fmt: skip
     return replace(observation, **more)  # type: ignore[arg-type]
@@ -102,17 +102,17 @@ def test_a_logical_volume_without_a_disk_or_not_active() -> None:
     then, now = (group(("id1", "id2")),), (group(("id1", "missing")),)
     facts = layout_rules.judge(seen_on(LVM, (disk(1),), groups_then=then, seen=Seen(0.0, now)))
     only(facts, "MEMBER-MISSING")
-    assert only(layout_rules.judge(seen_on(LVM, (disk(1), disk(2)), mapped=())), "ARRAY-MISSING")
+    assert only(layout_rules.judge(seen_on(LVM, (disk(1), disk(2)), mapped={})), "ARRAY-MISSING")
 
 
 def test_the_geometry_of_ext4_is_roots_to_see() -> None:
-    filesystems = {"data": FilesystemNow("ext4", "u", 65536, 524288)}
+    filesystems = {"data": Filesystem("ext4", "", "u", 65536, 524288)}
     facts = layout_rules.judge(
         seen_on(LVM, (disk(1), disk(2)), seen=Seen(0.0, (), filesystems=filesystems))
     )
     assert "sunit 64 KiB" in only(facts, "FS-GEOMETRY").observed
     # Of an ext4 whose UUID nobody wrote down none is another one.
-    root = Seen(0.0, (), filesystems={"data": FilesystemNow("ext4", "u", 262144, 524288)})
+    root = Seen(0.0, (), filesystems={"data": Filesystem("ext4", "", "u", 262144, 524288)})
     unknown = replace(LVM, filesystem_uuid="")
     assert layout_rules.judge(seen_on(unknown, (disk(1), disk(2)), seen=root)) == ()
 

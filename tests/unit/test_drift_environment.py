@@ -172,7 +172,7 @@ def test_healthy_disks(machine: Machine) -> None:
         (8, "read-only", DriftSeverity.CRITICAL),
         (16, "backup", DriftSeverity.CRITICAL),
         (32, "persistent memory", DriftSeverity.CRITICAL),
-        (12, "reliability is degraded by media or internal errors; it has", DriftSeverity.CRITICAL),
+        (12, "reliability degraded by media or internal errors; it has", DriftSeverity.CRITICAL),
         (64, "does not know", DriftSeverity.CRITICAL),
     ],
 )
@@ -196,7 +196,7 @@ def test_a_disk_that_is_worn_out(machine: Machine) -> None:
 
 def test_media_errors_that_grow(machine: Machine) -> None:
     found = only(warned(machine, media_errors=7, first_media_errors=4), "DISK-HEALTH")
-    assert "3 more media errors (7 in all)" in found.summary
+    assert "3 new media errors (7 in all)" in found.summary
     more = only(warned(machine, media_errors=9, first_media_errors=4), "DISK-HEALTH")
     assert more.identity == found.identity
     # They came before this boot's first look, and after the last boot's.

@@ -39,8 +39,3 @@ def test_a_fact_of_a_disk_stays_while_its_volume_cannot_be_seen():
     assert book.look([], NOW + 60, scope=blind) == ()
     blind = Scope(frozenset(Area), frozenset({("MEMBER-MISSING", "data")}))
     assert len(book.look([], NOW + 60, scope=blind)) == 1
-
-
-def test_of_evidence_without_end_a_part_is_kept():
-    many = fact(evidence={f"key{number}": number for number in range(100)})
-    assert len(lifecycle.cleaned(many).evidence) == 64

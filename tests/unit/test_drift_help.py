@@ -6,7 +6,7 @@ import pytest
 
 from appliance.bench import runner
 from appliance.cli.main import main
-from appliance.drift import accepting
+from appliance.drift import remeasure
 from appliance.errors import EXIT_USAGE, OperatorError
 
 
@@ -38,7 +38,7 @@ def test_accept_without_a_volume_hints_at_what_it_can_do(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runner, "default_target", none)
     with pytest.raises(OperatorError, match="no volume") as caught:
-        accepting.accept(tmp_path / "none.db")
+        remeasure.accept(tmp_path / "none.db")
     assert (
         "bench run smoke --target DIR --db FILE, then stripewright drift accept"
         in caught.value.hint

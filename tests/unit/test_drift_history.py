@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from appliance.drift import acknowledge, lifecycle
+from appliance.drift.acknowledge import Action, Word
 from appliance.drift.lifecycle import Scope
-from appliance.drift.spool import Action, Word
 from appliance.errors import OperatorError, Refused
 from appliance.history import queries
 from appliance.history.store import History
@@ -151,7 +151,7 @@ def test_an_approval_begins_a_baseline_and_closes_the_finding(db):
             history, Word(1, Action.APPROVE, "new kernel", "operator"), now=NOW
         )
         assert closed.state is DriftState.CLOSED
-        with pytest.raises(Refused, match="is closed"):
+        with pytest.raises(Refused, match="is already closed"):
             acknowledge.say(history, Word(1, Action.APPROVE, "", "operator"), now=NOW)
     with queries.open_readonly(db) as reader:
         assert reader.approvals() == (Approval(SLOWER.subject, "/mnt/scratch", 38),)

@@ -15,15 +15,14 @@ from appliance import paths
 from appliance.cli import doctor, main
 from appliance.client.machine_status import read_status
 from appliance.drift import (
-    check_cache,
+    check_summary,
     collect,
-    host,
+    host_rules,
     hostlook,
-    lastboot,
     missing_runs,
     privileged_scan,
 )
-from appliance.drift.host import Ended, Host, Room
+from appliance.drift.host_rules import Ended, Host, Room
 from appliance.drift.hostlook import Sources
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, OperatorError
 from appliance.history.store import History
@@ -94,7 +93,7 @@ def test_a_whole_appliance_has_nothing_to_say(
     sources: Sources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room(monkeypatch, "/")
-    assert host.judge(hostlook.look(sources)) == ()
+    assert host_rules.judge(hostlook.look(sources)) == ()
 
 
 @pytest.mark.parametrize(
@@ -113,7 +112,7 @@ def test_a_whole_appliance_has_nothing_to_say(
 def test_what_is_full_is_said(sources, monkeypatch, path, left, severity):
     room(monkeypatch, path, **left)
     code = "HOST-RUN" if path == "/run" else "HOST-DISK-FULL"
-    found = only(host.judge(hostlook.look(sources)), code)
+    found = only(host_rules.judge(hostlook.look(sources)), code)
     assert f" {path} | sort" in found.next_step
     assert (found.subject, found.severity) == (path, severity)
     for_an_operator(found.next_step)
@@ -121,7 +120,10 @@ def test_what_is_full_is_said(sources, monkeypatch, path, left, severity):
 
 def test_how_little_is_left_makes_no_other_finding() -> None:
     facts = [
-        only(host.judge(Host(0.0, rooms=(Room("/", free, 100_000, False),), set_seconds=0)), code)
+        only(
+            host_rules.judge(Host(0.0, rooms=(Room("/", free, 100_000, False),), set_seconds=0)),
+            code,
+        )
         for free, code in ((0, "HOST-DISK-FULL"), (4096, "HOST-DISK-FULL"))
     ]
     assert facts[0].identity == facts[1].identity
@@ -133,7 +135,7 @@ def test_a_file_system_that_counts_no_inodes_is_not_out_of_them(
 ) -> None:
     usage = SimpleNamespace(f_bavail=GIB, f_frsize=4096, f_favail=0, f_files=0)
     monkeypatch.setattr(os, "statvfs", lambda _: usage)
-    assert host.judge(hostlook.look(sources)) == ()
+    assert host_rules.judge(hostlook.look(sources)) == ()
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_a_file_system_that_counts_no_inodes_is_not_out_of_them(
 def test_what_is_read_only_is_said(sources, monkeypatch, options, code, path):
     room(monkeypatch, "/")
     mounts(sources, **options)
-    found = only(host.judge(hostlook.look(sources)), code)
+    found = only(host_rules.judge(hostlook.look(sources)), code)
     assert (found.subject, found.severity) == (path, DriftSeverity.CRITICAL)
     for_an_operator(found.next_step)
 
@@ -162,19 +164,21 @@ def seen(sources: Sources, **what: object) -> None:
 def test_a_clock_that_was_set_is_said_until_it_is_set_back(sources: Sources) -> None:
     sources = dataclasses.replace(sources, places=())
     seen(sources, set_seconds=YEARS)
-    found = only(host.judge(hostlook.look(sources)), "HOST-CLOCK")
+    found = only(host_rules.judge(hostlook.look(sources)), "HOST-CLOCK")
     assert (found.subject, found.observed) == ("clock", "10 years ahead")
     assert "set forward by 10 years" in found.summary
     seen(sources, set_seconds=-YEARS)
-    assert only(host.judge(hostlook.look(sources)), "HOST-CLOCK").observed == "10 years behind"
+    assert (
+        only(host_rules.judge(hostlook.look(sources)), "HOST-CLOCK").observed == "10 years behind"
+    )
     seen(sources, set_seconds=-59.0)
-    assert host.judge(hostlook.look(sources)) == ()
+    assert host_rules.judge(hostlook.look(sources)) == ()
 
 
 def test_without_roots_look_the_clock_is_not_judged(sources: Sources) -> None:
-    assert host.blind(hostlook.look(sources)) == {("HOST-CLOCK", "clock")}
+    assert host_rules.blind(hostlook.look(sources)) == {("HOST-CLOCK", "clock")}
     seen(sources, set_seconds=0.0)
-    assert host.blind(hostlook.look(sources)) == frozenset()
+    assert host_rules.blind(hostlook.look(sources)) == frozenset()
 
 
 @pytest.mark.parametrize("nonsense", ["", "[]", "{}", '{"boot_id": 7}', '{"boot_id": "x"}'])
@@ -213,7 +217,7 @@ def test_our_timers_that_fired_in_the_future_are_named(sources: Sources) -> None
     stamp(sources, "stripewright-bench@smoke.timer", time.time() + YEARS)
     stamp(sources, "stripewright-bench@full.timer", time.time() - 60)
     stamp(sources, "fstrim.timer", time.time() + YEARS)
-    found = only(host.judge(hostlook.look(sources)), "HOST-CLOCK")
+    found = only(host_rules.judge(hostlook.look(sources)), "HOST-CLOCK")
     assert found.subject == "timers"
     assert found.evidence["timers"] == "stripewright-bench@smoke.timer"
     for_an_operator(found.next_step)
@@ -268,7 +272,7 @@ def test_runs_that_are_dated_in_the_future_are_a_notice(db: Path) -> None:
     with collect.queries.open_readonly(db) as reader:
         assert reader.runs_after(time.time() + 60) == (1, 4e9)
         assert reader.runs_after(5e9) == (0, 0.0)
-    found = only(host.judge(Host(0.0, set_seconds=0.0), ahead=(1, 4e9)), "HOST-CLOCK")
+    found = only(host_rules.judge(Host(0.0, set_seconds=0.0), ahead=(1, 4e9)), "HOST-CLOCK")
     assert (found.subject, found.severity) == ("history", DriftSeverity.NOTICE)
     for_an_operator(found.next_step)
 
@@ -284,10 +288,8 @@ def test_a_run_of_the_future_does_not_hide_that_runs_are_missing() -> None:
 
 def test_a_check_of_the_future_is_no_check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     now = time.time()
-    monkeypatch.setattr(check_cache, "load", lambda _: check_cache.Memory(at=now + YEARS))
+    monkeypatch.setattr(check_summary, "load", lambda _: check_summary.Memory(at=now + YEARS))
     assert doctor._last_check(now=now).verdict is doctor.Verdict.WARN
-    from appliance.drift import check_summary
-
     assert check_summary._overdue(now + YEARS, now, now - 7200) == "not checked since the boot"
 
 
@@ -306,12 +308,12 @@ def record(folder: Path, name: str, text: str, file: str = "dmesg.txt") -> None:
 def test_a_boot_without_a_shutdown_is_said_and_why_is_unknown(sources: Sources) -> None:
     sources = dataclasses.replace(sources, places=())
     ended(sources)
-    found = only(host.judge(hostlook.look(sources)), "HOST-CRASHED")
+    found = only(host_rules.judge(hostlook.look(sources)), "HOST-CRASHED")
     assert "unknown, no record was kept" in found.summary
     assert OLD_BOOT in found.identity
     assert found.next_step.endswith(f"journalctl -e -b {OLD_BOOT}")
     ended(sources, boot=OLD_BOOT)
-    assert host.judge(hostlook.look(sources)) == (), "that was said at another boot"
+    assert host_rules.judge(hostlook.look(sources)) == (), "that was said at another boot"
 
 
 @pytest.mark.parametrize("part", ["", "001"], ids=["erst", "efi"])
@@ -321,9 +323,9 @@ def test_a_panic_is_said_with_its_words(sources: Sources, tmp_path: Path, part: 
     record(tmp_path / "pstore", "7638", "<6>[   1.0] fine\n")
     record(tmp_path / "pstore", f"7639/{part}", OOPS)
     ended(sources, "7638", "7639")
-    without = only(host.judge(hostlook.look(sources)), "HOST-CRASHED")
-    seen(sources, last_boot=lastboot.look(sources.ended, tmp_path / "pstore", BOOT))
-    found = only(host.judge(hostlook.look(sources)), "HOST-CRASHED")
+    without = only(host_rules.judge(hostlook.look(sources)), "HOST-CRASHED")
+    seen(sources, last_boot=hostlook.last_boot(sources.ended, tmp_path / "pstore", BOOT))
+    found = only(host_rules.judge(hostlook.look(sources)), "HOST-CRASHED")
     assert (
         "kernel panic after 2 min 50 s: sysrq triggered crash"
         " (first: BUG: kernel NULL pointer dereference"
@@ -336,14 +338,14 @@ def test_a_panic_is_said_with_its_words(sources: Sources, tmp_path: Path, part: 
 def test_hostile_words_of_a_record_are_bounded_and_printable(tmp_path: Path) -> None:
     trouble = f"<1>[1.5] BUG: \x1b]0;x\x07{'A' * 5000}"
     record(tmp_path, "r", f"{trouble}\n<0>[1.6] Kernel panic - not syncing: \u202e")
-    words = lastboot.read_words(tmp_path / "r")
+    words = hostlook.read_words(tmp_path / "r")
     assert words.trouble.isprintable()
     assert words.panic.isprintable()
     assert len(words.trouble) <= 160
     (tmp_path / "r" / "link.txt").symlink_to("/dev/zero")
     os.mkfifo(tmp_path / "r" / "pipe.txt")
     record(tmp_path, "r", "\0" * 100_000 + "[" * 100_000, file="a.txt")
-    assert lastboot.read_words(tmp_path / "r") == words
+    assert hostlook.read_words(tmp_path / "r") == words
 
 
 @pytest.mark.parametrize(
@@ -358,10 +360,10 @@ def test_hostile_words_of_a_record_are_bounded_and_printable(tmp_path: Path) -> 
 )
 def test_nonsense_in_the_mark_is_left_out(tmp_path: Path, mark: str) -> None:
     (tmp_path / "ended").write_text(mark)
-    found = lastboot.read_mark(tmp_path / "ended", BOOT)
+    found = hostlook.read_mark(tmp_path / "ended", BOOT)
     assert found in (None, (Ended("", 0.0), ()))
-    assert lastboot.look(tmp_path / "ended", tmp_path, BOOT) is None
-    assert lastboot.read_mark(tmp_path / "ended", "") is None
+    assert hostlook.last_boot(tmp_path / "ended", tmp_path, BOOT) is None
+    assert hostlook.read_mark(tmp_path / "ended", "") is None
 
 
 # ------------------------------------------------------------------------- the commands
@@ -395,7 +397,7 @@ def test_a_full_disk_is_said_where_nothing_can_be_kept(
         raise OperatorError("cannot write history: database or disk is full", "make room")
 
     monkeypatch.setattr(History, "open_writable", no_room)
-    monkeypatch.setattr(check_cache.files, "replace_json", no_write)
+    monkeypatch.setattr(check_summary.files, "replace_json", no_write)
     for _ in range(2):
         status, document = drift("check")
         assert status == EXIT_DRIFT
@@ -432,7 +434,7 @@ def test_status_and_doctor_say_it_without_a_history(
     assert main.main(["status", "--db", str(watched.db)]) == 0
     said = capsys.readouterr().out
     assert "! HOST-DISK-FULL: / has 0 B left" in said
-    assert "next: see what fills it" in said
+    assert "next: find what fills it" in said
     assert main.main(["status", "--json", "--db", str(watched.db)]) == 0
     assert json.loads(capsys.readouterr().out)["host"][0]["code"] == "HOST-DISK-FULL"
     assert [(one.name, one.verdict) for one in doctor._host()] == [

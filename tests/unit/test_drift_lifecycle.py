@@ -292,7 +292,7 @@ def test_what_cannot_be_acknowledged_or_approved():
         lifecycle.approve(record, who="operator", note="")
     book.look([], NOW + 300)
     for say in (lifecycle.acknowledge, lifecycle.approve):
-        with pytest.raises(Refused, match="is closed"):
+        with pytest.raises(Refused, match="is already closed"):
             say(book.records[1], who="operator", note="")
 
 
@@ -312,18 +312,6 @@ def test_an_approved_change_closes_its_finding():
     book.look([fact("PERF-FASTER", "smoke/x read", severity=DriftSeverity.NOTICE)], NOW)
     said = lifecycle.approve(book.records[1], who="operator", note="new kernel")
     assert (said.kind, said.state) == (Kind.APPROVED, DriftState.CLOSED)
-
-
-def test_hostile_texts_become_one_harmless_line():
-    nasty = "a\nb\x1b[31m\udce9\u202e" + "x" * 5000
-    made = lifecycle.cleaned(
-        fact(subject=nasty, summary=nasty, evidence={nasty: nasty, "nan": float("nan"), "n": 1})
-    )
-    assert made.subject == made.summary
-    assert made.summary.startswith("a\\nb\\x1b[31m\\udce9\\u202exxx")
-    assert len(made.summary) == 1000
-    assert made.summary.encode()
-    assert list(made.evidence) == [made.summary, "n"]
 
 
 def test_a_clock_that_jumps_back_years_neither_repeats_nor_silences_for_ever():

@@ -28,7 +28,7 @@ def test_a_look_before_the_boot_unit_has_one(machine: Machine) -> None:
     (machine.root / "state.json").unlink()
     seen = machine.look()
     assert seen.blind == (("*", ""),)
-    assert seen.notes == ("the boot unit has left no readable state at this boot",)
+    assert seen.notes == ("the boot unit has left no readable state in this boot",)
     assert seen.surroundings == {}
     assert (machine.layout_facts(), machine.environment_facts()) == ((), ())
 
@@ -36,7 +36,7 @@ def test_a_look_before_the_boot_unit_has_one(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("change", "note"),
     [
-        ({"boot_id": "another"}, "the boot unit's state is not of this boot"),
+        ({"boot_id": "another"}, "the boot unit's state is from another boot"),
         ({"outcome": "applying"}, "nothing was judged: a plan is being carried out"),
         (
             {"outcome": "waiting", "boot_id": ""},
@@ -60,10 +60,10 @@ def test_whoever_was_killed_at_work_keeps_nobody_from_judging(machine: Machine) 
     assert machine.look().blind == (("*", ""),)
     machine.worker.rmdir()
     assert machine.look().blind == ()
-    assert machine.look().notes == ("work on the volumes ended before it was done",)
+    assert machine.look().notes == ("work on the volumes was interrupted",)
     assert codes(machine.layout_facts()) == ["MOUNT-MISSING"]
     machine.write({**machine.state(), "outcome": "waiting", "boot_id": ""})
-    assert "ended before it had looked" in machine.look().notes[0]
+    assert "ended before it had examined" in machine.look().notes[0]
 
 
 def test_a_volume_that_is_not_up_is_not_judged(machine: Machine) -> None:
@@ -117,10 +117,10 @@ def test_roots_look_that_is_missing_or_old(machine: Machine) -> None:
     root = {("LVM-SEGMENTS", ""), ("HWRAID-STATE", ""), ("DISK-HEALTH", ""), ("FS-GEOMETRY", "")}
     machine.seen(at=time.time() - observe.STALE_SECONDS - 60)
     assert set(machine.look().blind) == root
-    assert "root has not looked for 1 h" in machine.look().notes[0]
+    assert "no privileged scan for 1 h" in machine.look().notes[0]
     machine.seen(boot_id="another")
     assert set(machine.look().blind) == root
-    assert "root has not looked at this boot" in machine.look().notes[0]
+    assert "no privileged scan in this boot" in machine.look().notes[0]
 
 
 def test_what_did_not_answer_to_root(machine: Machine) -> None:
@@ -188,7 +188,7 @@ def test_a_file_without_end_is_none(machine: Machine, monkeypatch: pytest.Monkey
 
 def test_a_file_that_is_nested_too_deep_is_none(machine: Machine) -> None:
     (machine.root / "seen.json").write_text("[" * 200_000)
-    assert "root has not looked" in machine.look().notes[0]
+    assert "no privileged scan" in machine.look().notes[0]
 
 
 def test_disks_without_a_serial_are_not_all_the_same_member(machine: Machine) -> None:
@@ -330,7 +330,7 @@ def test_without_a_process_nobody_was_asked(
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
     seen = machine.look()
     assert (seen.answers, seen.blind) == ({}, (("FS-FAILED", ""), ("FS-GEOMETRY", "")))
-    assert "were not asked" in seen.notes[0]
+    assert "were not checked" in seen.notes[0]
     assert machine.layout_facts() == (), "no filesystem has stopped because of it"
 
 

@@ -51,7 +51,7 @@ def test_what_large_ios_take_without_a_queue_is_another_matter():
     large = dataclasses.replace(result(QD1, awaits_ms=(0.1,) * 4), block_size_bytes=2**20)
     deep = result(awaits_ms=(0.12, 0.11, 2.3, 0.12))
     found = member_rules.outliers(detail(1, deep, large), FINGERPRINT)[0]
-    assert found.why == "the queue stands at this member; a small difference is enough for that"
+    assert found.why == "the queue builds up at this member; a small difference is enough for that"
 
 
 def test_without_a_queue_twice_as_long_is_enough():

@@ -149,6 +149,7 @@ def test_a_filesystem_that_lies_otherwise(
         filesystems={
             "scratch": {
                 "kind": "xfs",
+                "label": "scratch",
                 "uuid": "new",
                 "sunit_bytes": 262144,
                 "swidth_bytes": 1048576,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from appliance.drift import environment_rules, layout_rules
-from appliance.drift.journal_events import MESSAGE_IDS
+from appliance.drift.codes import CODES
 from appliance.storage.probe import settings
 from tests.unit.drift_machine import LAYOUT, ROOT_MOUNT, UUID, XFS, Machine
 
@@ -166,7 +166,7 @@ def test_an_operator_can_do_what_comes_next(
 
 
 @pytest.mark.parametrize(
-    "file", sorted((ROOT / "appliance/drift").glob("*.py")), ids=lambda one: one.stem
+    "file", sorted((ROOT / "appliance/drift").rglob("*.py")), ids=lambda one: one.stem
 )
 def test_what_takes_the_whole_machine_is_roots(file: Path) -> None:
     """Steps of findings that need a history of runs before they are made."""
@@ -175,10 +175,10 @@ def test_what_takes_the_whole_machine_is_roots(file: Path) -> None:
             for_an_operator(str(node.value))
 
 
-@pytest.mark.parametrize("code", MESSAGE_IDS)
+@pytest.mark.parametrize("code", CODES)
 def test_the_catalogs_first_step_is_for_an_operator(code: str) -> None:
     catalog = (ROOT / "units/catalog/stripewright.catalog").read_text()
-    (text,) = (one for one in catalog.split("\n-- ") if one.startswith(MESSAGE_IDS[code]))
+    (text,) = (one for one in catalog.split("\n-- ") if one.startswith(CODES[code].message_id))
     for_an_operator(text.partition("\nFirst: ")[2])
     page = (ROOT / "docs/drift.md").read_text().partition(f"\n### {code}\n")[2]
     for_an_operator(page.partition("- **First**: ")[2].partition("- **Not**")[0])

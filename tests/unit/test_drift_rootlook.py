@@ -51,7 +51,8 @@ def test_root_leaves_what_only_it_can_see(root: Machine) -> None:
     assert (found["boot_id"], found["groups"], found["virtual_drives"]) == (BOOT, [], [])
     assert len(found["health"]) == 4
     assert found["filesystems"]["scratch"] == {
-        "kind": "xfs", "uuid": "fs-uuid", "sunit_bytes": CHUNK, "swidth_bytes": 4 * CHUNK
+        "kind": "xfs", "label": "scratch", "uuid": "fs-uuid", "sunit_bytes": CHUNK,
+        "swidth_bytes": 4 * CHUNK, "unfinished": False, "size_bytes": None,
     }  # fmt: skip
     assert (root.root / "seen.json").stat().st_mode & 0o777 == 0o644
     seen = root.look()

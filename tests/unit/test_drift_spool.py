@@ -10,9 +10,9 @@ import time
 
 import pytest
 
+from appliance.drift import acknowledge
 from appliance.drift import check as checking
-from appliance.drift import spool
-from appliance.drift.spool import Action, Word
+from appliance.drift.acknowledge import Action, Word
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, OperatorError
 from appliance.history import opening, published
 from appliance.history.findings_store import DriftWriter
@@ -91,12 +91,14 @@ def test_where_no_unit_can_write_it_either(watched, drift, operator, monkeypatch
 
 
 def leave(watched, **changes):
-    spool.leave(watched.spool, dataclasses.replace(Word(1, Action.ACKNOWLEDGE, "n"), **changes))
+    acknowledge.leave(
+        watched.spool, dataclasses.replace(Word(1, Action.ACKNOWLEDGE, "n"), **changes)
+    )
 
 
 def test_who_says_it_is_the_owner_of_the_file(watched):
     leave(watched, who="root, really")
-    (word,) = spool.read(watched.spool)
+    (word,) = acknowledge.read(watched.spool)
     assert (word.finding_id, word.action, word.note, word.who) == (1, "acknowledge", "n", ME)
 
 
@@ -105,7 +107,7 @@ def test_words_come_in_their_order_and_a_half_written_one_waits(watched):
         leave(watched, finding_id=number)
         time.sleep(0.002)
     (watched.spool / ".half").write_text("{")
-    assert [one.finding_id for one in spool.read(watched.spool)] == [3, 1, 2]
+    assert [one.finding_id for one in acknowledge.read(watched.spool)] == [3, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -157,15 +159,15 @@ def test_links_pipes_and_directories_are_not_read(watched, drift, journalled, tm
 def test_directories_that_hold_something_do_not_stop_the_words(watched, drift, journalled):
     watched.layout = [FACT]
     drift("check")
-    for number in range(spool._MAX_FILES):
+    for number in range(acknowledge._MAX_FILES):
         (watched.spool / f"{number}" / "deep").mkdir(parents=True)
     time.sleep(0.002)
     leave(watched)
     drift("check")
-    assert len(journalled) == spool._MAX_FILES
+    assert len(journalled) == acknowledge._MAX_FILES
     assert drift("check")[1]["findings"][0]["state"] == "acknowledged"
     assert all(one.name.startswith(".") for one in watched.spool.iterdir())
-    assert len(journalled) == spool._MAX_FILES, "each is told once"
+    assert len(journalled) == acknowledge._MAX_FILES, "each is told once"
 
 
 def test_a_word_on_no_finding_is_rejected_and_the_next_is_heard(watched, drift, journalled):
@@ -188,7 +190,7 @@ def test_while_the_history_cannot_be_written_words_wait(watched, drift, monkeypa
         status, found = drift("check")
         other.rollback()
     assert status == EXIT_DRIFT
-    assert any("words of operators wait" in note for note in found["notes"])
+    assert any("operator actions are pending" in note for note in found["notes"])
     assert drift("check")[0] == EXIT_OK
     assert list(watched.spool.iterdir()) == []
 
@@ -205,16 +207,16 @@ def test_on_a_full_disk_words_wait(watched, drift, monkeypatch, journalled):
         patched.setattr(DriftWriter, "decide_on", full)
         status, found = drift("check")
     assert status == EXIT_DRIFT
-    assert any("words of operators wait: history: database" in note for note in found["notes"])
+    assert any("operator actions are pending: history: database" in note for note in found["notes"])
     assert journalled == []
     assert drift("check")[0] == EXIT_OK
     assert list(watched.spool.iterdir()) == []
 
 
 def test_a_directory_of_another_is_no_place_for_words(tmp_path):
-    with pytest.raises(Exception, match="nothing can be left in"):
-        spool.leave(tmp_path / "none", Word(1, Action.ACKNOWLEDGE, ""))
-    assert spool.read(tmp_path / "none") == ()
+    with pytest.raises(Exception, match="cannot write to"):
+        acknowledge.leave(tmp_path / "none", Word(1, Action.ACKNOWLEDGE, ""))
+    assert acknowledge.read(tmp_path / "none") == ()
 
 
 def test_a_pipe_with_something_in_it_is_no_word(watched):
@@ -223,22 +225,22 @@ def test_a_pipe_with_something_in_it_is_no_word(watched):
     descriptor = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
     try:
         os.write(descriptor, b'{"finding": 1, "action": "acknowledge", "note": ""}')
-        (found,) = spool.read(watched.spool)
+        (found,) = acknowledge.read(watched.spool)
     finally:
         os.close(descriptor)
-    assert isinstance(found, spool.Rejected)
+    assert isinstance(found, acknowledge.Rejected)
 
 
 def test_a_full_spool_is_read_in_parts(watched):
     for number in range(70):
-        spool.leave(watched.spool, Word(number + 1, Action.ACKNOWLEDGE, ""))
-    assert [one.finding_id for one in spool.read(watched.spool)] == list(range(1, 65))
+        acknowledge.leave(watched.spool, Word(number + 1, Action.ACKNOWLEDGE, ""))
+    assert [one.finding_id for one in acknowledge.read(watched.spool)] == list(range(1, 65))
 
 
 def test_what_is_left_can_be_read_by_the_check_whatever_the_umask_is(watched):
     before = os.umask(0o077)
     try:
-        spool.leave(watched.spool, Word(1, Action.ACKNOWLEDGE, ""))
+        acknowledge.leave(watched.spool, Word(1, Action.ACKNOWLEDGE, ""))
     finally:
         os.umask(before)
     (file,) = watched.spool.iterdir()

@@ -11,9 +11,9 @@ from appliance import paths
 from appliance.bench import timetable
 from appliance.bench.timetable import Schedule
 from appliance.cli import export, main
-from appliance.drift import acknowledge, check, check_cache, check_summary
+from appliance.drift import acknowledge, check, check_summary
+from appliance.drift.acknowledge import Action, Word
 from appliance.drift.check_summary import DriftSummary
-from appliance.drift.spool import Action, Word
 from appliance.history import exports, metrics, queries
 from appliance.history.store import History
 from appliance.model import RunState
@@ -89,7 +89,7 @@ def test_nobody_looks_any_more(db, tmp_path, monkeypatch, looked, overdue):
     with History.open_writable(db):
         pass
     if minutes_ago is not None:
-        assert check_cache.save(tmp_path, check_cache.Memory(at=NOW - minutes_ago * 60))
+        assert check_summary.save(tmp_path, check_summary.Memory(at=NOW - minutes_ago * 60))
     with queries.open_readonly(db) as reader:
         found = check_summary.read(reader, is_appliance=True, now=NOW)
         assert found.overdue == overdue
@@ -100,21 +100,21 @@ def test_nobody_looks_any_more(db, tmp_path, monkeypatch, looked, overdue):
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"at": "x"}', '{"at": null}', "\0"])
 def test_a_memory_that_is_none_is_forgotten(tmp_path, content):
     (tmp_path / "checked.json").write_text(content)
-    assert check_cache.load(tmp_path) == check_cache.Memory()
+    assert check_summary.load(tmp_path) == check_summary.Memory()
 
 
 def test_memory_is_read_as_it_was_written_and_has_a_bound(tmp_path):
     told = {f"fact {number}": float(number) for number in range(300)}
-    assert check_cache.save(tmp_path, check_cache.Memory(NOW, "runs", NOW - 1, told))
-    found = check_cache.load(tmp_path)
+    assert check_summary.save(tmp_path, check_summary.Memory(NOW, "runs", NOW - 1, told))
+    found = check_summary.load(tmp_path)
     assert (found.at, found.judged, found.judged_at) == (NOW, "runs", NOW - 1)
     assert list(found.told) == [f"fact {number}" for number in range(44, 300)]
-    assert not check_cache.save(tmp_path / "none", check_cache.Memory())
+    assert not check_summary.save(tmp_path / "none", check_summary.Memory())
 
 
 def test_only_whose_directory_it_is_remembers(tmp_path, monkeypatch):
-    monkeypatch.setattr(check_cache.os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
-    assert not check_cache.save(tmp_path, check_cache.Memory(NOW))
+    monkeypatch.setattr(check_summary.os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    assert not check_summary.save(tmp_path, check_summary.Memory(NOW))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import confirmation, performance, series_context, series_state
+from appliance.drift import confirmation, performance, series_state
 from appliance.model import DriftState, FindingRecord, Verdict
 from tests.unit import spans
 from tests.unit.spans import (
@@ -87,7 +87,7 @@ def test_a_second_mode_of_latency():
         return {"99.000000": 95_000, "99.500000": p995, "99.900000": 300_000}
 
     def judged(since):
-        known = series_context.Known(
+        known = series_state.Known(
             details={
                 run_id: detail(
                     run_id,

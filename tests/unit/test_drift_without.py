@@ -32,7 +32,7 @@ def test_on_a_laptop_only_the_runs_of_the_history_are_judged(watched, drift):
     status, found = drift("check")
     assert (status, [one["code"] for one in found["findings"]]) == (EXIT_OK, ["PERF-SLOWER"])
     assert found["looked_at"]["layout"]["why"] == "there is no appliance here"
-    assert found["notes"] == ["only the runs in the history were looked at"]
+    assert found["notes"] == ["only the runs in the history were judged"]
     assert watched.told == [], "nothing about another machine goes into this one's journal"
 
 
@@ -103,7 +103,7 @@ def test_a_defect_in_judging_runs_does_not_hide_what_the_disks_are_like(
             assert (status, codes) == (EXIT_DRIFT, {"MEMBER-SWAPPED", "PERF-SLOWER"})
             assert found["looked_at"]["performance"] == {
                 "judged": False,
-                "why": "a defect of this program: ZeroDivisionError: by what?",
+                "why": "an internal error: ZeroDivisionError: by what?",
             }
             # Whoever mends it needs the place; once a day is enough for the journal.
             assert ("in _divide" in printed.err) == (times == 0)

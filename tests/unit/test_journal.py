@@ -8,34 +8,25 @@ from pathlib import Path
 import pytest
 
 from appliance.drift.codes import CODES
-from appliance.drift.journal_events import MESSAGE_IDS
 from appliance.system import journal
-
-DRIFT = Path(__file__).parents[2] / "docs" / "drift.md"
-CATALOG = Path(__file__).parents[2] / "units" / "catalog" / "stripewright.catalog"
+from tests.rig.catalog import CATALOG, FILES, PAGE, with_generated
 
 
 def test_catalog_and_events_are_the_same_set() -> None:
     ids = re.findall(r"^-- ([0-9a-f]{32})$", CATALOG.read_text(), flags=re.MULTILINE)
-    known = [event.value for event in journal.Event] + list(MESSAGE_IDS.values())
+    known = [event.value for event in journal.Event] + [code.message_id for code in CODES.values()]
     assert sorted(ids) == sorted(known)
     assert len(set(known)) == len(known)
 
 
-def test_every_code_of_drift_is_told_and_explained() -> None:
-    assert list(MESSAGE_IDS) == list(CODES)
-    sections = re.findall(
-        r"^### (\S+)\n\n\*(\w+)\*: (.+)\.$", DRIFT.read_text(), flags=re.MULTILINE
-    )
-    assert sections == [(one.name, one.severity.value, one.title) for one in CODES.values()]
-    texts = CATALOG.read_text().split("\n-- ")
-    for code, message_id in MESSAGE_IDS.items():
-        (text,) = (one for one in texts if one.startswith(message_id))
-        assert f"Subject: Drift: {CODES[code].title} (" in text
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_what_is_said_of_findings_is_generated(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text == with_generated(text, FILES[file](CODES.values())), "run make catalog"
 
 
 def test_each_section_says_what_to_do_what_not_and_when_it_closes() -> None:
-    _, *sections = re.split(r"^### ", DRIFT.read_text(), flags=re.MULTILINE)
+    _, *sections = re.split(r"^### ", PAGE.read_text(), flags=re.MULTILINE)
     for section in sections:
         own = section.split("\n## ")[0]
         assert [own.count(f"- **{word}**: ") for word in ("First", "Not", "Closes")] == [1, 1, 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from appliance.bench.suite import load_suite
-from appliance.drift import repeating
+from appliance.drift import remeasure
 from appliance.model import Finding, Severity
 from tests.unit import test_confirming
 from tests.unit.test_confirming import EVEN, MODE, SLOW, confirm, measures, stripe, with_history
@@ -17,7 +17,7 @@ def test_the_own_history_is_its_own_under_another_name(tmp_path, runs, capsys, m
     db = tmp_path / "history.db"
     with_history(db, (40, stripe(1000.0)), (5, stripe(900.0)))
     measures["suspect"] = lambda job, index: stripe(900.0)
-    monkeypatch.setattr(repeating.platform, "node", lambda: "renamed")
+    monkeypatch.setattr(remeasure.platform, "node", lambda: "renamed")
     assert confirm(db, capsys)["waiting"] == []
     assert len(runs) == 1
 
@@ -27,7 +27,7 @@ def test_the_steady_state_of_the_suite_is_asked_of_its_repeats(tmp_path, runs, c
     with_history(db, (40, stripe(1000.0)), (5, stripe(900.0)))
     measures["suspect"] = lambda job, index: stripe(900.0)
     steady = dataclasses.replace(load_suite("smoke"), steady=True)
-    monkeypatch.setattr(repeating, "load_suite", lambda _: steady)
+    monkeypatch.setattr(remeasure, "load_suite", lambda _: steady)
     confirm(db, capsys)
     ((suite, _),) = runs
     assert suite.steady
@@ -40,7 +40,7 @@ def test_a_suite_that_was_changed_since_is_repeated_as_it_was(tmp_path, runs, ca
     smoke = load_suite("smoke")
     others = tuple(dataclasses.replace(job, block_size_bytes=8192) for job in smoke.jobs)
     changed = dataclasses.replace(smoke, jobs=others, content_hash="another")
-    monkeypatch.setattr(repeating, "load_suite", lambda _: changed)
+    monkeypatch.setattr(remeasure, "load_suite", lambda _: changed)
     confirm(db, capsys)
     ((suite, _),) = runs
     assert suite.jobs[0] == next(job for job in smoke.jobs if job.name == "rand-read-4k")
@@ -64,4 +64,4 @@ def test_a_mode_in_results_that_are_not_valid_is_no_answer(tmp_path, runs, capsy
     )
     (one,) = confirm(db, capsys)["confirmations"]
     assert (one["code"], one["verdict"]) == ("PERF-LATENCY-MODE", "unclear")
-    assert one["words"] == "0 of 5 repeats gave valid results, and 4 are needed"
+    assert one["words"] == "only 0 of 5 repeats gave valid results; 4 are needed"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from appliance.drift import check, roots_events
+from appliance.drift import check, journal_events
 from appliance.history import pages, queries, series_slots
 from appliance.history.series_slots import EXPLAINING
 from appliance.history.store import History
@@ -124,7 +124,7 @@ def test_each_is_copied_once(watched: Machine, journalled: Journal) -> None:
 def test_more_than_one_check_copies(
     watched: Machine, journalled: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(roots_events, "_AT_ONCE", 2)
+    monkeypatch.setattr(journal_events, "_AT_ONCE", 2)
     watched.has_run()
     journalled.entries += [entry(MESSAGE=str(number)) for number in range(5)]
     for count in (2, 4, 5, 5):
@@ -156,7 +156,7 @@ def test_what_explains_nothing_is_read_once(watched: Machine, journalled: Journa
     ],
 )
 def test_what_is_not_believed(fields: dict[str, str]) -> None:
-    assert roots_events.row_of({**entry(), "__REALTIME_TIMESTAMP": 1} | fields) is None
+    assert journal_events.row_of({**entry(), "__REALTIME_TIMESTAMP": 1} | fields) is None
 
 
 @pytest.mark.parametrize(
@@ -172,13 +172,15 @@ def test_what_is_not_believed(fields: dict[str, str]) -> None:
     ],
 )
 def test_what_is_believed(fields: dict[str, str]) -> None:
-    row = roots_events.row_of({**entry(), "__REALTIME_TIMESTAMP": 1_500_000} | fields)
+    row = journal_events.row_of({**entry(), "__REALTIME_TIMESTAMP": 1_500_000} | fields)
     assert row is not None
     assert row["at"] == 1.5
 
 
 def test_a_hostile_text_is_harmless_and_short() -> None:
-    row = roots_events.row_of({**entry(MESSAGE="\x1b[2J" + "x" * 5000), "__REALTIME_TIMESTAMP": 1})
+    row = journal_events.row_of(
+        {**entry(MESSAGE="\x1b[2J" + "x" * 5000), "__REALTIME_TIMESTAMP": 1}
+    )
     assert row is not None
     assert row["message"].startswith(r"\x1b[2J")
     assert len(row["message"]) == 500
@@ -194,11 +196,11 @@ def test_a_journal_that_may_not_be_read_is_told(watched: Machine, journalled: Jo
 def test_without_a_history_or_for_another_one_nothing_is_read(
     watched: Machine, journalled: Journal, tmp_path: Path
 ) -> None:
-    assert roots_events.keep(watched.db) == ""
+    assert journal_events.keep_roots_events(watched.db) == ""
     assert not watched.db.exists()
     copy = tmp_path / "copy.db"
     History.open_writable(copy).close()
-    assert roots_events.keep(copy) == ""
+    assert journal_events.keep_roots_events(copy) == ""
     assert journalled.opened == 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance.bench.suite import load_suite
-from appliance.drift import evaluate, facts, lifecycle
+from appliance.drift import codes, evaluate, lifecycle
 from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model import (
@@ -238,9 +238,7 @@ def test_a_history_without_runs_has_nothing_to_say(db, history):
     assert spans(db) == ()
     epoch_of(history)
     with queries.open_readonly(db) as reader:
-        facts = evaluate.performance_facts(
-            reader, approvals=(), confirmations=(), now=time.time(), up_since=0.0
-        )
+        facts = evaluate.performance_facts(reader, now=time.time(), is_own=True)
     assert facts == ()
 
 
@@ -267,9 +265,9 @@ def test_what_a_look_at_the_machine_found_explains_a_change(db, history):
     for index in range(18):
         add(history, dataclasses.replace(STRIPE, iops=1000.0 + index % 3), epoch=epoch)
     scope = lifecycle.Scope(frozenset({Area.ENVIRONMENT}))
-    seen = facts.fact(
-        "ENV-SCHEDULER", "nvme0n1", "nvme0n1 has scheduler bfq",
-        expected="none", observed="bfq", next_step="set it back",
+    seen = codes.fact(
+        "ENV-SCHEDULER", "nvme0n1", expected="none", observed="bfq",
+        summary="nvme0n1 has scheduler bfq", next_step="set it back",
     )  # fmt: skip
     history.drift.step(lambda known: lifecycle.step(known, [seen], scope, now=time.time()),
                        now=time.time())  # fmt: skip

@@ -96,16 +96,13 @@ class MachineDrift:
         self._unjudged: tuple[str, str] | None = None
 
     def findings(self) -> Findings:
-        from appliance.drift import confirmation, lifecycle
+        from appliance.drift import confirmation
 
         with queries.open_readonly(self._db) as reader:
             records = reader.drift_findings(include_closed=True)
             here = [one.fact for one in records if one.closed_at is None]
             wanted = confirmation.waiting(
-                map(lifecycle.cleaned, here),
-                reader.confirmations(),
-                last_tried=None,
-                now=time.time(),
+                here, reader.confirmations(), last_tried=None, now=time.time()
             )
             repeats = [_repeat(reader, fact) for fact in wanted]
             return Findings(records, self._not_yet(reader), tuple(filter(None, repeats)))
@@ -135,13 +132,13 @@ class MachineDrift:
 
     def acknowledge(self, finding_id: int, note: str) -> FindingRecord:
         from appliance.client import finding_actions
-        from appliance.drift.spool import Action
+        from appliance.drift.acknowledge import Action
 
         return finding_actions.say(self._db, finding_id, Action.ACKNOWLEDGE, note)
 
     def approve(self, finding_id: int, note: str) -> FindingRecord:
         from appliance.client import finding_actions
-        from appliance.drift.spool import Action
+        from appliance.drift.acknowledge import Action
 
         return finding_actions.say(self._db, finding_id, Action.APPROVE, note)
 

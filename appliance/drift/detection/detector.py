@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import replace
 
 from appliance.drift.detection import cusum, dating, settling
 from appliance.drift.detection import normal as baselines
-from appliance.drift.detection.change import Change, Detection, Direction
 from appliance.drift.detection.normal import Baseline, median
 from appliance.drift.detection.points import (
+    Change,
+    Direction,
     Point,
     effect_pct,
     learned,
@@ -26,8 +26,6 @@ from appliance.drift.detection.points import (
     values,
 )
 from appliance.drift.detection.settling import LOOK_BACK, WINDOW, Outcome, Settling
-
-__all__ = ["Change", "Detection", "Detector", "detect"]
 
 # A baseline grows up to this many slots and is then fixed: one that went on moving would follow
 # a slow decay for ever and never see it.
@@ -44,23 +42,10 @@ _LONGEST_WAIT = 64
 _GROWTH = 1.15
 
 
-def detect(points: Iterable[Point], *, baseline: Baseline | None = None) -> Detection:
-    """All changes of a series of (slot, value) in the order of its slots."""
-    detector = Detector(baseline)
-    count = 0
-    for slot, value in points:
-        detector.add(slot, value)
-        count += 1
-    return Detection(tuple(detector.changes), detector.baseline, count)
-
-
 class Detector:
-    """The state of one series. Memory and time for a slot are bounded, but for the changes kept.
+    """The state of one series. Memory and time for a slot are bounded, but for the changes kept."""
 
-    A ``baseline`` that is given (an approved one) is watched from the first slot on, and fixed.
-    """
-
-    def __init__(self, baseline: Baseline | None = None) -> None:
+    def __init__(self) -> None:
         self._changes: list[Change] = []
         self._epoch: str | None = None
         # The two sums, the slots watched, and how many those were when a sum was last zero.
@@ -70,8 +55,6 @@ class Detector:
         self._zero_up: int = 0
         self._zero_down: int = 0
         self._begin()
-        if baseline is not None:
-            self._watch(baseline, learnt=None)
 
     # ------------------------------------------------------------------------- what is known
 
@@ -91,13 +74,6 @@ class Detector:
     def settling(self) -> bool:
         """Whether a change is too new to have a baseline of its own."""
         return self._open is not None
-
-    @property
-    def statistic(self) -> tuple[float, float]:
-        """How near the sums are to an alarm, down and up: 1.0 raises it. Zeros while settling."""
-        if not self._watching:
-            return 0.0, 0.0
-        return self._down / self._limit_down, self._up / self._limit_up
 
     # ------------------------------------------------------------------------------ the pass
 
@@ -228,7 +204,7 @@ class Detector:
         if self._goes_on(direction):
             return None
         points = list(self._recent)[-(length + LOOK_BACK) :]
-        # With next to nothing before it (an approved baseline) the sum itself dates the change.
+        # With next to nothing before it the sum itself dates the change.
         at = max(0, len(points) - length)
         if at >= dating.LEAST_PART:
             at = dating.split(scores(points, self._known()))

@@ -1,21 +1,61 @@
-"""Slots with their values against a baseline. Pure."""
+"""Slots with their values against a baseline, and a change from one. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from appliance.drift.detection import cusum
 from appliance.drift.detection import normal as baselines
 from appliance.drift.detection.normal import Baseline, median
 
 Point = tuple[int, float]
+Direction = Literal["down", "up"]
+Shape = Literal["step", "ramp", "spike"]
+# A level nearer to zero than so many of its scales may as well be zero.
+_FROM_ZERO = 3.0
 
 # Farther away than this is all the same for dating.
 _FAR = 1e6
 # Single outliers are drawn in to this distance from their neighbours.
 _CALM = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a series.
+
+    ``change_slot`` is the first slot of the new regime and may be dated better while the new
+    level settles; ``alarm_slot``, at which the statistic alone raised it, never moves.
+    ``effect_pct`` is the new level against ``baseline`` in percent, signed; ``None`` where the
+    baseline is not positive. Beside zero it is a number and means little: what people are told
+    is ``percent``. ``provisional``: the baseline had fewer than 30 slots. A ``spike``
+    was over within five slots. ``settled``: the new level stands still, or something else came.
+    """
+
+    change_slot: int
+    alarm_slot: int
+    direction: Direction
+    effect_pct: float | None
+    provisional: bool
+    baseline: Baseline
+    shape: Shape = "step"
+    settled: bool = False
+    epoch: str = ""
+
+    @property
+    def percent(self) -> float | None:
+        """``effect_pct`` where a percentage of the level means something.
+
+        ``None`` where the level of ``baseline`` is below 3 of its scales towards zero
+        (``scale_down``): then it cannot be told from zero by its own scatter. So it is for
+        every level that is zero or negative.
+        """
+        if self.baseline.median < _FROM_ZERO * self.baseline.scale_down:
+            return None
+        return self.effect_pct
 
 
 def learned(points: Sequence[Point]) -> Baseline:

@@ -7,9 +7,9 @@ from enum import Enum
 
 from appliance.drift.detection import cusum, dating
 from appliance.drift.detection import normal as baselines
-from appliance.drift.detection.change import Change
 from appliance.drift.detection.normal import Baseline, median
 from appliance.drift.detection.points import (
+    Change,
     Point,
     calm,
     effect_pct,

@@ -14,7 +14,7 @@ from unittest import mock
 from appliance import paths
 from appliance.bench.suite import load_suite
 from appliance.cli import drift_confirm
-from appliance.drift import accepting
+from appliance.drift import remeasure
 from appliance.errors import EXIT_DRIFT
 from tests.lab.drift import measured
 from tests.lab.drift.watched import Seen, Watched, called, in_child
@@ -36,7 +36,7 @@ def a_disk_that_is_slow_at_first_boot(machine: Watched) -> None:
 
     def accept() -> int:
         measured.hurry()
-        with mock.patch.object(accepting, "load_suite", return_value=short):
+        with mock.patch.object(remeasure, "load_suite", return_value=short):
             return drift_confirm.accept(db=paths.HISTORY_DB, as_json=True)
 
     done = in_child(accept, user=paths.SERVICE_USER)

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from appliance import paths, text
-from appliance.drift.facts import fact
+from appliance.drift.codes import fact
 from appliance.model import DriftSeverity, Fact
-from appliance.text import printable
 
 RUN = "/run"
 # Less than this is soon nothing: a run writes its samples and reports, SQLite a journal.
@@ -90,24 +89,18 @@ def blind(host: Host) -> frozenset[tuple[str, str]]:
 
 
 def _room(room: Room) -> list[Fact]:
-    kept = "the state of runs and plans cannot" if room.path == RUN else "nothing can"
     if room.read_only:
-        back = (
-            f"see its options: findmnt -o TARGET,SOURCE,OPTIONS {RUN}; a reboot makes it writable"
-            " again"
-            if room.path == RUN
-            else "its first error: journalctl -k -b; save what can be read, then reboot, which"
-            f" checks the file system; if it was remounted by hand, as root: mount -o"
-            f" remount,rw {room.path}"
-        )
+        if room.path != RUN:
+            return [fact("HOST-READ-ONLY", room.path, expected="rw", observed="ro")]
         return [
             fact(
-                "HOST-RUN" if room.path == RUN else "HOST-READ-ONLY",
-                room.path,
-                f"{room.path} is read-only: {kept} be written",
+                "HOST-RUN",
+                RUN,
                 expected="rw",
                 observed="ro",
-                next_step=back,
+                summary="{subject} is read-only: the state of runs and plans cannot be written",
+                next_step="its mount options: findmnt -o TARGET,SOURCE,OPTIONS {subject}; a reboot"
+                " makes it writable again",
             )
         ]
     facts = []
@@ -121,23 +114,19 @@ def _room(room: Room) -> list[Fact]:
 
 
 def _short(room: Room, what: str, left: str, is_full: bool) -> Fact:
-    means = "what is measured and found is not kept" if is_full else "soon nothing can be kept"
     df, du = ("-i", "-x --inodes") if what == "inodes" else ("-h", "-x")
-    free = (
-        f"see what fills it: df {df} {room.path}; as root: du {du} -d 3 {room.path} | sort -n"
-        " | tail, then make room"
-    )
-    if room.path != RUN:
-        free += ", for example: journalctl --vacuum-size=50M"
     return fact(
         "HOST-RUN" if room.path == RUN else "HOST-DISK-FULL",
         room.path,
-        f"{room.path} has {left} left: {means}",
         expected="room to write",
         observed=f"{left} left",
         identity=f"no {what}",
         severity=None if is_full else DriftSeverity.WARNING,
-        next_step=free,
+        effect="results and findings are not kept"
+        if is_full
+        else "soon results and findings cannot be kept",
+        df=df,
+        du=du,
     )
 
 
@@ -153,13 +142,12 @@ def _clock(host: Host) -> list[Fact]:
         fact(
             "HOST-CLOCK",
             "clock",
-            f"the clock was set {way} by {_span(by)} since the boot: runs are now dated"
-            f" {text.moment(host.at)}",
             expected="boot time plus uptime",
             observed=f"{_span(by)} {'ahead' if by > 0 else 'behind'}",
             identity=f"set {way}",
-            next_step="see whether the time is right, and whether a time server says so:"
-            " timedatectl; if it is right, acknowledge this: it ends with the next boot",
+            way=way,
+            span=_span(by),
+            now=text.moment(host.at),
         )
     ]
 
@@ -167,20 +155,21 @@ def _clock(host: Host) -> list[Fact]:
 def _stamps(host: Host) -> list[Fact]:
     if not host.stamps:
         return []
-    names = ", ".join(sorted(host.stamps))
-    latest = text.moment(max(host.stamps.values()))
     return [
         fact(
             "HOST-CLOCK",
             "timers",
-            f"{names} last fired at {latest}, when the clock was ahead: missed runs are not made up"
-            " for, and the next may not start before then",
             expected="times that have passed",
             observed=f"{len(host.stamps)} time{'s' if len(host.stamps) > 1 else ''} to come",
             identity="stamps",
-            next_step="see when they fire next: systemctl list-timers 'stripewright-*'; as root:"
+            evidence={
+                "timers": ", ".join(sorted(host.stamps)),
+                "latest": text.moment(max(host.stamps.values())),
+            },
+            summary="{timers} last fired at {latest}, when the clock was ahead: missed runs are not"
+            " caught up on, and the next may not start before then",
+            next_step="when they fire next: systemctl list-timers 'stripewright-*'; as root:"
             " systemctl start stripewright-clock.service",
-            evidence={"timers": names, "latest": latest},
         )
     ]
 
@@ -188,21 +177,20 @@ def _stamps(host: Host) -> list[Fact]:
 def _runs_ahead(host: Host, ahead: tuple[int, float] | None) -> list[Fact]:
     if ahead is None or not ahead[0]:
         return []
-    count, latest = ahead
+    count, latest = ahead[0], text.moment(ahead[1])
     runs = f"{count} run{'s' if count > 1 else ''}"
     return [
         fact(
             "HOST-CLOCK",
             "history",
-            f"{runs} in the history {'have dates' if count > 1 else 'has a date'} in the future, up"
-            f" to {text.moment(latest)}: the clock was ahead. They keep the order in which they"
-            " were measured",
             expected="dates that have passed",
             observed=f"{runs} dated later than {text.moment(host.at)}",
-            identity=f"up to {text.moment(latest)}",
+            identity=f"up to {latest}",
             severity=DriftSeverity.NOTICE,
-            next_step="nothing needs to be done; acknowledge this. The runs: stripewright results",
-            evidence={"runs": count, "latest": text.moment(latest)},
+            evidence={"runs": count, "latest": latest},
+            summary=f"{runs} in the history {'are' if count > 1 else 'is'} dated in the future, up"
+            " to {latest}: the clock was ahead. Runs keep the order in which they were measured",
+            next_step="nothing to be done: acknowledge it. The runs: stripewright results",
         )
     ]
 
@@ -237,20 +225,20 @@ def _crash(host: Host) -> list[Fact]:
             "cause unknown, no record was kept (a power cut, a reset, a forced reboot, or a panic"
             " that could not be recorded)"
         )
-    last = f"journalctl -e -b {ended.boot_id or '-1'}"
+    last = f"what led to it: journalctl -e -b {ended.boot_id or '-1'}"
     messages = f"its last messages, as root: find {ended.record} -name dmesg.txt"
     return [
         fact(
             "HOST-CRASHED",
             "boot",
-            f"the last boot{began} ended without a shutdown: {printable(how)}",
             expected="a shutdown",
             observed=how,
             identity=f"boot {ended.boot_id or ended.record or text.moment(ended.began_at)}",
-            next_step=f"what led to it: {last}; {messages}" if ended.record else last,
             evidence={
                 "boot": ended.boot_id,
                 "record": ended.record or f"none in {paths.CRASH_RECORDS}",
             },
+            began=began,
+            look=f"{last}; {messages}" if ended.record else last,
         )
     ]

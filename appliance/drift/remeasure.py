@@ -1,4 +1,4 @@
-"""Repeating suspect jobs: which, as what suite, and what came of it. Starts runs.
+"""Runs that drift makes: repeats of suspect jobs, and the acceptance of new disks.
 
 A repeat is a run like every other one (suite ``confirm``): visible while it runs, in the
 history, never beside another run, and not started beside other load. What could not be
@@ -7,6 +7,7 @@ repeated stays suspect.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import platform
 import time
@@ -21,7 +22,8 @@ from appliance.bench.block_devices import devices_of
 from appliance.bench.idle_check import Patience
 from appliance.bench.progress import Progress
 from appliance.bench.suite import content_hash, file_count, load_suite, suite_names
-from appliance.drift import confirmation, evaluate, latency, member_rules
+from appliance.drift import confirmation, evaluate, member_rules, series_rules
+from appliance.drift.acceptance import Acceptance
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.history import queries, series_slots
 from appliance.history.store import History
@@ -32,6 +34,7 @@ from appliance.model import (
     Fact,
     Job,
     JobResult,
+    RunRecord,
     RunState,
     Suite,
     advice,
@@ -41,6 +44,8 @@ from appliance.model import (
 WAIT_SECONDS = 1800.0
 # In one call: what is left is repeated with the next one, and the disks are free in between.
 MAX_SUSPECTS = 3
+# The suite by which new disks are accepted.
+ACCEPTANCE_SUITE = "smoke"
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +307,89 @@ def _mode_again(reader: queries.Reader, fact: Fact, run_id: int) -> confirmation
     usual = float(fact.evidence["usual_share_percent"]) / 100
     of = (fact.evidence["job"], fact.evidence["direction"])
     seen = [
-        latency.has_mode(result.bins, cut_ns, usual)
+        series_rules.has_mode(result.bins, cut_ns, usual)
         for result in reader.results(run_id)
         if (result.job, result.direction) == of and result.valid
     ]
     return confirmation.of_rule(seen, "the second mode is there")
+
+
+# ----------------------------------------------------------------------------- acceptance
+
+
+def accept(
+    db: Path,
+    *,
+    target: Path | None = None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    patience: Patience | None = None,
+) -> Acceptance:
+    """The verdict on the latest complete smoke run of the current epoch.
+
+    Without one a run is made, on ``target`` or the first mounted volume, and the control jobs
+    are measured beside it. Raises :class:`Refused` where that run was not possible, and
+    :class:`OperatorError` where it failed.
+    """
+    run_id = _latest(db, target)
+    if run_id is None:
+        place = target or _volume()
+        suite = load_suite(ACCEPTANCE_SUITE)
+        run_id = runner.run_suite(
+            suite,
+            target=place,
+            db=db,
+            on_progress=on_progress,
+            patience=patience,
+            wait_seconds=WAIT_SECONDS,
+        )
+        with queries.open_readonly(db) as reader:
+            run = reader.run(run_id)
+        _require_complete(run)
+        # What they are for comes later, if ever: no reason to withhold the verdict.
+        with contextlib.suppress(OperatorError):
+            measure_controls(db, suite, run.target, on_progress=on_progress, patience=patience)
+    with queries.open_readonly(db) as reader:
+        found = evaluate.accepted(reader, run_id)
+    if found is None:
+        raise OperatorError(
+            f"run {run_id} is no longer in the history", "try again: stripewright drift accept"
+        )
+    with History.open_writable(db) as history:
+        history.drift.set_value(evaluate.ACCEPTED_RUN, str(run_id))
+    return found
+
+
+def _volume() -> Path:
+    """The first mounted volume; here no directory can be named, but a run elsewhere is judged."""
+    try:
+        return runner.default_target()
+    except OperatorError as error:
+        raise OperatorError(
+            error.message,
+            "see why: stripewright status; or run the suite in any directory, and accept that: "
+            f"{advice.run_anywhere(ACCEPTANCE_SUITE)}, then stripewright drift accept --db FILE",
+        ) from error
+
+
+def _latest(db: Path, target: Path | None) -> int | None:
+    if not db.exists():
+        return None
+    # A run keeps its private directory as its target.
+    wanted = None if target is None else {str(target), str(target / paths.BENCH_DIR_NAME)}
+    with queries.open_readonly(db) as reader:
+        runs = [
+            slot.run_id
+            for span in series_slots.spans(reader)
+            for key, slots in span.series.items()
+            if key.suite == ACCEPTANCE_SUITE and (wanted is None or key.target in wanted)
+            for slot in slots[-1:]
+        ]
+    return max(runs, default=None)
+
+
+def _require_complete(run: RunRecord) -> None:
+    if run.state is RunState.COMPLETE:
+        return
+    why = f"the acceptance run ended as {run.state.value}: {run.reason}"
+    hint = "when the disks are quiet, try again: stripewright drift accept"
+    raise (Refused if run.state is RunState.SKIPPED else OperatorError)(why, hint)

@@ -1,0 +1,95 @@
+"""The codes of findings, and making a fact from one. Pure.
+
+All that is said of a code is said in its entry: severity, sentences, MESSAGE_ID, and the texts
+from which ``make catalog`` writes docs/drift.md and units/catalog. To add one: an entry, and the
+rule that calls :func:`fact`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from appliance.drift.codes import (
+    environment_codes,
+    host_codes,
+    layout_codes,
+    performance_codes,
+)
+from appliance.drift.codes.entry import Code
+from appliance.model.findings import DriftSeverity, DriftState, Fact
+from appliance.text import printable
+
+CODES: Mapping[str, Code] = {
+    one.name: one
+    for codes in (layout_codes, environment_codes, host_codes, performance_codes)
+    for one in codes.CODES
+}
+_MAX_TEXT_CHARS = 1000
+_MAX_EVIDENCE = 64
+
+Evidence = Mapping[str, str | int | float]
+
+
+def fact(
+    code: str,
+    subject: str,
+    *,
+    expected: str,
+    observed: str,
+    identity: str = "",
+    volume: str = "",
+    member: str = "",
+    severity: DriftSeverity | None = None,
+    evidence: Evidence | None = None,
+    state: DriftState = DriftState.OPEN,
+    summary: str = "",
+    next_step: str = "",
+    **words: object,
+) -> Fact:
+    """A fact: the entry of ``code`` gives severity and sentences, unless they are given.
+
+    The templates' names are the arguments here, the keys of ``evidence`` and ``words``.
+    ``identity`` is what was observed in place of what was expected, unless it is given.
+
+    Names of mount points, labels and serials are whatever somebody wrote there: control
+    characters and bytes that are no UTF-8 become visible, and no text is endless.
+    """
+    entry = CODES[code]
+    evidence = evidence or {}
+    known = {
+        **evidence,
+        "subject": subject,
+        "expected": expected,
+        "observed": observed,
+        "volume": volume,
+        "member": member,
+        **words,
+    }
+    return Fact(
+        code=code,
+        subject=_line(subject),
+        summary=_line((summary or entry.summary).format_map(known)),
+        identity=_line(identity or f"{expected} -> {observed}"),
+        severity=severity or entry.severity,
+        expected=_line(expected),
+        observed=_line(observed),
+        volume=_line(volume),
+        member=_line(member),
+        evidence=_clean(evidence.items()),
+        next_step=_line((next_step or entry.next_step).format_map(known)),
+        state=state,
+    )
+
+
+def _clean(evidence: Iterable[tuple[str, str | int | float]]) -> Evidence:
+    return {
+        _line(name): _line(value) if isinstance(value, str) else value
+        for name, value in list(evidence)[:_MAX_EVIDENCE]
+        if not isinstance(value, float) or math.isfinite(value)
+    }
+
+
+def _line(text: str) -> str:
+    line = printable(text)
+    return line if len(line) <= _MAX_TEXT_CHARS else f"{line[: _MAX_TEXT_CHARS - 1]}…"
