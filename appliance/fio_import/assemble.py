@@ -104,7 +104,7 @@ def _result(job: _Job, figures: Figures) -> ImportedResult:
     # The group's line, where the group is this one section: the same figure twice.
     group = report.summaries.get((section.group, direction)) if job.alone else None
     printed_bandwidth = (group.bandwidth_bytes if group else None) or bandwidth.printed
-    amount = exact.io_bytes(figures, total_ios, block).value
+    amount = exact.io_bytes(figures, total_ios, block)
     opposite = _opposite(job, direction)
     other = _other(job, direction, opposite)
     least_ns = exact.least_latency_ns(figures)

@@ -172,19 +172,17 @@ def iops(figures: Figures, total_ios: int | None) -> Figure:
     return _figure(figures.iops, total_ios * 1000 / figures.runtime_ms)
 
 
-def io_bytes(figures: Figures, total_ios: int | None, block_size_bytes: int | None) -> Figure:
+def io_bytes(figures: Figures, total_ios: int | None, block_size_bytes: int | None) -> float | None:
     """I/Os × block; else what the bandwidth leaves of a cut amount (``24.0GiB`` for 24.98)."""
-    printed = figures.io_bytes
-    if printed is None:
-        return Figure()
-    if total_ios and block_size_bytes and printed.holds(total_ios * block_size_bytes):
-        return _figure(printed, total_ios * block_size_bytes)
-    rate, runtime_ms = figures.bandwidth_bytes, figures.runtime_ms
+    printed, rate, runtime_ms = figures.io_bytes, figures.bandwidth_bytes, figures.runtime_ms
+    exact = (total_ios or 0) * (block_size_bytes or 0)
+    if printed is None or (exact and printed.holds(exact)):
+        return exact if printed else None
     if rate is not None and runtime_ms:
         seconds = runtime_ms / 1000
         by_rate = Printed(rate.value * seconds, rate.low * seconds, rate.high * seconds)
-        return Figure(printed.narrowed(by_rate).value)
-    return Figure(printed.value)
+        return printed.narrowed(by_rate).value
+    return printed.value
 
 
 def bandwidth(figures: Figures, total_ios: int | None, block_size_bytes: int | None) -> Figure:
