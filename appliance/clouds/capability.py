@@ -12,7 +12,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from appliance.clouds.provider import disk_count, providers
 from appliance.clouds.volumes import Volume, bounds
@@ -95,6 +95,8 @@ def _depth(published_iops: float) -> int:
 # ------------------------------------------------------------------------- local disks
 
 
+# A diary has thousands of results of one machine.
+@lru_cache(maxsize=1024)
 def _instance_store(
     machine_type: str, count: int, direction: str, block_size_bytes: int | None
 ) -> Capability | None:

@@ -33,6 +33,8 @@ _SECTION = re.compile(
     re.ASCII,
 )
 _DEFINITION = re.compile(r"\s?: \(g=\d{1,9}\): rw=(\w{1,20})", re.ASCII)
+_ENGINE = re.compile(r"\bioengine=([\w.-]{1,40})", re.ASCII)
+_IODEPTH = re.compile(r"\biodepth=(\d{1,9})", re.ASCII)
 _LONGEST_NAME = 200
 _QUOTATION_MARKS = re.compile("[\"'`]")
 _LAST_WITHOUT_CARRY = (3, 25)
@@ -191,12 +193,12 @@ def _name_before(found: re.Match[str]) -> str:
 def definition(found: re.Match[str]) -> Definition:
     """What fio understood of a job; a block size that is a range is left out."""
     line = found.string
-    depth = _first(r"\biodepth=(\d{1,9})", line)
+    depth = _first(_IODEPTH, line)
     return Definition(
         name=_name_before(found),
         rw=found[1],
         block_size_bytes=_block_sizes(line),
-        engine=_first(r"\bioengine=([\w.-]{1,40})", line),
+        engine=_first(_ENGINE, line),
         iodepth=int(depth) if depth else None,
     )
 
@@ -249,9 +251,9 @@ def figures(found: re.Match[str], number: int, *, kilo: int, cut: bool) -> Figur
     return made
 
 
-def _first(pattern: str | re.Pattern[str], line: str) -> str:
+def _first(pattern: re.Pattern[str], line: str) -> str:
     """What the pattern's group holds where it is found first, else empty."""
-    found = re.search(pattern, line)
+    found = pattern.search(line)
     return found[1] if found else ""
 
 
