@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import psutil  # type: ignore[import-untyped]
+
 from appliance.bench import fio, fio_process, job_order, log_page, sampler
 from appliance.bench.block_devices import Devices, disk_kinds
 from appliance.bench.job_order import PlannedJob
@@ -50,7 +52,7 @@ def measure(
     members = place.devices.members
     watched = tuple(dict.fromkeys((*place.devices.all, *Kernel().disks())))
     limited = log_page.ask_exceeded(members)
-    before, cpu_before = sampler.read_all(watched), sampler.cpu_times()
+    before, cpu_before = sampler.read_all(watched), cpu_times()
     began_ns = time.time_ns()
     ended = fio_process.run_fio(
         fio.job_arguments(
@@ -68,7 +70,7 @@ def measure(
     ended_ns = time.time_ns()
     changes = sampler.deltas(before, sampler.read_all(watched))
     limited_after = log_page.ask_exceeded(members)
-    host_cpu_percent = sampler.busy_percent(cpu_before, sampler.cpu_times())
+    host_cpu_percent = busy_percent(cpu_before, cpu_times())
     # The service manager signals fio and this process together: then it is a stop.
     log.tick()
     # Killed, it has not come to the report at its end, whatever it printed before.
@@ -154,3 +156,36 @@ def relevant(changes: Sequence[Counters], devices: Devices) -> tuple[Counters, .
 
 def _bytes(change: Counters) -> int:
     return change.read_bytes + change.write_bytes
+
+
+# -------------------------------------------------------------------------------------- processors
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTimes:
+    """Seconds since boot, summed over all processors (proc_stat(5))."""
+
+    busy: float
+    idle: float
+
+
+def cpu_times() -> CpuTimes:
+    """The times now. Waiting for I/O is idle: the processor was free for others.
+
+    ``guest`` and ``guest_nice`` are in ``user`` and ``nice`` already.
+    """
+    now = psutil.cpu_times()
+    return CpuTimes(
+        busy=now.user + now.nice + now.system + now.irq + now.softirq + now.steal,
+        idle=now.idle + now.iowait,
+    )
+
+
+def busy_percent(before: CpuTimes, after: CpuTimes) -> float | None:
+    """The busy share of all processors between two readings, 0 to 100.
+
+    ``None`` if no time has passed by these clocks, which tick 100 times a second.
+    """
+    # The kernel lets iowait step back a little.
+    busy, idle = max(0.0, after.busy - before.busy), max(0.0, after.idle - before.idle)
+    return 100 * busy / (busy + idle) if busy + idle > 0 else None

@@ -48,7 +48,7 @@ def to_result(
     with the machine type they say what is published. ``expected`` are the disks that the
     volume is made of, if something says so (empty: those below the target). ``slices`` and
     ``full_suite`` are for STEADY and BURST. ``ended`` says in words how fio ended if not by
-    itself and in order, ``host_cpu_percent`` is as in :func:`sampler.busy_percent`.
+    itself and in order, ``host_cpu_percent`` is as in :func:`measure.busy_percent`.
     """
     did = report.directions.get(direction, _NOTHING)
     other = next((one for name, one in report.directions.items() if name != direction), None)

@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
-
 from appliance.model import Counters, Sample
 
 # The unit of the sector counters, whatever the disk's own sector size is.
@@ -205,36 +203,3 @@ class Sampler:
 
     def _reading(self) -> _Reading:
         return _Reading(time.monotonic(), self._read(self._devices))
-
-
-# -------------------------------------------------------------------------------------- processors
-
-
-@dataclass(frozen=True, slots=True)
-class CpuTimes:
-    """Seconds since boot, summed over all processors (proc_stat(5))."""
-
-    busy: float
-    idle: float
-
-
-def cpu_times() -> CpuTimes:
-    """The times now. Waiting for I/O is idle: the processor was free for others.
-
-    ``guest`` and ``guest_nice`` are in ``user`` and ``nice`` already.
-    """
-    now = psutil.cpu_times()
-    return CpuTimes(
-        busy=now.user + now.nice + now.system + now.irq + now.softirq + now.steal,
-        idle=now.idle + now.iowait,
-    )
-
-
-def busy_percent(before: CpuTimes, after: CpuTimes) -> float | None:
-    """The busy share of all processors between two readings, 0 to 100.
-
-    ``None`` if no time has passed by these clocks, which tick 100 times a second.
-    """
-    # The kernel lets iowait step back a little.
-    busy, idle = max(0.0, after.busy - before.busy), max(0.0, after.idle - before.idle)
-    return 100 * busy / (busy + idle) if busy + idle > 0 else None

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.bench import idle_check, sampler
+from appliance.bench import idle_check, measure, sampler
 from appliance.bench.block_devices import Devices, devices_of, disk_kinds
 from appliance.model import Counters, DiskKind
 
@@ -257,17 +257,17 @@ def test_a_filesystem_without_device_says_so(tmp_path):
 
 def test_the_busy_share_of_all_processors():
     before, after = (
-        sampler.CpuTimes(busy=100.0, idle=900.0),
-        sampler.CpuTimes(busy=130.0, idle=970.0),
+        measure.CpuTimes(busy=100.0, idle=900.0),
+        measure.CpuTimes(busy=130.0, idle=970.0),
     )
-    assert sampler.busy_percent(before, after) == pytest.approx(30)
-    assert sampler.busy_percent(before, before) is None
-    assert sampler.busy_percent(before, sampler.CpuTimes(busy=101.0, idle=899.9)) == 100
+    assert measure.busy_percent(before, after) == pytest.approx(30)
+    assert measure.busy_percent(before, before) is None
+    assert measure.busy_percent(before, measure.CpuTimes(busy=101.0, idle=899.9)) == 100
 
 
 def test_waiting_for_the_disk_is_not_busy_and_guests_are_counted_once(monkeypatch):
     monkeypatch.setattr(
-        sampler.psutil,
+        measure.psutil,
         "cpu_times",
         lambda: SimpleNamespace(
             user=10.0,
@@ -282,4 +282,4 @@ def test_waiting_for_the_disk_is_not_busy_and_guests_are_counted_once(monkeypatc
             guest_nice=1.0,
         ),
     )
-    assert sampler.cpu_times() == sampler.CpuTimes(busy=15.0, idle=80.0)
+    assert measure.cpu_times() == measure.CpuTimes(busy=15.0, idle=80.0)

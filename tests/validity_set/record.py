@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from appliance.bench import block_devices, sampler
+from appliance.bench import block_devices, measure, sampler
 from appliance.model import Counters, Sample
 
 MIB = 1024 * 1024
@@ -129,11 +129,11 @@ def play(case: Case, place: Place, folder: Path) -> None:
         prefix = around.enter_context(case.limit(place)) if case.limit else ()
         if case.beside:
             around.enter_context(case.beside(place))
-        before, cpu_before, began = sampler.read_all(devices.all), sampler.cpu_times(), time.time()
+        before, cpu_before, began = sampler.read_all(devices.all), measure.cpu_times(), time.time()
         sampling = around.enter_context(sampler.Sampler(devices.all))
         seen = _run((*prefix, *argv), place, case)
         ended = time.time()
-        after, cpu_after = sampler.read_all(devices.all), sampler.cpu_times()
+        after, cpu_after = sampler.read_all(devices.all), measure.cpu_times()
         seen.samples = sampling.drain()
     report = seen.output
     if case.form == "text":
@@ -155,7 +155,7 @@ def play(case: Case, place: Place, folder: Path) -> None:
         "after": _counters(after),
         "seconds": round(ended - began, 3),
         "samples": [_sample(one, began) for one in seen.samples],
-        "host_cpu_percent": _rounded(sampler.busy_percent(cpu_before, cpu_after)),
+        "host_cpu_percent": _rounded(measure.busy_percent(cpu_before, cpu_after)),
         "ended": _ended(seen),
         "full_suite": case.full_suite,
         "capability": _capability(case, devices, sampler.deltas(before, after)),
