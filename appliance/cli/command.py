@@ -79,8 +79,11 @@ def complain(message: str, hint: str) -> None:
         print(f"hint: {printable(' '.join(hint.split()))}", file=sys.stderr)
 
 
-def parser(commands: Iterable[Command]) -> ArgumentParser:
-    """What parses ``commands``: leaves the one that was given in ``command``."""
+def parser(commands: Iterable[Command], *, names_only: bool = False) -> ArgumentParser:
+    """What parses ``commands``: leaves the one that was given in ``command``.
+
+    With ``names_only`` it is good for the list of commands alone, and made sooner.
+    """
     top = _Parser(
         prog="stripewright",
         description="Local disks of a cloud machine: striped, measured, watched.",
@@ -93,6 +96,10 @@ def parser(commands: Iterable[Command]) -> ArgumentParser:
     }
     for one in sorted(commands, key=lambda command: command.name):
         group, _, name = one.name.rpartition(" ")
+        if names_only:
+            if one.summary and not group:
+                groups[""].add_parser(name, help=one.summary, add_help=False)
+            continue
         sub = _add(groups[group], name, one)
         if one.run is None:
             groups[one.name] = sub.add_subparsers(title="actions", metavar="ACTION")
@@ -129,10 +136,10 @@ def _add(group: _Group, name: str, command: Command) -> _Parser:
     return sub
 
 
-def parse(words: Iterable[str], commands: Iterable[Command]) -> Asked:
+def parse(words: Iterable[str], commands: Iterable[Command], *, names_only: bool = False) -> Asked:
     """What ``words`` ask for. Ends the process for ``--help`` and for what cannot be parsed."""
     words, commands = list(words), list(commands)
-    given = vars(parser(commands).parse_args(words))
+    given = vars(parser(commands, names_only=names_only).parse_args(words))
     command: Command = given.pop("command")
     names = given.pop("options")
     prefix = f"{command.name} "

@@ -13,6 +13,8 @@ from appliance import cli
 from appliance.cli.command import Command, complain, parse
 from appliance.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, OperatorError
 
+_WITHOUT_COMMANDS = {"main", "command", "output", "shell_files"}
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (see :mod:`appliance.errors`)."""
@@ -44,13 +46,8 @@ def _run(argv: Sequence[str]) -> int:
         first = "tui" if {*words} <= {"--json", "--version"} else ""
         # At the end: a --help before it is about all commands.
         words.append("tui")
-    known = commands(first)
-    if not first and {*words} <= {"-h", "--help", "tui"}:
-        # That needs their names alone.
-        known = [
-            one._replace(arguments=None) for one in known if one.summary and " " not in one.name
-        ]
-    command, options, actions = parse(words, known)
+    help_alone = not first and {*words} <= {"-h", "--help", "tui"}
+    command, options, actions = parse(words, commands(first), names_only=help_alone)
     if command.run is None:
         complain(
             f"{command.name}: no action given; there are {', '.join(actions)}",
@@ -67,7 +64,7 @@ def commands(first: str = "") -> list[Command]:
     of ``drift`` are in drift.py, drift_confirm.py and so on. Where that finds none: all commands.
     """
     files = (file for folder in cli.__path__ for file in Path(folder).glob("[!_]*.py"))
-    names = sorted(file.stem for file in files)
+    names = sorted({file.stem for file in files} - _WITHOUT_COMMANDS)
     word = first.partition("-")[0]
     near = _commands(name for name in names if name.partition("_")[0] == word) if word else []
     if any(one.name == first for one in near):
