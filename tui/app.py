@@ -168,7 +168,7 @@ class StripewrightApp(App[int]):
         """Notify of what the operator waits for: a start that failed, a run that ended."""
         if after.start_problem and (before is None or before.start_problem != after.start_problem):
             self.tell(after.start_problem, "error")
-        from appliance.model import RunState
+        from appliance.model.runs import RunState
 
         was = None if before is None else before.running
         last = None if after.status is None else after.status.last_run

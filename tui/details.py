@@ -13,7 +13,9 @@ from tui.widgets.panel import clean
 
 if TYPE_CHECKING:
     from appliance.client.machine_status import Status, VolumeStatus
-    from appliance.model import Disk, JobResult, RunRecord
+    from appliance.model.disks import Disk
+    from appliance.model.measurement import JobResult
+    from appliance.model.runs import RunRecord
 
 _LABEL_CELLS = 14
 

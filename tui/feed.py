@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from appliance.bench.live_file import LiveJob
     from appliance.client.machine_status import Status
     from appliance.client.plan_requests import ApplyProgress
-    from appliance.model import Counters, JobResult, Suite
+    from appliance.model.measurement import JobResult
+    from appliance.model.runs import Counters, Suite
     from appliance.system.services import UnitState
 
 _STATUS_EVERY_SECONDS = 5.0

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from appliance.model import Inventory, Layout, Selector, Volume
+from appliance.model.disks import Inventory
+from appliance.model.plans import Layout, Selector, Volume
 from appliance.model.toml_fields import size_text
 from appliance.storage.formats import md
 from appliance.storage.policy.layout import render_layout

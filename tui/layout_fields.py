@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from appliance.errors import UsageError
-from appliance.model import DiskKind, Layout, Volume
+from appliance.model.disks import DiskKind
+from appliance.model.plans import Layout, Volume
 from appliance.model.toml_fields import (
     Choice,
     Field,

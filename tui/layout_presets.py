@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from appliance.model import Disk, DiskKind, Inventory, Layout, Selector, Volume
+from appliance.model.disks import Disk, DiskKind, Inventory
+from appliance.model.plans import Layout, Selector, Volume
 from tui.layout_draft import Draft
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from appliance.client.plan_requests import ApplyEnd, ApplyProgress, AskedApply
 from appliance.errors import EXIT_OK
-from appliance.model import Decision, Plan
+from appliance.model.plans import Decision, Plan
 
 # The executor's words for a step that failed.
 _FAILED = re.compile(r"step (\d+) of \d+ failed")

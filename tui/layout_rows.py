@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from appliance.client.machine_status import Status, VolumeStatus
-from appliance.model import Layout, Volume
+from appliance.model.plans import Layout, Volume
 from appliance.storage.policy.preview import Preview, VolumePreview
 from tui.layout_draft import Draft
 

@@ -14,7 +14,8 @@ from appliance.text import printable
 if TYPE_CHECKING:
     from appliance.client.machine_status import Health
     from appliance.drift.check_summary import DriftSummary
-    from appliance.model import Measurement, RunState
+    from appliance.model.measurement import Measurement
+    from appliance.model.runs import RunState
 
 GOOD = "$text-success"
 WARN = "$text-warning"
@@ -90,7 +91,7 @@ def history(glyphs: Glyphs) -> Mark:
 
 def drift(summary: DriftSummary, glyphs: Glyphs) -> Mark:
     """Mark of all findings of drift together; its word is that of the gravest."""
-    from appliance.model import DriftSeverity
+    from appliance.model.findings import DriftSeverity
 
     if summary.severity is DriftSeverity.CRITICAL:
         return Mark(glyphs.bad, "critical", BAD)
@@ -107,7 +108,7 @@ def drift(summary: DriftSummary, glyphs: Glyphs) -> Mark:
 
 def verdict(result: Measurement, glyphs: Glyphs) -> Mark:
     """Mark of one result: its gravest findings by code, or ``valid``."""
-    from appliance.model import Severity
+    from appliance.model.measurement import Severity
 
     for severity, glyph, style in (
         (Severity.BLOCK, glyphs.bad, BAD),
@@ -124,7 +125,7 @@ def verdict(result: Measurement, glyphs: Glyphs) -> Mark:
 
 def run_state(state: RunState, glyphs: Glyphs) -> Mark:
     """Mark of a run as a whole."""
-    from appliance.model import RunState
+    from appliance.model.runs import RunState
 
     return {
         RunState.RUNNING: Mark(glyphs.pointer, "running", BUSY),

@@ -9,7 +9,7 @@ from tui.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from appliance.client.machine_status import VolumeStatus
-    from appliance.model import Suite
+    from appliance.model.runs import Suite
 
 
 @dataclass(frozen=True, slots=True)

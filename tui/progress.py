@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from appliance.bench.job_order import PlannedJob
-    from appliance.model import Job, JobResult, RunRecord, Suite
+    from appliance.model.measurement import JobResult
+    from appliance.model.runs import Job, RunRecord, Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def steps(run: RunRecord, suite: Suite | None, results: Sequence[JobResult]) -> 
 
 def _done(results: Sequence[JobResult]) -> Step:
     """A step of which only the results are known."""
-    from appliance.model import Job
+    from appliance.model.runs import Job
 
     first = results[0]
     job = Job(

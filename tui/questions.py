@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 
 from appliance.client.machine_status import VolumeStatus
-from appliance.model import RunRecord, Suite
+from appliance.model.runs import RunRecord, Suite
 from appliance.text import duration, size
 from tui import marks
 from tui.marks import Glyphs

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from appliance.bench.live_file import LiveJob
     from appliance.client.machine_status import Status, VolumeStatus
     from appliance.client.plan_requests import ApplyProgress
-    from appliance.model import JobResult, RunRecord, Sample, Suite
+    from appliance.model.measurement import JobResult
+    from appliance.model.runs import RunRecord, Sample, Suite
     from tui.tracks import Second
 
 # So far back the live figures go.

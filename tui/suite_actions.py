@@ -10,7 +10,7 @@ from tui.widgets.panel import clean
 
 if TYPE_CHECKING:
     from appliance.client.machine_status import VolumeStatus
-    from appliance.model import Suite
+    from appliance.model.runs import Suite
     from tui.app import StripewrightApp
 
 _START = "start"

@@ -8,7 +8,7 @@ from appliance.bench.directory import file_size_bytes
 from appliance.bench.suite import file_count, only_reads
 from appliance.client.machine_status import Status, VolumeStatus
 from appliance.errors import Refused
-from appliance.model import RunRecord, Suite
+from appliance.model.runs import RunRecord, Suite
 from appliance.paths import BENCH_DIR_NAME
 from appliance.text import size
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.data import disk_rule
-from appliance.model import DiskKind
+from appliance.model.disks import DiskKind
 
 
 @dataclass(frozen=True, slots=True)

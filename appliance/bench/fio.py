@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from appliance.errors import OperatorError
-from appliance.model import Job
+from appliance.model.runs import Job
 
 _T = TypeVar("_T")
 

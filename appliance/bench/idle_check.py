@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from appliance.bench import sampler
 from appliance.bench.run_log import RunLog
-from appliance.model import Counters
+from appliance.model.runs import Counters
 
 MAX_FOREIGN_UTIL = 0.05
 WINDOW_SECONDS = 2.0

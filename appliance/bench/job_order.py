@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.bench.suite import only_reads
-from appliance.model import Job
+from appliance.model.runs import Job
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from appliance import paths
 from appliance.clouds.provider import Exceeded, LogPage, provider
 from appliance.data import disk_rule
 from appliance.errors import OperatorError
-from appliance.model import DiskKind
+from appliance.model.disks import DiskKind
 from appliance.state import codec
 from appliance.storage.probe import nvme
 from appliance.system import services

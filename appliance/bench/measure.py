@@ -19,7 +19,8 @@ from appliance.bench.target import RAW_READ, Place
 from appliance.bench.validity import short
 from appliance.errors import OperatorError
 from appliance.figures import provisioned, sampling
-from appliance.model import Counters, JobResult, Suite
+from appliance.model.measurement import JobResult
+from appliance.model.runs import Counters, Suite
 from appliance.system.kernel import Kernel
 
 # What another disk does beside a run, as a share of what the busiest of its own did.

@@ -15,7 +15,7 @@ from appliance.bench.target import Files, Place, Raw
 from appliance.errors import Refused
 from appliance.figures import stripe_delivery
 from appliance.figures.stripe_delivery import Stripe
-from appliance.model import Suite
+from appliance.model.runs import Suite
 from appliance.system.kernel import read_text
 
 _SECTOR_BYTES = 512

@@ -15,7 +15,7 @@ from appliance.bench.suite import ACCESS_PATTERNS, only_reads, scaled
 from appliance.bench.target import Files, Place, Raw
 from appliance.errors import OperatorError
 from appliance.figures import steady
-from appliance.model import Job, Suite
+from appliance.model.runs import Job, Suite
 
 # What fio may need beyond the time asked for: start, end, a slow machine.
 GRACE_SECONDS = 300.0

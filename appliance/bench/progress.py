@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from appliance.bench.suite import RESERVED_NAMES
 from appliance.figures import sampling
-from appliance.model import Sample
+from appliance.model.runs import Sample
 
 _BAR_WIDTH = 20
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from appliance.errors import OperatorError, Refused, UsageError
-from appliance.model import Disk, advice
+from appliance.model import advice
+from appliance.model.disks import Disk
 from appliance.storage.formats import serials
 from appliance.storage.policy import exclusions
 from appliance.storage.policy.layout import DEFAULT_LAYOUT

@@ -7,16 +7,9 @@ import dataclasses
 from appliance.bench import fio, validity
 from appliance.bench.block_devices import Devices
 from appliance.clouds import capability
-from appliance.model import (
-    Counters,
-    DeviceIo,
-    DeviceLatency,
-    DiskKind,
-    Job,
-    JobResult,
-    Provisioned,
-    Slice,
-)
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import DeviceIo, DeviceLatency, JobResult, Provisioned, Slice
+from appliance.model.runs import Counters, Job
 
 _NOTHING = fio.DirectionReport(0, 0, 0.0, 0.0, 0, 0.0, {}, {})
 

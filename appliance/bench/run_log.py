@@ -24,7 +24,8 @@ from appliance.figures import sampling
 from appliance.figures.sampling import Minutes
 from appliance.history.format import HistoryBusyError
 from appliance.history.store import History
-from appliance.model import JobResult, RunState, Sample, Suite
+from appliance.model.measurement import JobResult
+from appliance.model.runs import RunState, Sample, Suite
 from appliance.system import journal
 from appliance.system.stopping import StopSignals
 

@@ -33,7 +33,7 @@ from appliance.clouds.machine import read_machine
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.figures import steady
 from appliance.history.store import History
-from appliance.model import RunState, Suite
+from appliance.model.runs import RunState, Suite
 from appliance.paths import BENCH_DIR_NAME
 from appliance.system import journal
 from appliance.system.stopping import Stopped, StopSignals

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.model import Counters, Sample
+from appliance.model.runs import Counters, Sample
 
 # The unit of the sector counters, whatever the disk's own sector size is.
 SECTOR_BYTES = 512

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from appliance.bench.fio import ENGINES, SYNCHRONOUS_ENGINES
 from appliance.errors import UsageError
-from appliance.model import CONFIRM_SUITE, Job, Suite
+from appliance.model.confirmations import CONFIRM_SUITE
+from appliance.model.runs import Job, Suite
 from appliance.model.toml_table import Table, parse_document
 
 # fio's rw= words, each with the directions that it does.

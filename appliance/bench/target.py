@@ -13,7 +13,7 @@ from appliance.bench.directory import PrivateDirectory
 from appliance.bench.raw_device import RawDevice
 from appliance.bench.suite import file_count, only_reads
 from appliance.errors import Refused
-from appliance.model import Job, Suite
+from appliance.model.runs import Job, Suite
 
 FILESYSTEM, RAW_READ, RAW_WRITE = "filesystem", "raw-read", "raw-write"
 

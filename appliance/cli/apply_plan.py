@@ -16,7 +16,7 @@ from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError, Refused
 
 if TYPE_CHECKING:
     from appliance.client.plan_requests import ApplyEnd, ApplyProgress
-    from appliance.model import Plan, Step
+    from appliance.model.plans import Plan, Step
 
 # A look of the boot unit at a disk that has just come takes seconds.
 _PATIENCE_SECONDS = 120.0

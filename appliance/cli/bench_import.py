@@ -16,7 +16,7 @@ from appliance.errors import EXIT_OK, OperatorError, UsageError
 
 if TYPE_CHECKING:
     from appliance.fio_import import Imported
-    from appliance.model import ImportedResult
+    from appliance.model.measurement import ImportedResult
 
 # A text becomes up to four times its size in memory. Ten thousand reports have 25 MB.
 MAX_FILE_BYTES = 100 * 1024 * 1024

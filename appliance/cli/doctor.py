@@ -231,7 +231,7 @@ def _last_check(*, now: float) -> Check:
 def _host() -> list[Check]:
     """The appliance's own disk, /run, the clock and how the last boot ended."""
     from appliance.drift import host_rules, hostlook
-    from appliance.model import DriftSeverity
+    from appliance.model.findings import DriftSeverity
 
     found = [
         Check(

@@ -16,7 +16,8 @@ from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
     from appliance.client.finding_actions import ConfirmEnd
-    from appliance.model import Confirmation, Fact
+    from appliance.model.confirmations import Confirmation
+    from appliance.model.findings import Fact
 
 # By appliance.model.Verdict.
 _VERDICTS = {

@@ -14,7 +14,7 @@ from appliance.cli.output import StatusLine, print_json, wait_for
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError, UsageError
 
 if TYPE_CHECKING:
-    from appliance.model import Volume
+    from appliance.model.plans import Volume
     from appliance.state.live_state import ReadProgress
 
 _GRACE_SECONDS = 20.0

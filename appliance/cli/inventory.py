@@ -11,7 +11,7 @@ from appliance.cli.output import print_json
 from appliance.errors import EXIT_OK
 
 if TYPE_CHECKING:
-    from appliance.model import Disk
+    from appliance.model.disks import Disk
 
 
 def inventory(*, as_json: bool) -> int:

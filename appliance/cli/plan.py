@@ -21,7 +21,8 @@ from appliance.errors import EXIT_OK, EXIT_REFUSED, OperatorError
 
 if TYPE_CHECKING:
     from appliance.client.plan_requests import PlannedHere
-    from appliance.model import Inventory, Plan
+    from appliance.model.disks import Inventory
+    from appliance.model.plans import Plan
     from appliance.storage.execute.request_spool import Request
 
 

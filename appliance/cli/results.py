@@ -13,7 +13,8 @@ from appliance.errors import EXIT_OK
 
 if TYPE_CHECKING:
     from appliance.history.queries import ImportRecord
-    from appliance.model import JobResult, Measurement, RunRecord
+    from appliance.model.measurement import JobResult, Measurement
+    from appliance.model.runs import RunRecord
 
 # How many runs and imports are shown unless one is named.
 _LAST = 5

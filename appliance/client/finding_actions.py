@@ -20,8 +20,9 @@ from appliance.drift import lifecycle
 from appliance.drift.acknowledge import Action, Word
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model import CONFIRM_SUITE, Confirmation, Fact, RunState
-from appliance.model.findings import DriftState, FindingRecord, Transition
+from appliance.model.confirmations import CONFIRM_SUITE, Confirmation
+from appliance.model.findings import DriftState, Fact, FindingRecord, Transition
+from appliance.model.runs import RunState
 from appliance.system import services
 
 # A check waits for whoever writes the history.

@@ -20,17 +20,11 @@ from appliance.drift import host_rules, hostlook
 from appliance.drift.check_summary import DriftSummary
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model import (
-    Disk,
-    EpochRecord,
-    Fact,
-    Inventory,
-    JobResult,
-    Machine,
-    RunRecord,
-    RunState,
-    advice,
-)
+from appliance.model import advice
+from appliance.model.disks import Disk, Inventory, Machine
+from appliance.model.findings import Fact
+from appliance.model.measurement import JobResult
+from appliance.model.runs import EpochRecord, RunRecord, RunState
 from appliance.state import boot_state, live_state
 from appliance.state.boot_state import BootState, BootVolume
 from appliance.storage.execute import tuning

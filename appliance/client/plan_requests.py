@@ -19,7 +19,8 @@ from appliance import paths
 from appliance.client import answers
 from appliance.client.answers import store
 from appliance.errors import EXIT_OK, OperatorError, StalePlan
-from appliance.model import Decision, Inventory, Layout, Orders, Plan
+from appliance.model.disks import Inventory
+from appliance.model.plans import Decision, Layout, Orders, Plan
 from appliance.state import codec
 from appliance.storage.execute import request_spool
 from appliance.storage.execute.request_spool import Request

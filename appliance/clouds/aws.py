@@ -21,7 +21,8 @@ from appliance.clouds.provider import (
     plain_name,
 )
 from appliance.data import DiskRule, csv_rows
-from appliance.model import Capability, DiskKind, Provisioned
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import Capability, Provisioned
 
 _EPHEMERAL = re.compile(r"ephemeral([0-9]{1,2})", re.ASCII)
 _DEVICE = re.compile(r"(?:/dev/)?(?:sd|xvd)([a-z]{1,2})", re.ASCII)

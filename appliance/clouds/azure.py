@@ -18,7 +18,8 @@ from appliance.clouds.provider import (
     plain_name,
 )
 from appliance.data import csv_rows
-from appliance.model import Capability, DiskKind
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import Capability
 
 # The same Microsoft strings appear on any Hyper-V host; this asset tag is Azure's own
 # (cloud-init, DataSourceAzure).

@@ -17,7 +17,8 @@ from functools import cache, lru_cache
 from appliance.clouds.provider import disk_count, providers
 from appliance.clouds.volumes import Volume, bounds
 from appliance.data import csv_rows
-from appliance.model import Capability, DiskKind, Measurement
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import Capability, Measurement
 
 __all__ = ["Volume", "one_kind", "percent_of_published", "published"]
 

@@ -14,7 +14,8 @@ from functools import cache
 from appliance.clouds.provider import Attached, Provider, page_text, plain_name
 from appliance.clouds.volumes import MIB
 from appliance.data import csv_rows
-from appliance.model import Capability, DiskKind
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import Capability
 
 # Identify Namespace, bytes 384 and on (GoogleCloudPlatform/guest-configs, google_nvme_id).
 _NAME = slice(384, 4096)

@@ -18,7 +18,7 @@ from pathlib import Path
 from uuid import UUID
 
 from appliance.clouds.provider import Dmi, Metadata, Provider, disk_count, providers
-from appliance.model import Machine
+from appliance.model.disks import Machine
 
 # Written by cloud-init at each boot, in a directory that only root may write.
 _INSTANCE_DATA = "run/cloud-init/instance-data.json"

@@ -13,7 +13,8 @@ from functools import cache
 from importlib import import_module
 
 from appliance.data import DiskRule, disk_rules
-from appliance.model import Capability, DiskKind, Provisioned
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import Capability, Provisioned
 
 # ``ds.meta_data`` of cloud-init's instance data: what the provider told at this boot.
 Metadata = Mapping[str, object]

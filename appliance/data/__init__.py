@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from appliance.model import DiskKind
+from appliance.model.disks import DiskKind
 
 DIRECTORY = Path(__file__).parent
 

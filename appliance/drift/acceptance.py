@@ -15,7 +15,10 @@ from appliance.clouds import capability
 from appliance.drift import member_rules
 from appliance.drift.codes import fact
 from appliance.drift.member_rules import Outlier
-from appliance.model import Capability, Detail, Fact, JobResult, advice
+from appliance.model import advice
+from appliance.model.findings import Fact
+from appliance.model.measurement import Capability, JobResult
+from appliance.model.slots import Detail
 
 # Below it the stripe does not do what it is sold as. Published figures are upper bounds.
 LEAST_PERCENT = 80.0

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from appliance.bench.validity import cpu
 from appliance.drift import member_rules
 from appliance.drift.series_state import results as results_of
-from appliance.model import Detail, Happening, JobResult, RunState, SeriesKey
-from appliance.model.slots import Attempt
+from appliance.model.findings import SeriesKey
+from appliance.model.measurement import JobResult
+from appliance.model.runs import RunState
+from appliance.model.slots import Attempt, Detail, Happening
 
 NOT_KNOWN = "not known: nothing that was recorded differs before and after"
 # A provisioned limit counts if it was exceeded for this share of a job's run time more.

@@ -19,9 +19,9 @@ from appliance.drift.check_summary import Memory
 from appliance.drift.lifecycle import Scope
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model import EpochRecord
 from appliance.model.confirmations import CONFIRM_SUITE, Confirmation
 from appliance.model.findings import Area, Fact, FindingRecord
+from appliance.model.runs import EpochRecord
 from appliance.system import liveness
 from appliance.text import printable
 

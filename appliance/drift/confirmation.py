@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from appliance import text
 from appliance.drift import lifecycle
 from appliance.drift.detection.normal import DEAD_BAND
-from appliance.model import Confirmation, DriftState, Fact, FindingRecord, Verdict
+from appliance.model.confirmations import Confirmation, Verdict
+from appliance.model.findings import DriftState, Fact, FindingRecord
 
 REPEATS = 5
 # Of five: one odd value neither makes a change nor hides one.

@@ -19,8 +19,9 @@ from appliance.drift.observation import (
     is_same,
     kernel_name,
 )
-from appliance.model import DriftSeverity, EpochRecord, Fact
 from appliance.model import surroundings as names
+from appliance.model.findings import DriftSeverity, Fact
+from appliance.model.runs import EpochRecord
 from appliance.state.boot_state import BootMember, BootVolume
 
 _EPOCHS = {

@@ -14,7 +14,8 @@ from appliance.drift.codes import CODES
 from appliance.drift.detection.normal import LEAST
 from appliance.drift.series_state import Known
 from appliance.history import queries, series_slots
-from appliance.model import Area, Fact, FindingRecord, Happening
+from appliance.model.findings import Area, Fact, FindingRecord
+from appliance.model.slots import Happening
 from appliance.system import liveness
 
 # Under this name the history says which run was judged for acceptance.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from appliance import paths, text
 from appliance.drift.codes import fact
-from appliance.model import DriftSeverity, Fact
+from appliance.model.findings import DriftSeverity, Fact
 
 RUN = "/run"
 # Less than this is soon nothing: a run writes its samples and reports, SQLite a journal.

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from appliance.drift import stripe_rules
 from appliance.drift.codes import fact
 from appliance.drift.observation import Observation, name_of
-from appliance.model import DiskKind, DriftSeverity, Fact, Volume
+from appliance.model.disks import DiskKind
+from appliance.model.findings import DriftSeverity, Fact
+from appliance.model.plans import Volume
 from appliance.state.boot_state import BootVolume
 from appliance.storage.formats import filesystem, lvm, md
 from appliance.storage.formats.mount_unit import unit_name

@@ -18,7 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance.bench.validity import member as rule
-from appliance.model import Detail, JobResult, RunRecord
+from appliance.model.measurement import JobResult
+from appliance.model.runs import RunRecord
+from appliance.model.slots import Detail
 
 _BETWEEN_VOLUMES = "; "
 # The others wait for so little beyond what their flash takes that they could do far more.

@@ -13,16 +13,10 @@ from collections.abc import Mapping, Sequence
 
 from appliance import text
 from appliance.drift.codes import fact
-from appliance.model import (
-    Detail,
-    Fact,
-    RunState,
-    SeriesKey,
-    Severity,
-    Slot,
-    Span,
-)
-from appliance.model.slots import Attempt
+from appliance.model.findings import Fact, SeriesKey
+from appliance.model.measurement import Severity
+from appliance.model.runs import RunState
+from appliance.model.slots import Attempt, Detail, Slot, Span
 
 # So many of its usual intervals without a valid result.
 INTERVALS = 3

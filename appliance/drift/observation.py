@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from appliance.model import (
+from appliance.model.disks import (
     Disk,
     Filesystem,
     HardwareDrive,
-    Layout,
     Machine,
     VirtualDrive,
-    Volume,
     VolumeGroup,
 )
+from appliance.model.plans import Layout, Volume
 from appliance.state.boot_state import BootMember, BootState, BootVolume, Surroundings
 from appliance.system.kernel import Mount
 

@@ -29,8 +29,9 @@ from appliance.drift.observation import (
     read_then,
 )
 from appliance.errors import OperatorError
-from appliance.model import Disk, Layout, Machine
 from appliance.model import surroundings as names
+from appliance.model.disks import Disk, Machine
+from appliance.model.plans import Layout
 from appliance.state import boot_state, codec
 from appliance.state.boot_state import BootState, BootVolume
 from appliance.storage.formats import lvm

@@ -21,15 +21,10 @@ from appliance.drift.codes import fact
 from appliance.drift.detection.normal import DEAD_BAND
 from appliance.drift.series_state import Evidence, Known, Standing, Survey
 from appliance.figures.quantities import percentile_ns
-from appliance.model import (
-    Detail,
-    DriftState,
-    Fact,
-    SeriesKey,
-    Span,
-    Verdict,
-    advice,
-)
+from appliance.model import advice
+from appliance.model.confirmations import Verdict
+from appliance.model.findings import DriftState, Fact, SeriesKey
+from appliance.model.slots import Detail, Span
 
 # Changes of two series this near to each other are probably one.
 _TOGETHER_SLOTS = 2.0

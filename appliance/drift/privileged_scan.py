@@ -20,7 +20,8 @@ from appliance.drift import hostlook
 from appliance.drift.observation import Health, read_then
 from appliance.drift.observe import Sources
 from appliance.errors import OperatorError
-from appliance.model import Disk, Layout
+from appliance.model.disks import Disk
+from appliance.model.plans import Layout
 from appliance.state import boot_state
 from appliance.storage.formats import hwraid, lvm
 from appliance.storage.policy import identity

@@ -27,18 +27,12 @@ from appliance.drift.acceptance import Acceptance
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.history import queries, series_slots
 from appliance.history.store import History
-from appliance.model import (
-    CONFIRM_SUITE,
-    Confirmation,
-    Detail,
-    Fact,
-    Job,
-    JobResult,
-    RunRecord,
-    RunState,
-    Suite,
-    advice,
-)
+from appliance.model import advice
+from appliance.model.confirmations import CONFIRM_SUITE, Confirmation
+from appliance.model.findings import Fact
+from appliance.model.measurement import JobResult
+from appliance.model.runs import Job, RunRecord, RunState, Suite
+from appliance.model.slots import Detail
 
 # Another run may be at work; the jobs of a suite take less.
 WAIT_SECONDS = 1800.0

@@ -22,7 +22,8 @@ from appliance.drift import member_rules, series_state
 from appliance.drift.codes import fact
 from appliance.drift.series_state import NEEDED, Bins, Known, Survey
 from appliance.figures.histogram import merge, percentile_ns
-from appliance.model import DriftState, Fact, SeriesKey, Slot, Span
+from appliance.model.findings import DriftState, Fact, SeriesKey
+from appliance.model.slots import Slot, Span
 
 # Beyond a far quantile of the baseline by so much: apart from it, and not its edge.
 _CUTS = ((99.0, 1.5), (99.9, 1.25))

@@ -16,19 +16,10 @@ from dataclasses import dataclass, field
 from appliance.drift.detection.detector import Detector
 from appliance.drift.detection.normal import DEAD_BAND, FULL, LEAST, Baseline
 from appliance.drift.detection.points import Change
-from appliance.model import (
-    Approval,
-    Confirmation,
-    Detail,
-    DriftSeverity,
-    FindingRecord,
-    Happening,
-    JobResult,
-    SeriesKey,
-    Slot,
-    Span,
-    Verdict,
-)
+from appliance.model.confirmations import Approval, Confirmation, Verdict
+from appliance.model.findings import DriftSeverity, FindingRecord, SeriesKey
+from appliance.model.measurement import JobResult
+from appliance.model.slots import Detail, Happening, Slot, Span
 
 # A baseline of fewer days has not seen a week of other people's habits.
 FULL_SECONDS = 7 * 86_400.0

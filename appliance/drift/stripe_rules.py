@@ -16,7 +16,9 @@ from appliance.drift.observation import (
     kernel_name,
     name_of,
 )
-from appliance.model import Disk, Fact, LogicalVolume, Volume, VolumeGroup
+from appliance.model.disks import Disk, LogicalVolume, VolumeGroup
+from appliance.model.findings import Fact
+from appliance.model.plans import Volume
 from appliance.state.boot_state import BootMember, BootVolume
 from appliance.storage.formats import hwraid, lvm, md
 from appliance.text import size

@@ -13,17 +13,10 @@ from appliance.drift import series_state
 from appliance.drift.detection.normal import Baseline
 from appliance.history import series_slots
 from appliance.history.queries import Reader
-from appliance.model import (
-    CONFIRM_SUITE,
-    Approval,
-    Confirmation,
-    EpochRecord,
-    FindingRecord,
-    RunState,
-    SeriesKey,
-    Slot,
-    Span,
-)
+from appliance.model.confirmations import CONFIRM_SUITE, Approval, Confirmation
+from appliance.model.findings import FindingRecord, SeriesKey
+from appliance.model.runs import EpochRecord, RunState
+from appliance.model.slots import Slot, Span
 
 # The first baseline is known long before so many slots; of an epoch that is over, nothing else
 # is asked, and the detector takes its time.

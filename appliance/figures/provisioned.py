@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
 from appliance.clouds.provider import Exceeded, Times
-from appliance.model import DeviceLatency, Provisioned
+from appliance.model.measurement import DeviceLatency, Provisioned
 
 _WRAP = 1 << 32
 

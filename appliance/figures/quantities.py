@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from appliance.model import DeviceIo, JobResult, Measurement, Source
+from appliance.model.measurement import DeviceIo, JobResult, Measurement, Source
 
 MIXED = frozenset({"rw", "readwrite", "randrw", "trimwrite", "randtrimwrite"})
 # Requests are counted where the kernel may have split a block: a little more than one

@@ -12,7 +12,8 @@ import zlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from appliance.model import Mean, Sample, Slice
+from appliance.model.measurement import Slice
+from appliance.model.runs import Mean, Sample
 
 MEAN_SECONDS = 10
 _NS = 1_000_000_000

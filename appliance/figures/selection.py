@@ -10,7 +10,8 @@ from typing import TypedDict
 from appliance.errors import UsageError
 from appliance.figures import comparison, quantities
 from appliance.figures.comparison import Key, Observation
-from appliance.model import ImportedResult, JobResult, Measurement, RunRecord
+from appliance.model.measurement import ImportedResult, JobResult, Measurement
+from appliance.model.runs import RunRecord
 
 # 18 digits: SQLite's integers have 63 bits.
 _FORM = re.compile(r"(?:(epoch|import):)?([0-9]{1,18})(?::([!-~]{1,64}))?", re.ASCII)

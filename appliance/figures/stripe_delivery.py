@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from appliance.model import JobResult
+from appliance.model.measurement import JobResult
 
 
 @dataclass(frozen=True, slots=True)

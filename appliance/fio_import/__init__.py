@@ -21,7 +21,7 @@ from appliance.fio_import.assemble import results_of
 from appliance.fio_import.decoding import decode
 from appliance.fio_import.device_names import Places
 from appliance.fio_import.reader import items
-from appliance.model import ImportedResult
+from appliance.model.measurement import ImportedResult
 
 __all__ = ["MOST_RESULTS", "Imported", "import_reports"]
 

@@ -15,7 +15,7 @@ from appliance.fio_import.context import Surroundings
 from appliance.fio_import.device_names import Devices, Expected, Places
 from appliance.fio_import.draft import Definition, Figures, Report, Section
 from appliance.fio_import.options import Asked, Options
-from appliance.model import DeviceIo, ImportedResult
+from appliance.model.measurement import DeviceIo, ImportedResult
 
 # What a pattern's directions are: a report of another direction is not of that command.
 _OPPOSITE = {"read": ("write", "randwrite"), "write": ("read", "randread")}

@@ -11,7 +11,8 @@ from appliance.fio_import import storage_stated as stated
 from appliance.fio_import.context import Surroundings
 from appliance.fio_import.draft import Report, Section
 from appliance.fio_import.options import Options
-from appliance.model import DeviceIo, DiskKind
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import DeviceIo
 
 # A diary of more directories than this is not kept track of.
 _MOST_PLACES = 4096

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from appliance.fio_import import units_printed
 from appliance.fio_import.options import Options
 from appliance.fio_import.units_printed import Printed
-from appliance.model import DeviceIo
+from appliance.model.measurement import DeviceIo
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
 _SECTOR_BYTES = 512

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from appliance.clouds.volumes import MIB, Volume
 from appliance.fio_import import units_printed
-from appliance.model import DiskKind
+from appliance.model.disks import DiskKind
 
 # A diary of more mounts, arrays or disks than this is not kept track of.
 _MOST_DEVICES = 256

@@ -14,7 +14,7 @@ from enum import Enum
 from appliance.fio_import import units_printed
 from appliance.fio_import.draft import Definition, Figures, device_io
 from appliance.fio_import.units_printed import Printed, printed_count, printed_size
-from appliance.model import DeviceIo
+from appliance.model.measurement import DeviceIo
 
 _N = units_printed.NUMBER
 

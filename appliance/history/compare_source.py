@@ -7,8 +7,9 @@ from appliance.errors import OperatorError
 from appliance.figures import sampling, selection
 from appliance.figures.sides import Chosen
 from appliance.history import queries
-from appliance.model import RunRecord, advice
+from appliance.model import advice
 from appliance.model.layout_words import stripe_words
+from appliance.model.runs import RunRecord
 
 # Of an epoch the latest runs of each suite speak: two weeks of the timer. Older ones would
 # tell what the disks were, and cost the file's readers time.

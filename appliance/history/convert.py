@@ -15,7 +15,7 @@ from sqlite_utils.db import Table
 
 from appliance.history import format as file_format
 from appliance.history import rows, schema
-from appliance.model import Finding, ImportedResult
+from appliance.model.measurement import Finding, ImportedResult
 
 # Tables whose columns have changed; those that refer to them do so by name.
 _CHANGED = ("run", "result", "finding")

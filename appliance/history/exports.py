@@ -25,7 +25,9 @@ from appliance.history.json_documents import (
     run_to_json,
 )
 from appliance.history.queries import ImportRecord, Reader
-from appliance.model import FindingRecord, ImportedResult, JobResult, Measurement, RunRecord
+from appliance.model.findings import FindingRecord
+from appliance.model.measurement import ImportedResult, JobResult, Measurement
+from appliance.model.runs import RunRecord
 
 _EVERY_RUN = -1  # SQLite: no limit
 # In this order for good: what is new in FIGURES goes to the end.

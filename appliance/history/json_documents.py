@@ -6,15 +6,15 @@ from typing import Any
 
 from appliance.clouds import capability
 from appliance.figures import quantities
-from appliance.model import (
+from appliance.model.findings import FindingRecord
+from appliance.model.measurement import (
     DeviceLatency,
     Finding,
-    FindingRecord,
     ImportedResult,
     JobResult,
     Measurement,
-    RunRecord,
 )
+from appliance.model.runs import RunRecord
 
 # Of every result, wherever it comes from: what was asked, and what fio says of it.
 FIGURES = (

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 
 from appliance.figures import quantities
 from appliance.history.queries import Reader
-from appliance.model import JobResult, RunRecord
 from appliance.model.findings import DriftSeverity, DriftState, FindingRecord, by_gravity
+from appliance.model.measurement import JobResult
+from appliance.model.runs import RunRecord
 from appliance.text import printable
 
 # A label is a series in somebody's database: there are never more of them than this.

@@ -11,7 +11,9 @@ from typing import Any
 
 from appliance.errors import OperatorError
 from appliance.history.queries import Reader
-from appliance.model import CONFIRM_SUITE, RunRecord, RunState, Severity
+from appliance.model.confirmations import CONFIRM_SUITE
+from appliance.model.measurement import Severity
+from appliance.model.runs import RunRecord, RunState
 
 PAGE_RUNS = 200
 # Of the log: a reader keeps a writer waiting for as long as it reads.

@@ -16,16 +16,9 @@ from appliance.errors import OperatorError
 from appliance.figures import sampling
 from appliance.history import connection, drift_queries, rows
 from appliance.history import format as file_format
-from appliance.model import (
-    CONFIRM_SUITE,
-    EpochRecord,
-    ImportedResult,
-    JobResult,
-    Mean,
-    RunRecord,
-    RunState,
-    Sample,
-)
+from appliance.model.confirmations import CONFIRM_SUITE
+from appliance.model.measurement import ImportedResult, JobResult
+from appliance.model.runs import EpochRecord, Mean, RunRecord, RunState, Sample
 from appliance.system import liveness
 
 # The epochs that the boot unit opens; runs in other directories keep their own.

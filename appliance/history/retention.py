@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from appliance.figures import sampling
 from appliance.history.writing import Writer
-from appliance.model import Sample
+from appliance.model.runs import Sample
 
 _DAY_SECONDS = 86_400
 # Results, histograms and findings stay; these are large, and looked at while they are fresh.

@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from appliance.model import Capability, DeviceIo, Finding, ImportedResult, JobResult
+from appliance.model.measurement import Capability, DeviceIo, Finding, ImportedResult, JobResult
 
 if TYPE_CHECKING:
     import sqlite3

@@ -14,18 +14,10 @@ from appliance.figures import histogram
 from appliance.history import format as file_format
 from appliance.history import queries, rows
 from appliance.history.queries import Reader
-from appliance.model import (
-    CONFIRM_SUITE,
-    Attempt,
-    Detail,
-    Happening,
-    Job,
-    RunRecord,
-    RunState,
-    SeriesKey,
-    Slot,
-    Span,
-)
+from appliance.model.confirmations import CONFIRM_SUITE
+from appliance.model.findings import SeriesKey
+from appliance.model.runs import Job, RunRecord, RunState
+from appliance.model.slots import Attempt, Detail, Happening, Slot, Span
 
 # Enough to say in words what became of the last runs.
 _ATTEMPTS = 40

@@ -25,16 +25,8 @@ from appliance.history import opening, retention, rows
 from appliance.history.findings_store import DriftWriter
 from appliance.history.queries import APPLIANCE
 from appliance.history.writing import Writer
-from appliance.model import (
-    EpochRecord,
-    Finding,
-    ImportedResult,
-    JobResult,
-    RunRecord,
-    RunState,
-    Sample,
-    Suite,
-)
+from appliance.model.measurement import Finding, ImportedResult, JobResult
+from appliance.model.runs import EpochRecord, RunRecord, RunState, Sample, Suite
 from appliance.system import journal, liveness
 
 _KILLED = (

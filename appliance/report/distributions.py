@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from appliance import text
-from appliance.model import Slot
+from appliance.model.slots import Slot
 from appliance.report import svg
 from appliance.report.markup import Markup
 from appliance.report.page import Row, Trend

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from appliance import text
 from appliance.drift.detection.normal import LEAST
-from appliance.model import Finding, Severity
+from appliance.model.measurement import Finding, Severity
 from appliance.report.markup import clipped
 from appliance.report.page import NAME, BesideNormal, Published, Row, Timeline, Tone, Trend
 

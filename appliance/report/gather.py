@@ -8,8 +8,10 @@ from collections.abc import Iterable, Sequence
 from appliance import text
 from appliance.figures import quantities
 from appliance.figures.stripe_delivery import efficiencies
-from appliance.model import Detail, EpochRecord, ImportedResult, RunRecord, RunState
 from appliance.model.layout_words import BETWEEN_VOLUMES, filesystem_words, stripe_words
+from appliance.model.measurement import ImportedResult
+from appliance.model.runs import EpochRecord, RunRecord, RunState
+from appliance.model.slots import Detail
 from appliance.report import timeline
 from appliance.report.markup import clipped
 from appliance.report.page import (

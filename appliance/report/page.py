@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from appliance.drift.detection.normal import Baseline
-from appliance.model import Detail, EpochRecord, Finding, JobResult, Mean, RunRecord, Slot
+from appliance.model.measurement import Finding, JobResult
+from appliance.model.runs import EpochRecord, Mean, RunRecord
+from appliance.model.slots import Detail, Slot
 from appliance.report.markup import clipped
 
 # A name in a heading, a table or a chart.

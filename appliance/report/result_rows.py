@@ -10,7 +10,8 @@ from appliance import text
 from appliance.clouds import capability
 from appliance.figures import quantities
 from appliance.figures.provisioned import in_words
-from appliance.model import Capability, Detail, DeviceIo, JobResult, Measurement, Slot, Source
+from appliance.model.measurement import Capability, DeviceIo, JobResult, Measurement, Source
+from appliance.model.slots import Detail, Slot
 from appliance.report.markup import clipped
 from appliance.report.page import (
     NAME,

@@ -13,7 +13,11 @@ from appliance.drift import trends
 from appliance.errors import OperatorError, UsageError
 from appliance.figures.selection import Selector
 from appliance.history import exports, queries, series_slots
-from appliance.model import Detail, JobResult, RunRecord, RunState, SeriesKey, advice
+from appliance.model import advice
+from appliance.model.findings import SeriesKey
+from appliance.model.measurement import JobResult
+from appliance.model.runs import RunRecord, RunState
+from appliance.model.slots import Detail
 from appliance.report import gather, html, markdown
 from appliance.report.gather import run_report
 from appliance.report.page import BesideNormal, Material, Normals, ReportDocument

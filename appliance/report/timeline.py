@@ -10,7 +10,8 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
-from appliance.model import JobResult, Mean
+from appliance.model.measurement import JobResult
+from appliance.model.runs import Mean
 from appliance.report.page import (
     Band,
     JobDetail,

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from appliance import paths
 from appliance.errors import OperatorError
-from appliance.model import Inventory, Plan, Tuning
+from appliance.model.disks import Inventory
+from appliance.model.plans import Plan, Tuning
 from appliance.state import codec
 from appliance.system import files
 

@@ -28,16 +28,8 @@ from appliance.fio_import import import_reports
 from appliance.history import format as file_format
 from appliance.history import queries, rows
 from appliance.history.store import History
-from appliance.model import (
-    Capability,
-    Counters,
-    Finding,
-    Job,
-    JobResult,
-    RunState,
-    Sample,
-    Severity,
-)
+from appliance.model.measurement import Capability, Finding, JobResult, Severity
+from appliance.model.runs import Counters, Job, RunState, Sample
 
 YEARS = 10
 RUNS_A_DAY = 4

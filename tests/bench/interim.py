@@ -20,7 +20,7 @@ from pathlib import Path
 
 from appliance.bench import fio, fio_process
 from appliance.bench.fio_process import Interim
-from appliance.model import Job
+from appliance.model.runs import Job
 from appliance.system import process
 
 _ENGINE = "io_uring"

@@ -18,7 +18,7 @@ from typing import Any
 from appliance.bench import fio, idle_check, runner, sampler
 from appliance.bench.suite import parse_suite
 from appliance.history import queries
-from appliance.model import Suite
+from appliance.model.runs import Suite
 
 MEMBERS = 24
 _SAMPLER_SECONDS = 20.0

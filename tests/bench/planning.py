@@ -5,7 +5,8 @@ from __future__ import annotations
 import statistics
 import time
 
-from appliance.model import Disk, DiskKind, Inventory, Layout, Machine, Selector, Volume
+from appliance.model.disks import Disk, DiskKind, Inventory, Machine
+from appliance.model.plans import Layout, Selector, Volume
 from appliance.storage.policy import identity, planner
 
 COUNTS = (8, 64, 1000)

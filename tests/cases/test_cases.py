@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from appliance.model import Decision, Orders, VolumePlan
+from appliance.model.plans import Decision, Orders, VolumePlan
 from appliance.storage.policy.documents import load_inventory
 from appliance.storage.policy.layout import load_layout
 from appliance.storage.policy.planner import plan

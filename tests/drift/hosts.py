@@ -20,7 +20,7 @@ from random import Random
 from appliance.drift import confirmation
 from appliance.drift.detection.detector import Detector
 from appliance.drift.detection.points import Change
-from appliance.model import Verdict
+from appliance.model.confirmations import Verdict
 from tests.drift.measuring import of_each
 from tests.drift.series import NOISES, SLOTS_A_DAY
 

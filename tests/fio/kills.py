@@ -29,7 +29,7 @@ from pathlib import Path
 from appliance.bench import runner
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model import RunState
+from appliance.model.runs import RunState
 
 ROOT = Path(__file__).parents[2]
 DIARY = ROOT / "tests" / "corpus" / "diaries" / "i3-single-and-stripe.txt"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model import RunRecord
+from appliance.model.runs import RunRecord
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,15 +15,10 @@ from appliance.bench.suite import content_hash
 from appliance.drift import acceptance, evaluate, remeasure
 from appliance.history import queries, series_slots
 from appliance.history.store import History
-from appliance.model import (
-    CONFIRM_SUITE,
-    DriftState,
-    Job,
-    JobResult,
-    RunState,
-    Suite,
-    Verdict,
-)
+from appliance.model.confirmations import CONFIRM_SUITE, Verdict
+from appliance.model.findings import DriftState
+from appliance.model.measurement import JobResult
+from appliance.model.runs import Job, RunState, Suite
 from tests.unit.histories import select
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")

@@ -19,7 +19,7 @@ import pytest
 from appliance.errors import OperatorError
 from appliance.history import pages, queries
 from appliance.history.store import History
-from appliance.model import RunState, Sample
+from appliance.model.runs import RunState, Sample
 from appliance.storage.execute import record
 from tests.fio import kills
 from tests.fio.test_readers import as_nobody

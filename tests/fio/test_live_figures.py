@@ -15,7 +15,8 @@ from appliance.bench.suite import parse_suite
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import JobResult, RunState, Suite
+from appliance.model.measurement import JobResult
+from appliance.model.runs import RunState, Suite
 from appliance.system import process
 from tests.fio.runs import fio_processes, the_run
 

@@ -13,7 +13,7 @@ import pytest
 from appliance import paths
 from appliance.history import pages, published, queries
 from appliance.history.store import History
-from appliance.model import RunState
+from appliance.model.runs import RunState
 from appliance.storage.execute import record
 from tests.fio import locks
 from tests.fio.runs import ROOT, running_smoke, the_run

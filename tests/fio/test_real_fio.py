@@ -20,7 +20,7 @@ from appliance.bench.suite import load_suite, parse_suite
 from appliance.errors import OperatorError, ProgramMissing, Refused, UsageError
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import RunState, Suite
+from appliance.model.runs import RunState, Suite
 from appliance.system import process
 from tests.fio.runs import fio_processes, running_smoke, the_run
 

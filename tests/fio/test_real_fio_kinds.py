@@ -27,7 +27,8 @@ from appliance.errors import Refused
 from appliance.figures import steady
 from appliance.figures.stripe_delivery import Stripe, efficiencies
 from appliance.history import queries
-from appliance.model import JobResult, RunRecord, RunState, Suite
+from appliance.model.measurement import JobResult
+from appliance.model.runs import RunRecord, RunState, Suite
 
 ROOT = Path(__file__).parents[2]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

@@ -25,7 +25,8 @@ from unittest import mock
 from appliance import paths
 from appliance.clouds.machine import read_machine
 from appliance.errors import OperatorError
-from appliance.model import Decision, Machine
+from appliance.model.disks import Machine
+from appliance.model.plans import Decision
 from appliance.storage.execute import boot, executor
 from appliance.storage.execute.request_spool import Request
 from appliance.storage.probe import devices

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.model import Disk, Step, Volume
+from appliance.model.disks import Disk
+from appliance.model.plans import Step, Volume
 from appliance.storage.execute import verify
 from appliance.storage.execute.builtin_steps import StepContext, by_path
 from appliance.storage.formats import ext4, filesystem

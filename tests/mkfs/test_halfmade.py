@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from appliance.model import Disk, Layout, Mark, MarkState, MdMember, Volume
+from appliance.model.disks import Disk, Mark, MarkState, MdMember
+from appliance.model.plans import Layout, Volume
 from appliance.storage.formats import filesystem, marks
 from appliance.storage.formats.ext4 import Ext4Options
 from appliance.storage.formats.xfs import XfsOptions

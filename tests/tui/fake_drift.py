@@ -10,16 +10,10 @@ from appliance.drift.detection.normal import learn
 from appliance.drift.trends import Stretch
 from appliance.errors import OperatorError
 from appliance.history.drift_queries import TransitionRecord
-from appliance.model import (
-    Confirmation,
-    DriftSeverity,
-    DriftState,
-    EpochRecord,
-    Fact,
-    FindingRecord,
-    Slot,
-    Verdict,
-)
+from appliance.model.confirmations import Confirmation, Verdict
+from appliance.model.findings import DriftSeverity, DriftState, Fact, FindingRecord
+from appliance.model.runs import EpochRecord
+from appliance.model.slots import Slot
 from tui.sources.drift import Evidence, Findings, Repeat
 
 WALL = 1_790_000_000.0  # as tests.tui.fakes has it

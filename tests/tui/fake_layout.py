@@ -13,7 +13,8 @@ from appliance.client.plan_requests import (
     PlanNote,
 )
 from appliance.errors import OperatorError, StalePlan
-from appliance.model import Disk, Inventory, Layout, Machine, Orders, Volume
+from appliance.model.disks import Disk, Inventory, Machine
+from appliance.model.plans import Layout, Orders, Volume
 from appliance.storage.execute.request_spool import Request
 from appliance.storage.policy import planner
 from appliance.storage.policy.identity import identify_all

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from appliance.errors import OperatorError
 from appliance.history.pages import RunSummary
-from appliance.model import RunState, Severity
+from appliance.model.measurement import Severity
+from appliance.model.runs import RunState
 from tests.tui.fake_suites import last_run
 from tui.sources.overview import Level, Lookback
 

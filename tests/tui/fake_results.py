@@ -17,24 +17,18 @@ from appliance.figures import comparison, selection, sides
 from appliance.figures.sides import Chosen
 from appliance.history.pages import Page, RunSummary
 from appliance.history.queries import ImportRecord
-from appliance.model import (
+from appliance.model.findings import DriftSeverity, DriftState, Fact, FindingRecord, SeriesKey
+from appliance.model.measurement import (
     Capability,
     DeviceIo,
-    DriftSeverity,
-    DriftState,
-    EpochRecord,
-    Fact,
     Finding,
-    FindingRecord,
     ImportedResult,
     JobResult,
     Provisioned,
-    RunRecord,
-    RunState,
-    SeriesKey,
     Severity,
-    Slot,
 )
+from appliance.model.runs import EpochRecord, RunRecord, RunState
+from appliance.model.slots import Slot
 from tui.sources.results import Comparison, EpochRow, RunDetail
 
 WALL = 1_790_000_000.0  # as tests.tui.fakes has it

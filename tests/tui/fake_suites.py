@@ -10,7 +10,8 @@ from appliance.bench.live_file import LiveJob
 from appliance.client.schedule_requests import ScheduleNow
 from appliance.errors import OperatorError
 from appliance.history.pages import RunSummary
-from appliance.model import Job, RunRecord, RunState, Severity, Suite
+from appliance.model.measurement import Severity
+from appliance.model.runs import Job, RunRecord, RunState, Suite
 from tui.sources.suites import Catalog
 
 WALL = 1_790_000_000.0  # as tests.tui.fakes has it

@@ -8,21 +8,9 @@ from dataclasses import dataclass, field, replace
 from appliance.client.machine_status import Health, Status, VolumeStatus
 from appliance.drift.check_summary import DriftSummary
 from appliance.errors import OperatorError
-from appliance.model import (
-    Capability,
-    Disk,
-    DiskKind,
-    EpochRecord,
-    Finding,
-    Job,
-    JobResult,
-    Machine,
-    RunRecord,
-    RunState,
-    Sample,
-    Severity,
-    Signature,
-)
+from appliance.model.disks import Disk, DiskKind, Machine, Signature
+from appliance.model.measurement import Capability, Finding, JobResult, Severity
+from appliance.model.runs import EpochRecord, Job, RunRecord, RunState, Sample
 from tests.tui.fake_drift import FakeDrift
 from tests.tui.fake_log import FakeLog
 from tests.tui.fake_results import FakeResults

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from textual.widgets import DataTable
 
-from appliance.model import DiskKind, LvmMember, Scan, Signature
+from appliance.model.disks import DiskKind, LvmMember, Scan, Signature
 from tests.tui.driving import both_sizes, notices, settled
 from tests.tui.fakes import (
     FOREIGN_DISK,

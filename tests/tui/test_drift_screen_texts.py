@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.client.finding_actions import ConfirmEnd
-from appliance.model import DriftState, FindingRecord
+from appliance.model.findings import DriftState, FindingRecord
 from tests.tui.fake_drift import (
     CLOSED,
     KERNEL,

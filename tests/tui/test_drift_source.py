@@ -9,16 +9,9 @@ from appliance.bench import job_order
 from appliance.bench.suite import load_suite
 from appliance.drift import confirmation
 from appliance.history.store import History
-from appliance.model import (
-    Confirmation,
-    DriftSeverity,
-    DriftState,
-    Fact,
-    RunState,
-    SeriesKey,
-    Verdict,
-)
-from appliance.model.findings import Kind, Transition
+from appliance.model.confirmations import Confirmation, Verdict
+from appliance.model.findings import DriftSeverity, DriftState, Fact, Kind, SeriesKey, Transition
+from appliance.model.runs import RunState
 from appliance.system import journal
 from tests.unit.histories import FINGERPRINT, RESULT, begin
 from tui.sources import drift

@@ -3,7 +3,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.model import Counters
+from appliance.model.runs import Counters
 from appliance.system.services import UnitState
 from tests.tui.fakes import RESULTS, RUNNING, SMOKE, STATUS, run_record
 from tui.feed import Feed

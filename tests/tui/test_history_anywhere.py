@@ -9,7 +9,7 @@ import pytest
 from appliance import paths
 from appliance.errors import OperatorError
 from appliance.history.store import History
-from appliance.model import RunState
+from appliance.model.runs import RunState
 from tests.tui.driving import notices, until
 from tests.tui.fakes import screen_text
 from tests.unit.histories import FINGERPRINT, RESULT, begin
@@ -129,7 +129,7 @@ async def test_a_history_shows_what_it_knows_on_every_screen(db, elsewhere):
         await pilot.press("6")
         await started(pilot, app)
         text = screen_text(app)
-        assert "and the longest series has 0" in text
+        assert "the longest series has 0" in text
         assert "never checked yet" in text
         assert "nothing has drifted" not in text
         for tab in TABS:

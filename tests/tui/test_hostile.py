@@ -6,7 +6,8 @@ import pytest
 from textual import events
 from textual.widgets import DataTable
 
-from appliance.model import Finding, Severity, Signature
+from appliance.model.disks import Signature
+from appliance.model.measurement import Finding, Severity
 from tests.tui.fakes import (
     RESULTS,
     RUNNING,

@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model import (
-    Decision,
-    DiskKind,
-    Layout,
-    Orders,
-    Selector,
-    Volume,
-)
+from appliance.model.disks import DiskKind
+from appliance.model.plans import Decision, Layout, Orders, Selector, Volume
 from appliance.storage.formats.ext4 import Ext4Options
 from appliance.storage.formats.xfs import XfsOptions
 from appliance.storage.policy import planner

@@ -8,7 +8,7 @@ from textual.events import Paste
 
 from appliance.client.plan_requests import ApplyEnd
 from appliance.errors import OperatorError
-from appliance.model import Layout
+from appliance.model.plans import Layout
 from appliance.storage.execute.request_spool import PLAN_LIFETIME_SECONDS, Request
 from tests.tui.driving import both_sizes, keys, notices, settled, typed
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, note_of, planned, progress, text_of

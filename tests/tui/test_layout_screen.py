@@ -4,7 +4,8 @@ from dataclasses import replace
 from threading import Event, Thread
 
 from appliance.errors import OperatorError
-from appliance.model import DiskKind, Selector
+from appliance.model.disks import DiskKind
+from appliance.model.plans import Selector
 from tests.tui.driving import both_sizes, keys, notices, settled, typed
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, inventory
 from tests.tui.fakes import FOREIGN_DISK, STATUS, screen_text, snapshot, stage

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.client.plan_requests import ApplyEnd, AskedApply
-from appliance.model import Decision, Layout, Selector, Volume
+from appliance.model.plans import Decision, Layout, Selector, Volume
 from appliance.storage.execute.request_spool import Request
 from tests.tui.fake_layout import inventory, planned, progress, text_of
 from tests.unit.disks import disk

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from appliance.client.plan_requests import ApplyProgress
 from appliance.errors import OperatorError
-from appliance.model import Capability, RunState
+from appliance.model.measurement import Capability
+from appliance.model.runs import RunState
 from tests.tui.driving import both_sizes, notices, settled
 from tests.tui.fake_overview import FakeOverview
 from tests.tui.fakes import (

@@ -6,7 +6,7 @@ import pytest
 
 from appliance.errors import OperatorError
 from appliance.history.store import History
-from appliance.model import RunState
+from appliance.model.runs import RunState
 from tests.unit.histories import FINGERPRINT, RESULT, begin
 from tui.sources.overview import HistoryOverview
 

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from appliance.errors import OperatorError
-from appliance.model import DeviceLatency, Finding, Severity
+from appliance.model.measurement import DeviceLatency, Finding, Severity
 from tests.tui.driving import both_sizes, notices, pressed, results_opened, settled
 from tests.tui.fake_results import RESULTS, FakeResults, run
 from tests.tui.fakes import screen_text, snapshot, stage

@@ -8,7 +8,8 @@ import pytest
 
 from appliance.errors import OperatorError
 from appliance.history.store import History
-from appliance.model import RunState, SeriesKey
+from appliance.model.findings import SeriesKey
+from appliance.model.runs import RunState
 from appliance.system import journal
 from tests.tui import fake_results
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report

@@ -6,7 +6,7 @@ import pytest
 
 from appliance.client.plan_requests import ApplyProgress
 from appliance.errors import OperatorError
-from appliance.model import RunState
+from appliance.model.runs import RunState
 from tests.tui.driving import both_sizes, notices, settled, until
 from tests.tui.fakes import (
     RESULTS,

@@ -6,7 +6,7 @@ from appliance.bench.suite import suite_names
 from appliance.client.schedule_requests import When
 from appliance.errors import OperatorError
 from appliance.history.store import History
-from appliance.model import RunState
+from appliance.model.runs import RunState
 from appliance.system import journal, services
 from tests.tui.fake_suites import SCHEDULE
 from tests.unit.histories import RESULT, begin

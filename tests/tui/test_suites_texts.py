@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.model import RunState
+from appliance.model.runs import RunState
 from tests.tui.fake_suites import CATALOG, FULL, PROBE, SCHEDULE, SMOKE, told
 from tests.tui.fakes import (
     DISK_BYTES,

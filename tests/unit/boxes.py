@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from appliance.model import Filesystem, Mark, MarkState
+from appliance.model.disks import Filesystem, Mark, MarkState
 
 MIB = 1024 * 1024
 DATA_OFFSET = MIB

@@ -7,7 +7,8 @@ statistics are requests, without bytes.
 import dataclasses
 
 from appliance.clouds.capability import published
-from appliance.model import DeviceIo, DiskKind, Measurement, Source
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import DeviceIo, Measurement, Source
 
 LOCAL = DiskKind.INSTANCE_STORE
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from appliance.model import (
+from appliance.model.disks import (
     Array,
     Disk,
     Filesystem,
     Inventory,
-    Layout,
     LogicalVolume,
     LvmMember,
     Machine,
@@ -17,9 +16,9 @@ from appliance.model import (
     MarkState,
     MdMember,
     Signature,
-    Volume,
     VolumeGroup,
 )
+from appliance.model.plans import Layout, Volume
 from appliance.storage.policy.identity import identify_all
 
 GB = 10**9

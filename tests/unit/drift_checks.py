@@ -12,8 +12,8 @@ import pytest
 from appliance import paths
 from appliance.drift import collect, environment_rules, evaluate, layout_rules, observe
 from appliance.history.store import History
-from appliance.model import RunState
 from appliance.model.findings import DriftSeverity, Fact
+from appliance.model.runs import RunState
 from appliance.system import journal
 from tests.unit.histories import FINGERPRINT, begin
 

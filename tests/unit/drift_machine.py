@@ -14,16 +14,10 @@ from typing import Any
 from appliance.drift import environment_rules, observe
 from appliance.drift import layout_rules as layout
 from appliance.drift.observation import Observation
-from appliance.model import (
-    Decision,
-    EpochRecord,
-    Fact,
-    Filesystem,
-    Inventory,
-    Layout,
-    Plan,
-    VolumePlan,
-)
+from appliance.model.disks import Filesystem, Inventory
+from appliance.model.findings import Fact
+from appliance.model.plans import Decision, Layout, Plan, VolumePlan
+from appliance.model.runs import EpochRecord
 from appliance.state import boot_state
 from appliance.storage.execute import state_document
 from appliance.storage.policy import layout as layouts

@@ -10,22 +10,9 @@ from typing import Any
 import pytest
 
 from appliance.errors import CommandFailed
-from appliance.model import (
-    Array,
-    Decision,
-    Destruction,
-    Disk,
-    DiskKind,
-    EpochRecord,
-    Filesystem,
-    Inventory,
-    Layout,
-    Machine,
-    Orders,
-    Plan,
-    Step,
-    VolumePlan,
-)
+from appliance.model.disks import Array, Disk, DiskKind, Filesystem, Inventory, Machine
+from appliance.model.plans import Decision, Destruction, Layout, Orders, Plan, Step, VolumePlan
+from appliance.model.runs import EpochRecord
 from appliance.storage.execute import (
     apply,
     bench_dir,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from appliance.model import Disk, Inventory, Layout
+from appliance.model.disks import Disk, Inventory
+from appliance.model.plans import Layout
 from appliance.storage.probe import devices
 from appliance.system.kernel import Kernel
 

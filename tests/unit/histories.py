@@ -9,9 +9,8 @@ from typing import Any
 
 from appliance.bench.suite import load_suite
 from appliance.history.store import History
-from appliance.model import (
+from appliance.model.measurement import (
     Capability,
-    Counters,
     DeviceIo,
     Finding,
     ImportedResult,
@@ -19,6 +18,7 @@ from appliance.model import (
     Provisioned,
     Severity,
 )
+from appliance.model.runs import Counters
 
 FINGERPRINT = {
     "serials": "AWS1,AWS2",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from appliance.fio_import import import_reports
-from appliance.model import ImportedResult
+from appliance.model.measurement import ImportedResult
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 DIARIES = CORPUS / "diaries"

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from appliance.model import (
-    Decision,
-    DiskKind,
-    Layout,
-    Machine,
-    Orders,
-    Plan,
-    Selector,
-    Step,
-    Volume,
-)
+from appliance.model.disks import DiskKind, Machine
+from appliance.model.plans import Decision, Layout, Orders, Plan, Selector, Step, Volume
 from appliance.storage.policy.planner import plan
 from tests.unit.boxes import MIB
 from tests.unit.disks import INSTANCE_STORE

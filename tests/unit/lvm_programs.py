@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.model import Filesystem
+from appliance.model.disks import Filesystem
 from tests.unit.boxes import MIB, Box
 
 

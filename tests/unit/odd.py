@@ -6,27 +6,24 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from appliance.model import (
+from appliance.model.disks import (
     Array,
     Disk,
     DiskKind,
     Filesystem,
     HardwareDrive,
     Inventory,
-    Layout,
     LogicalVolume,
     LvmMember,
     Machine,
     Mark,
     MarkState,
     MdMember,
-    Orders,
-    Selector,
     Signature,
     VirtualDrive,
-    Volume,
     VolumeGroup,
 )
+from appliance.model.plans import Layout, Orders, Selector, Volume
 from tests.unit import disks
 from tests.unit.disks import disk, making, member, plain, pv, released
 

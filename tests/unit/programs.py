@@ -10,7 +10,8 @@ import copy
 from dataclasses import replace
 from typing import Any
 
-from appliance.model import Array, Filesystem, Machine, Mark, MarkState, Step
+from appliance.model.disks import Array, Filesystem, Machine, Mark, MarkState
+from appliance.model.plans import Step
 from appliance.storage.execute.builtin_steps import Marking
 from appliance.storage.formats import filesystem, md
 from tests.unit.boxes import DATA_OFFSET, FRONT, Box, Running, is_making

@@ -7,19 +7,16 @@ import math
 import random
 
 from appliance.drift.detection import normal as detection
-from appliance.model import (
+from appliance.model.measurement import (
     Capability,
-    Detail,
     DeviceIo,
-    EpochRecord,
     Finding,
     ImportedResult,
     JobResult,
-    Mean,
-    RunRecord,
-    RunState,
     Severity,
 )
+from appliance.model.runs import EpochRecord, Mean, RunRecord, RunState
+from appliance.model.slots import Detail
 from appliance.report.page import BesideNormal, Material
 from tests.unit.histories import difference
 

@@ -8,19 +8,11 @@ from collections.abc import Mapping, Sequence
 
 from appliance.drift import performance, series_state
 from appliance.drift import series_state as drift_series
-from appliance.model import (
-    Confirmation,
-    Detail,
-    DeviceIo,
-    JobResult,
-    RunRecord,
-    RunState,
-    SeriesKey,
-    Slot,
-    Span,
-    Verdict,
-)
-from appliance.model.slots import Attempt
+from appliance.model.confirmations import Confirmation, Verdict
+from appliance.model.findings import SeriesKey
+from appliance.model.measurement import DeviceIo, JobResult
+from appliance.model.runs import RunRecord, RunState
+from appliance.model.slots import Attempt, Detail, Slot, Span
 from tests.unit.histories import RESULT, difference
 
 KEY = SeriesKey("smoke", "/mnt/scratch/.stripewright-bench", "rand-read-4k", "read")

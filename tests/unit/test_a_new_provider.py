@@ -21,7 +21,8 @@ from appliance.clouds.provider import (
     providers,
 )
 from appliance.fio_import import context
-from appliance.model import Capability, DiskKind
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import Capability
 from tests.unit.fakesysfs import FakeSysfs, by_name, three_disks
 
 _RULES = """

@@ -12,20 +12,8 @@ from typing import Any
 import pytest
 
 from appliance.errors import CommandFailed, Refused
-from appliance.model import (
-    Decision,
-    Destruction,
-    Disk,
-    Inventory,
-    Layout,
-    Machine,
-    Mark,
-    MarkState,
-    Plan,
-    Step,
-    Volume,
-    VolumePlan,
-)
+from appliance.model.disks import Disk, Inventory, Machine, Mark, MarkState
+from appliance.model.plans import Decision, Destruction, Layout, Plan, Step, Volume, VolumePlan
 from appliance.storage.execute import apply, builtin_steps, recheck, verify
 from appliance.storage.execute.record import Record
 from appliance.storage.probe import blockdev

@@ -14,8 +14,9 @@ from appliance.drift import evaluate
 from appliance.errors import OperatorError, Refused
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import Confirmation, Fact, RunState, Verdict
-from appliance.model.findings import DriftState
+from appliance.model.confirmations import Confirmation, Verdict
+from appliance.model.findings import DriftState, Fact
+from appliance.model.runs import RunState
 from appliance.system import services
 from appliance.system.services import CONFIRM_UNIT, UnitState
 from tests.unit.histories import begin

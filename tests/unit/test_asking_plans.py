@@ -16,7 +16,7 @@ from appliance.cli.apply_plan import apply_request
 from appliance.client import answers, plan_requests
 from appliance.client.plan_requests import ApplyEnd, ApplyProgress
 from appliance.errors import EXIT_STALE, OperatorError, Refused, StalePlan, UsageError
-from appliance.model import Decision, Layout, Orders, Plan, VolumePlan
+from appliance.model.plans import Decision, Layout, Orders, Plan, VolumePlan
 from appliance.storage.execute import executor
 from appliance.storage.execute.request_spool import Request
 from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout, render_layout

@@ -10,19 +10,8 @@ from typing import Any
 import pytest
 
 from appliance.errors import Refused
-from appliance.model import (
-    Decision,
-    Disk,
-    Inventory,
-    Layout,
-    LogicalVolume,
-    Machine,
-    Plan,
-    Step,
-    VirtualDrive,
-    Volume,
-    VolumePlan,
-)
+from appliance.model.disks import Disk, Inventory, LogicalVolume, Machine, VirtualDrive
+from appliance.model.plans import Decision, Layout, Plan, Step, Volume, VolumePlan
 from appliance.storage.execute import apply, verify
 from appliance.storage.execute.record import Record
 from appliance.storage.formats import hwraid

@@ -15,7 +15,8 @@ from appliance.bench.result import to_result
 from appliance.errors import OperatorError, UsageError
 from appliance.figures.sampling import Minute
 from appliance.history.json_documents import result_to_json, run_to_json
-from appliance.model import Counters, DiskKind, Job, RunRecord, RunState, Sample
+from appliance.model.disks import DiskKind
+from appliance.model.runs import Counters, Job, RunRecord, RunState, Sample
 from tests.unit.formats import RESULT_KEYS
 
 JOB = Job("rand-read-4k", "randread", 4096, 32, 8, 30.0)

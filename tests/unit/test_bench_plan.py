@@ -15,7 +15,8 @@ from appliance.bench.target import RAW_READ, RAW_WRITE, Raw, jobs_for
 from appliance.errors import Refused
 from appliance.figures import sampling, stripe_delivery
 from appliance.figures.stripe_delivery import efficiencies
-from appliance.model import Finding, JobResult, Sample, Severity
+from appliance.model.measurement import Finding, JobResult, Severity
+from appliance.model.runs import Sample
 
 SMOKE = load_suite("smoke")
 SECOND = 10**9

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model import MarkState, Signature
+from appliance.model.disks import MarkState, Signature
 from appliance.storage.formats import marks
 from appliance.storage.formats.marks import Note
 from appliance.storage.probe import blockdev, probers

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.model import Decision, Plan, Tuning
+from appliance.model.plans import Decision, Plan, Tuning
 from appliance.state import boot_state
 from appliance.state.boot_state import (
     BootMember,

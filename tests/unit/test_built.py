@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import ProgramMissing
-from appliance.model import Disk, Filesystem, LvmMember, Signature
+from appliance.model.disks import Disk, Filesystem, LvmMember, Signature
 from appliance.storage.formats import hwraid
 from appliance.storage.probe import blockdev, built
 from appliance.system import process

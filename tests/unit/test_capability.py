@@ -11,7 +11,8 @@ from appliance.clouds import aws, gcp
 from appliance.clouds.capability import Volume, one_kind, percent_of_published, published
 from appliance.clouds.provider import is_type
 from appliance.clouds.volumes import bounds, volume_types
-from appliance.model import Capability, DiskKind, Measurement
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import Capability, Measurement
 from tests.unit import diary
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from appliance.errors import OperatorError, UsageError
-from appliance.model import Disk, LvmMember, MarkState, MdMember, Signature, Step
+from appliance.model.disks import Disk, LvmMember, MarkState, MdMember, Signature
+from appliance.model.plans import Step
 from appliance.storage.execute import builtin_steps, verify
 from appliance.storage.execute.builtin_steps import StepContext
 from appliance.storage.formats import marks, md

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.clouds.azure import PROVIDER
-from appliance.model import Filesystem, Layout, Signature, Volume
+from appliance.model.disks import Filesystem, Signature
+from appliance.model.plans import Layout, Volume
 from appliance.storage.probe.claims import (
     Claim,
     claimed_by,

@@ -9,7 +9,8 @@ import pytest
 
 from appliance.cli.main import main
 from appliance.history.store import History
-from appliance.model import Finding, RunState, Sample, Severity
+from appliance.model.measurement import Finding, Severity
+from appliance.model.runs import RunState, Sample
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

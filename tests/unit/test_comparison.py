@@ -9,7 +9,7 @@ import pytest
 from appliance.errors import UsageError
 from appliance.figures import comparison, selection
 from appliance.figures.comparison import Key, Observation
-from appliance.model import Finding, Severity
+from appliance.model.measurement import Finding, Severity
 from tests.unit.histories import report
 
 _KEY = Key("randread", "read", 4096, 16, 32, "libaio")

@@ -13,8 +13,8 @@ from appliance.drift import check as checking
 from appliance.drift import check_summary, evaluate
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError, ProgramMissing
 from appliance.history.store import History
-from appliance.model import RunState
 from appliance.model.findings import DriftState
+from appliance.model.runs import RunState
 from tests.unit import drift_checks
 from tests.unit.histories import begin
 from tests.unit.test_confirming import NOW, stripe, with_history

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from appliance.errors import StalePlan
-from appliance.model import Decision, Disk, Inventory, Orders, Plan, Signature, Step
+from appliance.model.disks import Disk, Inventory, Signature
+from appliance.model.plans import Decision, Orders, Plan, Step
 from appliance.storage.execute import apply, builtin_steps, executor, recheck, verify
 from appliance.storage.execute.request_spool import PLAN_LIFETIME_SECONDS, Request, Store
 from appliance.storage.policy import steps

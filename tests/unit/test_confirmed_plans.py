@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import OperatorError, Refused, StalePlan
-from appliance.model import (
-    Decision,
-)
+from appliance.model.plans import Decision
 from appliance.storage.execute import apply, builtin_steps
 from appliance.storage.execute.executor import apply_confirmed, plan_request
 from appliance.storage.execute.request_spool import Request

@@ -18,17 +18,10 @@ from appliance.drift import check, evaluate, remeasure
 from appliance.errors import Refused
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import (
-    CONFIRM_SUITE,
-    DriftState,
-    Finding,
-    Job,
-    JobResult,
-    RunState,
-    Severity,
-    Suite,
-    Verdict,
-)
+from appliance.model.confirmations import CONFIRM_SUITE, Verdict
+from appliance.model.findings import DriftState
+from appliance.model.measurement import Finding, JobResult, Severity
+from appliance.model.runs import Job, RunState, Suite
 from appliance.system import liveness
 from tests.unit.histories import FINGERPRINT, difference
 from tests.unit.test_slots import STRIPE, TARGET, add

@@ -8,14 +8,8 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import CommandFailed
-from appliance.model import (
-    DiskKind,
-    Layout,
-    MdMember,
-    OperatorRule,
-    Scan,
-    Signature,
-)
+from appliance.model.disks import DiskKind, MdMember, Scan, Signature
+from appliance.model.plans import Layout, OperatorRule
 from appliance.storage.probe import blockdev, devices
 from appliance.system.kernel import parse_mountinfo, parse_swaps
 from tests.unit.fakesysfs import MOUNTINFO, FakeSysfs, by_name, three_disks

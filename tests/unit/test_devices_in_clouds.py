@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model import DiskKind
+from appliance.model.disks import DiskKind
 from appliance.storage.probe import devices, nvme
 from appliance.system.kernel import Kernel
 from tests.unit.fakesysfs import FakeSysfs, by_name, three_disks

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from appliance.model import Disk, Layout, Plan
+from appliance.model.disks import Disk
+from appliance.model.plans import Layout, Plan
 from appliance.storage.policy.planner import plan
 from tests.unit.disks import LAYOUT, SCRATCH, disk, inventory, member
 

@@ -8,24 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.errors import UsageError
-from appliance.model import (
-    Decision,
+from appliance.model.disks import (
     DiskKind,
     Filesystem,
     HardwareDrive,
     Inventory,
-    Layout,
     LogicalVolume,
     LvmMember,
     Machine,
     Mark,
     MarkState,
     MdMember,
-    OperatorRule,
     Signature,
     VirtualDrive,
     VolumeGroup,
 )
+from appliance.model.plans import Decision, Layout, OperatorRule
 from appliance.storage.policy.documents import (
     inventory_from_json,
     inventory_to_json,

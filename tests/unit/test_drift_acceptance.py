@@ -6,7 +6,8 @@ import pytest
 
 from appliance.drift import acceptance
 from appliance.drift.codes import CODES
-from appliance.model import Capability, DriftState, Finding, SeriesKey, Severity
+from appliance.model.findings import DriftState, SeriesKey
+from appliance.model.measurement import Capability, Finding, Severity
 from tests.unit.spans import FINGERPRINT, KEY, MEMBERS, QD1, detail, result
 
 PUBLISHED = 1_650_000.0

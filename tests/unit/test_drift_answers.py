@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 
 from appliance.drift import confirmation, lifecycle
-from appliance.model import DriftSeverity, DriftState, FindingRecord, Verdict
+from appliance.model.confirmations import Verdict
+from appliance.model.findings import DriftSeverity, DriftState, FindingRecord
 from tests.unit.spans import (
     BEGAN,
     INTERVAL,

@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 
 from appliance.drift import attribution
-from appliance.model import DeviceLatency, Finding, Happening, Provisioned, RunState, Severity
-from appliance.model.slots import Attempt
+from appliance.model.measurement import DeviceLatency, Finding, Provisioned, Severity
+from appliance.model.runs import RunState
+from appliance.model.slots import Attempt, Happening
 from tests.unit.spans import FINGERPRINT, KEY, detail, result
 
 

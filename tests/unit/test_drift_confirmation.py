@@ -3,7 +3,8 @@
 import random
 
 from appliance.drift import confirmation
-from appliance.model import Confirmation, DriftSeverity, DriftState, Fact, Verdict
+from appliance.model.confirmations import Confirmation, Verdict
+from appliance.model.findings import DriftSeverity, DriftState, Fact
 
 NORMAL = 100.0
 DAY = 86_400.0

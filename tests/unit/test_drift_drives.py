@@ -14,18 +14,17 @@ from appliance.drift.observation import (
     Observation,
     Seen,
 )
-from appliance.model import (
+from appliance.model.disks import (
     Disk,
     DiskKind,
     Filesystem,
     HardwareDrive,
-    Layout,
     LogicalVolume,
     VirtualDrive,
-    Volume,
     VolumeGroup,
 )
-from appliance.model import Machine as MachineSeen
+from appliance.model.disks import Machine as MachineSeen
+from appliance.model.plans import Layout, Volume
 from appliance.state.boot_state import BootMember, BootMount, BootVolume, VolumeNote
 from appliance.system.kernel import Mount
 from tests.unit.drift_machine import STORE, UUID, Machine, booted, only

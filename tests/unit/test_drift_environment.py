@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model import DriftSeverity, EpochRecord, Fact
+from appliance.model.findings import DriftSeverity, Fact
+from appliance.model.runs import EpochRecord
 from appliance.storage.probe import settings as probed
 from tests.unit.drift_machine import LAYOUT, Machine, booted, codes, only
 

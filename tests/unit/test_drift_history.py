@@ -13,9 +13,9 @@ from appliance.drift.lifecycle import Scope
 from appliance.errors import OperatorError, Refused
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import RunState
 from appliance.model.confirmations import Approval, Confirmation, Verdict
 from appliance.model.findings import Area, DriftSeverity, DriftState, Fact, Kind
+from appliance.model.runs import RunState
 from tests.unit.histories import FINGERPRINT, begin, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

@@ -26,7 +26,8 @@ from appliance.drift.host_rules import Ended, Host, Room
 from appliance.drift.hostlook import Sources
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, OperatorError
 from appliance.history.store import History
-from appliance.model import DriftSeverity, RunState
+from appliance.model.findings import DriftSeverity
+from appliance.model.runs import RunState
 from appliance.system import liveness, services
 from appliance.system.kernel import Kernel
 from tests.unit import spans

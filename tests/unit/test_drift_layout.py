@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from appliance.drift import layout_rules, observe
-from appliance.model import (
-    DriftSeverity,
-)
+from appliance.model.findings import DriftSeverity
 from tests.unit.drift_machine import (
     LAYOUT,
     OTHER_UUID,

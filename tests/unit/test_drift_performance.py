@@ -8,13 +8,9 @@ import pytest
 
 from appliance.drift import confirmation
 from appliance.drift.codes import CODES
-from appliance.model import (
-    Approval,
-    DriftSeverity,
-    DriftState,
-    Happening,
-    SeriesKey,
-)
+from appliance.model.confirmations import Approval
+from appliance.model.findings import DriftSeverity, DriftState, SeriesKey
+from appliance.model.slots import Happening
 from tests.unit import spans
 from tests.unit.spans import (
     BEGAN,

@@ -15,7 +15,7 @@ from appliance.bench import log_page
 from appliance.clouds.provider import Exceeded
 from appliance.drift import privileged_scan
 from appliance.errors import CommandFailed
-from appliance.model import Provisioned
+from appliance.model.measurement import Provisioned
 from appliance.storage.formats import lvm
 from appliance.storage.probe import blockdev, built, devices, nvme, settings
 from appliance.system import child, process

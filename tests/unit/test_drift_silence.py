@@ -5,12 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from appliance.drift import missing_runs
-from appliance.model import (
-    DriftState,
-    Finding,
-    RunState,
-    Severity,
-)
+from appliance.model.findings import DriftState
+from appliance.model.measurement import Finding, Severity
+from appliance.model.runs import RunState
 from appliance.model.slots import Attempt
 from tests.unit import spans
 from tests.unit.spans import (

@@ -16,9 +16,9 @@ from appliance.drift.acknowledge import Action, Word
 from appliance.drift.check_summary import DriftSummary
 from appliance.history import exports, metrics, queries
 from appliance.history.store import History
-from appliance.model import RunState
 from appliance.model.confirmations import Confirmation, Verdict
 from appliance.model.findings import DriftSeverity, DriftState
+from appliance.model.runs import RunState
 from appliance.system import liveness
 from tests.unit.histories import begin
 from tests.unit.test_drift_history import FACT, NOW, SLOWER, look

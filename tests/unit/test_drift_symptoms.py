@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 
 from appliance.drift import confirmation, performance, series_state
-from appliance.model import DriftState, FindingRecord, Verdict
+from appliance.model.confirmations import Verdict
+from appliance.model.findings import DriftState, FindingRecord
 from tests.unit import spans
 from tests.unit.spans import (
     KEY,

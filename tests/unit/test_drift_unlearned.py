@@ -10,7 +10,7 @@ from appliance.drift import evaluate
 from appliance.errors import EXIT_OK
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import RunState
+from appliance.model.runs import RunState
 from tests.unit.test_slots import STRIPE, add, epoch_of
 
 OTHER = dataclasses.replace(STRIPE, job="seq-read")

@@ -11,9 +11,7 @@ import pytest
 
 from appliance import paths
 from appliance.errors import OperatorError, Refused, UsageError
-from appliance.model import (
-    Decision,
-)
+from appliance.model.plans import Decision
 from appliance.storage.execute import apply, bench_dir, executor, verify
 from appliance.storage.execute.executor import apply_confirmed, boot
 from appliance.storage.execute.request_spool import Request

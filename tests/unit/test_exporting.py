@@ -12,7 +12,7 @@ import pytest
 from appliance.errors import OperatorError
 from appliance.figures.selection import parse
 from appliance.history.store import History
-from appliance.model import RunState
+from appliance.model.runs import RunState
 from appliance.report import sources
 from appliance.system import files
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report

@@ -16,7 +16,8 @@ from appliance.cli import export, main
 from appliance.history import exports, pages, queries
 from appliance.history.metrics import Gauge, render
 from appliance.history.store import History
-from appliance.model import Finding, RunState, Sample, Severity
+from appliance.model.measurement import Finding, Severity
+from appliance.model.runs import RunState, Sample
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

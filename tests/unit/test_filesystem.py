@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.errors import OperatorError
-from appliance.model import Volume
+from appliance.model.plans import Volume
 from appliance.storage.formats import filesystem
 from appliance.storage.formats.ext4 import Ext4Options
 from appliance.storage.formats.filesystem_kind import Geometry

@@ -8,17 +8,8 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import UsageError
-from appliance.model import (
-    Decision,
-    Filesystem,
-    FilesystemOptions,
-    Inventory,
-    Layout,
-    Machine,
-    Orders,
-    Plan,
-    Signature,
-)
+from appliance.model.disks import Filesystem, Inventory, Machine, Signature
+from appliance.model.plans import Decision, FilesystemOptions, Layout, Orders, Plan
 from appliance.model.toml_fields import Field, Size
 from appliance.storage.execute import recheck
 from appliance.storage.formats import data_areas, filesystem, marks, scan

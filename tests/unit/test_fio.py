@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.bench import fio
-from appliance.model import Job
+from appliance.model.runs import Job
 
 DATA = Path(__file__).parent / "data"
 READ = (DATA / "fio-3.33-rand-read-4k.txt").read_text()

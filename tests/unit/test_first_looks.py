@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model import Disk, Inventory, Layout, Mark, MarkState, Volume
+from appliance.model.disks import Disk, Inventory, Mark, MarkState
+from appliance.model.plans import Layout, Volume
 from appliance.storage.formats import marks, md, scan
 from appliance.storage.formats.md import Area, Stripe
 from appliance.storage.policy import identity

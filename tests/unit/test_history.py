@@ -12,7 +12,7 @@ from appliance.errors import OperatorError
 from appliance.history import format as file_format
 from appliance.history import queries, schema
 from appliance.history.store import History
-from appliance.model import RunState, Sample
+from appliance.model.runs import RunState, Sample
 from appliance.system import liveness
 from tests.unit.histories import FINGERPRINT, RESULT, begin, select
 

@@ -4,7 +4,7 @@ import pytest
 
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import RunState
+from appliance.model.runs import RunState
 from appliance.system import liveness
 from tests.unit.histories import begin, select
 

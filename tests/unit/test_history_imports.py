@@ -11,7 +11,7 @@ import pytest
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import (
+from appliance.model.measurement import (
     Capability,
     DeviceIo,
     Finding,

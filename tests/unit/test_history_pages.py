@@ -9,7 +9,9 @@ import pytest
 from appliance.errors import OperatorError
 from appliance.history import pages, queries
 from appliance.history.store import History
-from appliance.model import CONFIRM_SUITE, Finding, RunState, Severity
+from appliance.model.confirmations import CONFIRM_SUITE
+from appliance.model.measurement import Finding, Severity
+from appliance.model.runs import RunState
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

@@ -11,7 +11,8 @@ from appliance.client import machine_status
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import Finding, RunState, Severity
+from appliance.model.measurement import Finding, Severity
+from appliance.model.runs import RunState
 from tests.unit.histories import FINGERPRINT, RESULT, begin, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

@@ -12,7 +12,7 @@ from appliance.history import queries, retention
 from appliance.history.retention import NEIGHBOURS, due
 from appliance.history.store import History
 from appliance.history.writing import Writer
-from appliance.model import RunState, Sample
+from appliance.model.runs import RunState, Sample
 from tests.unit.histories import RESULT, begin, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

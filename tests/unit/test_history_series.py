@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.figures import sampling
-from appliance.model import Sample
+from appliance.model.runs import Sample
 
 _RATE = st.floats(0, 1e7, allow_nan=False)
 _SAMPLES = st.lists(

@@ -9,17 +9,10 @@ import pytest
 from appliance.drift import trends
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import (
-    CONFIRM_SUITE,
-    DriftSeverity,
-    DriftState,
-    Fact,
-    Finding,
-    RunState,
-    SeriesKey,
-    Severity,
-)
-from appliance.model.findings import Kind, Transition
+from appliance.model.confirmations import CONFIRM_SUITE
+from appliance.model.findings import DriftSeverity, DriftState, Fact, Kind, SeriesKey, Transition
+from appliance.model.measurement import Finding, Severity
+from appliance.model.runs import RunState
 from tests.unit.histories import FINGERPRINT, RESULT, begin, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

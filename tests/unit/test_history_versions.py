@@ -20,7 +20,8 @@ from appliance.errors import EXIT_OK, EXIT_USAGE, OperatorError
 from appliance.history import convert, exports, metrics, published, queries, schema
 from appliance.history import format as file_format
 from appliance.history.store import History
-from appliance.model import ImportedResult, JobResult, RunState
+from appliance.model.measurement import ImportedResult, JobResult
+from appliance.model.runs import RunState
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report, select
 
 pytestmark = pytest.mark.usefixtures("journalled")

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.errors import OperatorError
-from appliance.model import HardwareDrive, VirtualDrive, Volume
+from appliance.model.disks import HardwareDrive, VirtualDrive
+from appliance.model.plans import Volume
 from appliance.storage.formats import hwraid
 
 _DATA = Path(__file__).parent / "data/storage"

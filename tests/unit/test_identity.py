@@ -7,22 +7,19 @@ import pytest
 from appliance.clouds.aws import instance_types
 from appliance.clouds.provider import disk_count
 from appliance.data import disk_rules
-from appliance.model import (
+from appliance.model.disks import (
     Disk,
     DiskKind,
-    Layout,
     LogicalVolume,
     LvmMember,
     Machine,
     Mark,
     MarkState,
-    OperatorRule,
     Scan,
-    Selector,
     Signature,
-    Volume,
     VolumeGroup,
 )
+from appliance.model.plans import Layout, OperatorRule, Selector, Volume
 from appliance.storage.policy.identity import (
     classify,
     identify,

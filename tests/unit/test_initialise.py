@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.model import Disk
+from appliance.model.disks import Disk
 from appliance.storage.execute import read_through
 from appliance.storage.execute.read_through import BLOCK_BYTES, Reader, members_of, resume
 

@@ -9,15 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.errors import UsageError
-from appliance.model import (
-    DiskKind,
-    FilesystemOptions,
-    Layout,
-    OperatorRule,
-    Selector,
-    Tuning,
-    Volume,
-)
+from appliance.model.disks import DiskKind
+from appliance.model.plans import FilesystemOptions, Layout, OperatorRule, Selector, Tuning, Volume
 from appliance.storage.formats import filesystem
 from appliance.storage.formats.ext4 import Ext4Options
 from appliance.storage.formats.xfs import XfsOptions

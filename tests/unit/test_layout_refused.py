@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.errors import UsageError
-from appliance.model import (
-    Layout,
-)
+from appliance.model.plans import Layout
 from appliance.storage.policy import layout
 from appliance.storage.policy.layout import load_layout, parse_layout
 

@@ -15,7 +15,7 @@ from appliance.bench.validity import coverage, impossible, unit_slips
 from appliance.errors import UsageError
 from appliance.fio_import import draft, import_reports, json_report, reader
 from appliance.history.json_documents import report_to_json
-from appliance.model import DeviceIo, ImportedResult, Measurement, Source
+from appliance.model.measurement import DeviceIo, ImportedResult, Measurement, Source
 from tests.unit.legacies import FIO, codes, command, imported, measured, only, report_3
 
 SECTION = "job: (groupid=0, jobs=16): err= 0: pid=100: Mon Mar  1 10:00:00 2021"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.model import ImportedResult
+from appliance.model.measurement import ImportedResult
 from tests.unit.legacies import codes, command, imported, measured, only, report_3
 
 

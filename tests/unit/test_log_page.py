@@ -16,7 +16,7 @@ from appliance.clouds.aws import decode
 from appliance.figures.provisioned import in_words, latencies_since, since
 from appliance.history import rows
 from appliance.history.json_documents import result_to_json
-from appliance.model import DeviceLatency, Provisioned
+from appliance.model.measurement import DeviceLatency, Provisioned
 from appliance.report import html, markdown
 from appliance.report.gather import run_report
 from appliance.storage.probe import nvme

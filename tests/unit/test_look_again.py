@@ -5,15 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model import (
-    Disk,
-    Filesystem,
-    Mark,
-    MarkState,
-    MdMember,
-    Scan,
-    Signature,
-)
+from appliance.model.disks import Disk, Filesystem, Mark, MarkState, MdMember, Scan, Signature
 from appliance.storage.execute import recheck
 from appliance.storage.probe import blockdev, built, devices, halfmade
 from tests.unit.fakesysfs import FakeSysfs, three_disks

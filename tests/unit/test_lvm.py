@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.errors import OperatorError
-from appliance.model import LogicalVolume, LvmMember, Volume, VolumeGroup
+from appliance.model.disks import LogicalVolume, LvmMember, VolumeGroup
+from appliance.model.plans import Volume
 from appliance.storage.formats import lvm
 
 _DATA = Path(__file__).parent / "data/storage"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from appliance.clouds.aws import ephemeral_names
 from appliance.clouds.machine import host_tag, provider_of, read_machine
 from appliance.clouds.provider import Dmi
-from appliance.model import Machine
+from appliance.model.disks import Machine
 
 
 def test_a_machine_without_dmi_is_unknown(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model import MarkState
+from appliance.model.disks import MarkState
 from appliance.storage.formats import marks
 from appliance.storage.formats.marks import Note
 

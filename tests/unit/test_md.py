@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model import MdMember, Volume
+from appliance.model.disks import MdMember
+from appliance.model.plans import Volume
 from appliance.storage.formats import md
 
 _DATA = Path(__file__).parent / "data/storage"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from appliance.bench.validity import coverage, depth
 from appliance.bench.validity.rule import RULES
-from appliance.model import Severity
+from appliance.model.measurement import Severity
 from tests.unit import diary
 
 PAGE = Path(__file__).parents[2] / "docs/measurement-method.md"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model import Volume
+from appliance.model.plans import Volume
 from appliance.storage.execute import verify
 from appliance.system.kernel import Kernel
 

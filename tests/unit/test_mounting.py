@@ -9,7 +9,7 @@ import pytest
 
 from appliance import paths
 from appliance.errors import CommandFailed, Refused
-from appliance.model import Volume
+from appliance.model.plans import Volume
 from appliance.storage.execute import mounting
 from appliance.storage.formats import filesystem, mount_unit
 from appliance.system import process, services

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model import DiskKind, Layout, LvmMember, OperatorRule, Signature
+from appliance.model.disks import DiskKind, LvmMember, Signature
+from appliance.model.plans import Layout, OperatorRule
 from appliance.storage.policy.identity import identify
 from tests.unit.disks import disk
 

@@ -10,7 +10,8 @@ import pytest
 from appliance.drift import series_state, trends
 from appliance.history import queries, series_slots
 from appliance.history.store import History
-from appliance.model import RunState, SeriesKey
+from appliance.model.findings import SeriesKey
+from appliance.model.runs import RunState
 from appliance.report import sources
 from appliance.report.page import BesideNormal
 from tests.unit.histories import FINGERPRINT, RESULT, begin, select

@@ -6,19 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model import (
-    Array,
-    Decision,
-    Disk,
-    DiskKind,
-    Filesystem,
-    Layout,
-    Machine,
-    Plan,
-    Scan,
-    Selector,
-    Signature,
-)
+from appliance.model.disks import Array, Disk, DiskKind, Filesystem, Machine, Scan, Signature
+from appliance.model.plans import Decision, Layout, Plan, Selector
 from appliance.storage.policy.planner import plan
 from tests.unit.disks import (
     FOUR,

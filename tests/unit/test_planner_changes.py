@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.model import (
-    Decision,
-    Layout,
-    Orders,
-)
+from appliance.model.plans import Decision, Layout, Orders
 from tests.unit.disks import INSTANCE_STORE
 from tests.unit.lives import (
     SHAPES,

@@ -6,20 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.model import (
-    Decision,
+from appliance.model.disks import (
     Disk,
     DiskKind,
     Filesystem,
     Inventory,
-    Layout,
     LvmMember,
     Machine,
-    Orders,
-    Plan,
-    Selector,
     Signature,
 )
+from appliance.model.plans import Decision, Layout, Orders, Plan, Selector
 from appliance.storage.policy.exclusions import UNREADABLE
 from appliance.storage.policy.planner import plan
 from tests.unit.disks import (

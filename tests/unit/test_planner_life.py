@@ -12,12 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.model import (
-    Decision,
-    Layout,
-    MarkState,
-    Orders,
-)
+from appliance.model.disks import MarkState
+from appliance.model.plans import Decision, Layout, Orders
 from tests.unit.disks import INSTANCE_STORE
 from tests.unit.lives import (
     GROW,

@@ -6,17 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.model import (
-    Array,
-    Decision,
-    Disk,
-    Filesystem,
-    Inventory,
-    Layout,
-    Machine,
-    Plan,
-    Signature,
-)
+from appliance.model.disks import Array, Disk, Filesystem, Inventory, Machine, Signature
+from appliance.model.plans import Decision, Layout, Plan
 from appliance.storage.policy.planner import plan
 from tests.unit.disks import (
     FOUR,

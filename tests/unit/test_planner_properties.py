@@ -8,14 +8,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.model import (
-    Decision,
-    DiskKind,
-    Inventory,
-    Layout,
-    Orders,
-    Plan,
-)
+from appliance.model.disks import DiskKind, Inventory
+from appliance.model.plans import Decision, Layout, Orders, Plan
 from appliance.storage.policy.planner import plan
 from tests.unit.odd import PATHS, inventories, layouts, some_orders
 

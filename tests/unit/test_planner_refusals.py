@@ -6,18 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.model import (
-    Decision,
-    Disk,
-    DiskKind,
-    Inventory,
-    Layout,
-    LogicalVolume,
-    Machine,
-    Orders,
-    Plan,
-    VolumeGroup,
-)
+from appliance.model.disks import Disk, DiskKind, Inventory, LogicalVolume, Machine, VolumeGroup
+from appliance.model.plans import Decision, Layout, Orders, Plan
 from appliance.storage.policy.planner import plan
 from tests.unit.disks import (
     FOUR,

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.model import Decision, Disk, Inventory, Layout, LvmMember, Orders, Plan, Signature
+from appliance.model.disks import Disk, Inventory, LvmMember, Signature
+from appliance.model.plans import Decision, Layout, Orders, Plan
 from appliance.storage.policy.planner import plan
 from tests.unit.disks import group, inventory, making, member, plain, pv
 

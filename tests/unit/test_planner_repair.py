@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from appliance.model import Decision, Layout, Orders
+from appliance.model.plans import Decision, Layout, Orders
 from tests.unit.test_planner_life import apply, decide, settle, volume, world
 
 

@@ -16,13 +16,11 @@ from appliance.cli.main import main
 from appliance.cli.plan import plan_request
 from appliance.client import answers, plan_requests
 from appliance.errors import EXIT_DRIFT, OperatorError, Refused, StalePlan, UsageError
-from appliance.model import (
+from appliance.model.disks import Disk, Inventory, Machine
+from appliance.model.plans import (
     Decision,
     Destruction,
-    Disk,
-    Inventory,
     Layout,
-    Machine,
     Orders,
     Plan,
     Step,

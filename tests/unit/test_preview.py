@@ -6,18 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.model import (
-    Decision,
-    Disk,
-    DiskKind,
-    HardwareDrive,
-    Inventory,
-    Layout,
-    OperatorRule,
-    Selector,
-    VirtualDrive,
-    Volume,
-)
+from appliance.model.disks import Disk, DiskKind, HardwareDrive, Inventory, VirtualDrive
+from appliance.model.plans import Decision, Layout, OperatorRule, Selector, Volume
 from appliance.storage.policy.layout import DEFAULT_LAYOUT
 from appliance.storage.policy.preview import Preview, VolumePreview, preview
 from tests.unit.disks import (

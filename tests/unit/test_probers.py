@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import CommandFailed
-from appliance.model import Signature
+from appliance.model.disks import Signature
 from appliance.storage.probe import probers
 from appliance.system import process
 

@@ -9,7 +9,7 @@ import pytest
 from appliance.bench import fingerprint, member_baseline, raw_device
 from appliance.bench.block_devices import Devices
 from appliance.errors import OperatorError, Refused, UsageError
-from appliance.model import Disk, Mark, MarkState, Signature
+from appliance.model.disks import Disk, Mark, MarkState, Signature
 
 BLANK = Disk(
     path="/dev/nvme1n1",

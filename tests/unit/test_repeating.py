@@ -6,7 +6,7 @@ import dataclasses
 
 from appliance.bench.suite import load_suite
 from appliance.drift import remeasure
-from appliance.model import Finding, Severity
+from appliance.model.measurement import Finding, Severity
 from tests.unit import test_confirming
 from tests.unit.test_confirming import EVEN, MODE, SLOW, confirm, measures, stripe, with_history
 

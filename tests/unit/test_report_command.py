@@ -12,7 +12,7 @@ import pytest
 from appliance.bench.suite import load_suite
 from appliance.cli.main import main
 from appliance.history.store import History
-from appliance.model import RunState, Sample
+from appliance.model.runs import RunState, Sample
 from appliance.system import files, journal
 from tests.unit import reports
 

@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from appliance.model import Capability, EpochRecord, RunState
+from appliance.model.measurement import Capability
+from appliance.model.runs import EpochRecord, RunState
 from appliance.report import figure_words, gather
 from appliance.report.gather import run_report
 from appliance.report.page import Tone

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance import text
-from appliance.model import RunState
+from appliance.model.runs import RunState
 from appliance.report import gather, markdown
 from appliance.report.gather import run_report
 from appliance.report.page import Point, Series

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model import Capability, EpochRecord, Finding, RunState, Severity
+from appliance.model.measurement import Capability, Finding, Severity
+from appliance.model.runs import EpochRecord, RunState
 from appliance.report import distributions, gather, html, markup
 from appliance.report.gather import run_report
 from appliance.report.page import ReportDocument

@@ -20,7 +20,7 @@ from appliance.bench.run_log import RunLog
 from appliance.bench.suite import load_suite
 from appliance.cli import bench_run
 from appliance.cli.output import StatusLine
-from appliance.model import Counters, Sample
+from appliance.model.runs import Counters, Sample
 from appliance.system.stopping import Stopped, StopSignals
 
 PROGRESS = Progress(1, "smoke", "check", 0, 5, 0.0, 2.0, 152.0)

@@ -9,7 +9,8 @@ import pytest
 
 from appliance.bench import idle_check, measure, sampler
 from appliance.bench.block_devices import Devices, devices_of, disk_kinds
-from appliance.model import Counters, DiskKind
+from appliance.model.disks import DiskKind
+from appliance.model.runs import Counters
 
 LINE = "  100  2  800  30  50  1  400  20  3  40  55  0 0 0 0 0 0\n"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model import Scan
+from appliance.model.disks import Scan
 from appliance.storage.formats import scan
 from appliance.storage.formats.scan import GIB, KIB, MIB
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model import Disk, Scan
+from appliance.model.disks import Disk, Scan
 from appliance.storage.formats import scan
 from appliance.storage.formats.scan import GIB, MIB
 from appliance.storage.probe import scanning, sightings

@@ -12,7 +12,8 @@ from appliance.bench.suite import suite_names
 from appliance.bench.timetable import Schedule, SuiteTimes, parse_schedule
 from appliance.drift import missing_runs
 from appliance.errors import UsageError
-from appliance.model import SeriesKey, Slot, Span
+from appliance.model.findings import SeriesKey
+from appliance.model.slots import Slot, Span
 
 SYSTEMD = Path(__file__).parents[2] / "units/systemd"
 SMOKE = "stripewright-bench@smoke.timer"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model import Machine
+from appliance.model.disks import Machine
 from appliance.storage.probe import sightings
 from tests.unit.disks import disk
 

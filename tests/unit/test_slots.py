@@ -13,16 +13,10 @@ from appliance.bench.suite import load_suite
 from appliance.drift import codes, evaluate, lifecycle
 from appliance.history import queries, series_slots
 from appliance.history.store import History
-from appliance.model import (
-    CONFIRM_SUITE,
-    Area,
-    Finding,
-    JobResult,
-    RunState,
-    SeriesKey,
-    Severity,
-    Suite,
-)
+from appliance.model.confirmations import CONFIRM_SUITE
+from appliance.model.findings import Area, SeriesKey
+from appliance.model.measurement import Finding, JobResult, Severity
+from appliance.model.runs import RunState, Suite
 from tests.unit.histories import FINGERPRINT, RESULT, select
 
 TARGET = "/mnt/scratch/.stripewright-bench"

@@ -10,7 +10,7 @@ from appliance.bench import runner
 from appliance.bench.runner import Target
 from appliance.cli.main import main
 from appliance.errors import EXIT_USAGE
-from appliance.model import Suite
+from appliance.model.runs import Suite
 from appliance.system import services
 
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from appliance.errors import OperatorError, Refused
-from appliance.model import (
+from appliance.model.disks import (
     Array,
-    Decision,
     Disk,
     DiskKind,
     Filesystem,
     Inventory,
-    Layout,
     LogicalVolume,
     LvmMember,
     Machine,
-    Plan,
     Signature,
     VirtualDrive,
-    Volume,
     VolumeGroup,
-    VolumePlan,
 )
+from appliance.model.plans import Decision, Layout, Plan, Volume, VolumePlan
 from appliance.storage.execute import state_document
 
 CHUNK = 262144

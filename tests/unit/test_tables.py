@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model import Signature
+from appliance.model.disks import Signature
 from appliance.storage.formats import partition_tables
 
 SIZE = 64 * 1024 * 1024

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model import Tuning
+from appliance.model.plans import Tuning
 from appliance.storage.execute import tuning
 from appliance.storage.execute.tuning import Setting
 from appliance.system import journal

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.model import Decision, Disk, Signature
+from appliance.model.disks import Disk, Signature
+from appliance.model.plans import Decision
 from appliance.storage.policy import ownership, planner
 from appliance.storage.policy.identity import identify_all
 from tests.unit.disks import LAYOUT, disk, inventory

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from appliance.bench import validity
 from appliance.figures import quantities
-from appliance.model import DeviceIo, Finding, Measurement, Severity
+from appliance.model.measurement import DeviceIo, Finding, Measurement, Severity
 from tests.unit import diary
 
 

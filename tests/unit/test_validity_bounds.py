@@ -15,7 +15,7 @@ from appliance.bench.validity import (
     unit_slips,
     wrong_target,
 )
-from appliance.model import DeviceIo, Measurement, Source
+from appliance.model.measurement import DeviceIo, Measurement, Source
 from tests.unit import diary
 from tests.unit.diary import NONE, disk
 

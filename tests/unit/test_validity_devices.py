@@ -6,7 +6,7 @@ import pytest
 
 from appliance.bench.validity import coverage, foreign, wrong_target
 from appliance.figures import quantities
-from appliance.model import DeviceIo, Measurement, Severity, Source
+from appliance.model.measurement import DeviceIo, Measurement, Severity, Source
 from tests.unit import diary
 from tests.unit.diary import NONE, disk, with_disks
 

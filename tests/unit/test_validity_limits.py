@@ -6,7 +6,8 @@ import pytest
 
 from appliance.bench.validity import burst, cap, cpu, unsteady
 from appliance.clouds.capability import Volume, published
-from appliance.model import Capability, DiskKind, Measurement, Provisioned, Severity, Slice
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import Capability, Measurement, Provisioned, Severity, Slice
 from tests.unit import diary
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from appliance.bench.validity import member
-from appliance.model import Capability, Severity
+from appliance.model.measurement import Capability, Severity
 from tests.unit import diary
 from tests.unit.diary import NONE, disk, with_disks
 

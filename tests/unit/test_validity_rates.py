@@ -7,7 +7,7 @@ import pytest
 from appliance.bench.validity import depth, impossible, short, unit_slips
 from appliance.clouds.capability import published
 from appliance.figures.quantities import queue_depth_seen
-from appliance.model import Measurement, Severity, Source
+from appliance.model.measurement import Measurement, Severity, Source
 from tests.unit import diary
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from appliance.bench import validity
 from appliance.bench.validity.rule import RULES, Rule, judges
-from appliance.model import Finding, Measurement, Severity
+from appliance.model.measurement import Finding, Measurement, Severity
 from appliance.report import gather, html, markdown
 from tests.unit import reports
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import OperatorError
-from appliance.model import Disk, MdMember, Step, Volume
+from appliance.model.disks import Disk, MdMember
+from appliance.model.plans import Step, Volume
 from appliance.storage.execute import verify
 from appliance.storage.execute.builtin_steps import StepContext, by_path
 from appliance.storage.execute.verify import VerifyContext

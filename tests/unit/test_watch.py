@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from appliance.model import Disk, Inventory, Machine
+from appliance.model.disks import Disk, Inventory, Machine
 from appliance.state.boot_state import BootState
 from appliance.storage.execute import watch
 from appliance.system import journal

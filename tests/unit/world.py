@@ -5,12 +5,11 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from appliance.model import (
+from appliance.model.disks import (
     Array,
     Disk,
     Filesystem,
     Inventory,
-    Layout,
     LogicalVolume,
     LvmMember,
     Machine,
@@ -18,6 +17,7 @@ from appliance.model import (
     Signature,
     VolumeGroup,
 )
+from appliance.model.plans import Layout
 from appliance.storage.policy.identity import identify_all
 from tests.unit.boxes import DATA_OFFSET, MIB, Box, Running, is_making
 from tests.unit.programs import Programs

@@ -19,19 +19,17 @@ from appliance import fio_import
 from appliance.bench import fio, result, sampler, validity
 from appliance.bench.block_devices import Devices
 from appliance.figures import sampling
-from appliance.model import (
+from appliance.model.measurement import (
     Capability,
-    Counters,
     DeviceIo,
     Finding,
     ImportedResult,
-    Job,
     Measurement,
-    Sample,
     Severity,
     Slice,
     Source,
 )
+from appliance.model.runs import Counters, Job, Sample
 from tests.validity_set.record import Label
 
 SET = Path(__file__).with_name("set")

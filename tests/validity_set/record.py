@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance.bench import block_devices, measure, sampler
-from appliance.model import Counters, Sample
+from appliance.model.runs import Counters, Sample
 
 MIB = 1024 * 1024
 _PATIENCE_SECONDS = 90.0

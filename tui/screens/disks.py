@@ -22,7 +22,8 @@ from tui.widgets.table import Column, FilterTable, Row
 
 if TYPE_CHECKING:
     from appliance.client.machine_status import Status
-    from appliance.model import Disk, Sample
+    from appliance.model.disks import Disk
+    from appliance.model.runs import Sample
 
 # Cells of the texts alone; the table puts one more at each side of a column. At 80 cells the
 # model is cut, because the lines below the table have it in full.

@@ -11,7 +11,7 @@ from textual.containers import Container
 from textual.content import Content
 from textual.widgets import DataTable
 
-from appliance.model import FindingRecord
+from appliance.model.findings import FindingRecord
 from appliance.text import duration
 from tui.asking import Answer
 from tui.charts.markers import Marker

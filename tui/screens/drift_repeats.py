@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from appliance.model import CONFIRM_SUITE
+from appliance.model.confirmations import CONFIRM_SUITE
 from tui.asking import Answer
 from tui.screens.base import MainScreen
 from tui.screens.confirm import ConfirmScreen

@@ -14,7 +14,8 @@ from textual.widgets import DataTable
 
 from appliance.client.machine_status import Status
 from appliance.client.plan_requests import PlannedHere
-from appliance.model import Inventory, Layout, Volume
+from appliance.model.disks import Inventory
+from appliance.model.plans import Layout, Volume
 from appliance.storage.policy.preview import Preview
 from appliance.text import duration
 from tui import marks

@@ -14,7 +14,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Footer, Input, Static
 
-from appliance.model import Decision, Disk, Layout, Volume
+from appliance.model.disks import Disk
+from appliance.model.plans import Decision, Layout, Volume
 from appliance.model.toml_fields import Flag
 from appliance.storage.policy.preview import Preview
 from tui import marks

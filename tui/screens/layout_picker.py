@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Static
 
-from appliance.model import Disk
+from appliance.model.disks import Disk
 from appliance.text import size
 from tui import marks
 from tui.marks import Glyphs

@@ -16,7 +16,7 @@ from appliance.client.plan_requests import (
     PlanNote,
 )
 from appliance.errors import EXIT_OK, EXIT_REFUSED, EXIT_STALE
-from appliance.model import Plan
+from appliance.model.plans import Plan
 from appliance.storage.execute.request_spool import PLAN_LIFETIME_SECONDS, TOO_OLD
 from tui.asking import Answer
 from tui.layout_progress import Watched

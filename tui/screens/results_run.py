@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from appliance.history.queries import ImportRecord
-from appliance.model import ImportedResult
+from appliance.model.measurement import ImportedResult
 from tui import marks
 from tui.charts.markers import Marker
 from tui.screens.results_page import PageScreen

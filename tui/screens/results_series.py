@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import DataTable
 
-from appliance.model import SeriesKey
+from appliance.model.findings import SeriesKey
 from tui import marks
 from tui.screens.results_page import PageScreen
 from tui.widgets.table import Column, FilterTable, Row

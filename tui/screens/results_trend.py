@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from appliance.drift.trends import Trend
-from appliance.model import SeriesKey
+from appliance.model.findings import SeriesKey
 from tui import marks
 from tui.charts.markers import Marker
 from tui.screens.results_page import PageScreen

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import DataTable
 
 from appliance.client.schedule_requests import ScheduleNow, When, with_times
-from appliance.model import RunRecord, Suite
+from appliance.model.runs import RunRecord, Suite
 from appliance.text import duration
 from tui import marks
 from tui.asking import Answer

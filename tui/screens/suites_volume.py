@@ -15,7 +15,7 @@ from textual.widgets import Footer, OptionList, Static
 from textual.widgets.option_list import Option
 
 from appliance.client.machine_status import VolumeStatus
-from appliance.model import Suite
+from appliance.model.runs import Suite
 from appliance.text import size
 from tui import marks
 from tui.permission import may_measure

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from appliance.history import queries
-from appliance.model import Confirmation, Fact, FindingRecord, SeriesKey
+from appliance.model.confirmations import Confirmation
+from appliance.model.findings import Fact, FindingRecord, SeriesKey
 from appliance.system import services
 
 # What only some questions need is imported when they are asked: the first screen waits for none.

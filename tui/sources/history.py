@@ -11,16 +11,9 @@ from appliance.client.machine_status import Health, Status
 from appliance.drift import check_summary as drift_summary
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model import (
-    Counters,
-    Disk,
-    EpochRecord,
-    JobResult,
-    Machine,
-    RunRecord,
-    RunState,
-    Suite,
-)
+from appliance.model.disks import Disk, Machine
+from appliance.model.measurement import JobResult
+from appliance.model.runs import Counters, EpochRecord, RunRecord, RunState, Suite
 from tui.asking import describe
 from tui.sources.suites import MachineSuites
 

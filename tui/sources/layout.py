@@ -13,7 +13,8 @@ from appliance.client.plan_requests import (
     PlannedHere,
     PlanNote,
 )
-from appliance.model import Inventory, Layout
+from appliance.model.disks import Inventory
+from appliance.model.plans import Layout
 from appliance.storage.execute.request_spool import Request
 from appliance.storage.policy.preview import Preview, preview
 from appliance.system import services

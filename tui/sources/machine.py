@@ -12,7 +12,8 @@ from appliance.bench.suite import load_suite
 from appliance.client.machine_status import Status, next_run_at, read_status
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model import Counters, JobResult, Suite
+from appliance.model.measurement import JobResult
+from appliance.model.runs import Counters, Suite
 from appliance.system import services
 from appliance.system.services import UnitState
 

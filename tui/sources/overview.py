@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from appliance.history import queries
     from appliance.history.pages import RunSummary
-    from appliance.model import Approval, RunRecord, Slot
+    from appliance.model.confirmations import Approval
+    from appliance.model.runs import RunRecord
+    from appliance.model.slots import Slot
 
 _RUNS = 60
 # A baseline is known after far fewer slots, as in appliance.drift.trends.
@@ -50,7 +52,7 @@ class HistoryOverview:
 
     def lookback(self) -> Lookback:
         from appliance.history import pages, queries
-        from appliance.model import RunState
+        from appliance.model.runs import RunState
 
         with queries.open_readonly(self._db) as reader:
             latest = reader.runs(limit=5, repeats=False)
@@ -63,7 +65,7 @@ def _levels(reader: queries.Reader, run: RunRecord) -> dict[tuple[str, str], Lev
     """The first baseline of each series of ``run``: what drift takes for normal."""
     from appliance.drift import series_state
     from appliance.history import series_slots
-    from appliance.model import Span
+    from appliance.model.slots import Span
 
     approvals, confirmations = reader.approvals(), reader.confirmations()
     levels = {}

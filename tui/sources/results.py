@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from appliance.history import queries
-from appliance.model import EpochRecord, ImportedResult, JobResult, RunRecord, SeriesKey
+from appliance.model.findings import SeriesKey
+from appliance.model.measurement import ImportedResult, JobResult
+from appliance.model.runs import EpochRecord, RunRecord
 
 # What only some questions need is imported when they are asked: the first screen waits for none.
 if TYPE_CHECKING:

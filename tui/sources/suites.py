@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from appliance.errors import OperatorError
-from appliance.model import Suite
+from appliance.model.runs import Suite
 
 # What only some questions need is imported when they are asked: the first screen waits for none.
 if TYPE_CHECKING:

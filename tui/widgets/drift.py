@@ -11,8 +11,7 @@ from textual.content import Content
 from appliance.drift.check_summary import DriftSummary
 from appliance.drift.codes import CODES
 from appliance.history.json_documents import next_step
-from appliance.model import DriftSeverity, DriftState, FindingRecord
-from appliance.model.findings import by_gravity
+from appliance.model.findings import DriftSeverity, DriftState, FindingRecord, by_gravity
 from appliance.text import duration, moment
 from tui import marks
 from tui.marks import Glyphs, Mark

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
-from appliance.model import FindingRecord, Slot
+from appliance.model.findings import FindingRecord
+from appliance.model.slots import Slot
 from appliance.text import table
 from tui import marks
 from tui.charts.axes import Axis, Unit, counts

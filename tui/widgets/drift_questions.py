@@ -9,7 +9,7 @@ from textual.content import Content
 
 from appliance.drift.detection.normal import LEAST
 from appliance.drift.lifecycle import APPROVABLE
-from appliance.model import DriftState, FindingRecord
+from appliance.model.findings import DriftState, FindingRecord
 from appliance.text import count, duration
 from tui import marks
 from tui.sources.drift import Evidence, Repeat

@@ -12,7 +12,7 @@ from tui.widgets.panel import Line, View, age, clean, wrapped
 
 if TYPE_CHECKING:
     from appliance.client.machine_status import Status
-    from appliance.model import EpochRecord
+    from appliance.model.runs import EpochRecord
 
 _INDENT = 11
 # Volumes whose layout is shown in full.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from appliance.client.plan_requests import ApplyProgress, PlanNote
-from appliance.model import Decision, Destruction, Volume
+from appliance.model.plans import Decision, Destruction, Volume
 from appliance.model.toml_fields import size_text
 from appliance.storage.policy.preview import Preview, PreviewDisk, VolumePreview
 from appliance.text import duration, size

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from textual.content import Content
 
 from appliance.client.plan_requests import PlannedHere
-from appliance.model import Decision, Destruction, Plan
+from appliance.model.plans import Decision, Destruction, Plan
 from appliance.text import size
 from tui import marks
 from tui.marks import Glyphs

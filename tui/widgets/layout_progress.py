@@ -6,7 +6,7 @@ from textual.content import Content
 
 from appliance.client.plan_requests import ApplyEnd
 from appliance.errors import EXIT_OK, EXIT_REFUSED, EXIT_STALE
-from appliance.model import Step
+from appliance.model.plans import Step
 from appliance.text import duration
 from tui import marks
 from tui.layout_progress import StepState, Watched

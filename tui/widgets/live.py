@@ -17,7 +17,7 @@ from tui.snapshot import LiveDevice
 from tui.widgets.panel import Line, View, age, cell, clean, milliseconds
 
 if TYPE_CHECKING:
-    from appliance.model import Sample
+    from appliance.model.runs import Sample
 
 _NAME_CELLS = 12
 _COLUMNS = (

@@ -8,8 +8,9 @@ from textual.content import Content
 
 from appliance.history.pages import RunSummary
 from appliance.history.queries import ImportRecord
-from appliance.model import RunState, Severity
 from appliance.model.layout_words import stripe_words
+from appliance.model.measurement import Severity
+from appliance.model.runs import RunState
 from appliance.text import duration, moment
 from tui import marks
 from tui.marks import Glyphs, Mark

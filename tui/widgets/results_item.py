@@ -9,16 +9,16 @@ from textual.content import Content
 from appliance.clouds.capability import percent_of_published
 from appliance.figures import quantities
 from appliance.figures.provisioned import in_words
-from appliance.model import (
+from appliance.model.findings import SeriesKey
+from appliance.model.measurement import (
     DeviceIo,
     Finding,
     ImportedResult,
     JobResult,
     Measurement,
     Provisioned,
-    RunRecord,
-    SeriesKey,
 )
+from appliance.model.runs import RunRecord
 from appliance.text import bandwidth, count, duration, size
 from tui import marks
 from tui.charts.bars import MemberBar

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from appliance.history.queries import ImportRecord
-from appliance.model import RunRecord
+from appliance.model.runs import RunRecord
 from appliance.text import bandwidth, count, duration, moment
 from tui import marks
 from tui.charts import bars, histogram, table

@@ -12,7 +12,8 @@ from textual.content import Content
 
 from appliance.drift.detection.normal import LEAST
 from appliance.drift.trends import Stretch, Trend
-from appliance.model import DriftSeverity, DriftState, FindingRecord, Slot
+from appliance.model.findings import DriftSeverity, DriftState, FindingRecord
+from appliance.model.slots import Slot
 from appliance.text import count, moment
 from tui import marks
 from tui.charts import line, table

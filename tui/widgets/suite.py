@@ -17,7 +17,8 @@ from tui.widgets.panel import Line, View, cell, clean, nanoseconds, section
 
 if TYPE_CHECKING:
     from appliance.client.machine_status import Status
-    from appliance.model import Job, JobResult, RunRecord
+    from appliance.model.measurement import JobResult
+    from appliance.model.runs import Job, RunRecord
     from tui.sources.overview import Level
 
 _MARK_CELLS = 12

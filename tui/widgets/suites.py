@@ -6,7 +6,7 @@ from textual.content import Content
 
 from appliance.client.schedule_requests import ScheduleNow
 from appliance.history.pages import RunSummary
-from appliance.model import Suite
+from appliance.model.runs import Suite
 from appliance.text import duration, moment
 from tui import marks
 from tui.marks import Glyphs

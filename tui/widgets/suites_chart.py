@@ -10,7 +10,7 @@ from enum import Enum
 from rich.cells import cell_len
 from textual.content import Content
 
-from appliance.model import RunRecord
+from appliance.model.runs import RunRecord
 from appliance.text import bandwidth, count, table
 from tui import marks
 from tui.charts.axes import Axis, Unit

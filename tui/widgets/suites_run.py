@@ -8,7 +8,8 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from appliance.bench.live_file import LiveJob
-from appliance.model import JobResult, RunRecord, Suite
+from appliance.model.measurement import JobResult
+from appliance.model.runs import RunRecord, Suite
 from appliance.text import bandwidth, count, duration
 from tui import marks
 from tui.marks import Glyphs

@@ -12,7 +12,7 @@ from importlib import import_module
 
 from appliance.bench.validity.plausible import plausible
 from appliance.bench.validity.rule import RULES, Rule
-from appliance.model import Finding, Measurement, Severity
+from appliance.model.measurement import Finding, Measurement, Severity
 
 __all__ = ["judge", "rule_of"]
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import all_bandwidth, all_iops
-from appliance.model import Finding, Measurement, Severity
+from appliance.model.measurement import Finding, Measurement, Severity
 
 RULE = Rule(
     code="BURST",

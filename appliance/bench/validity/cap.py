@@ -15,7 +15,7 @@ from appliance.figures.quantities import (
     ticks_ms,
     top_io,
 )
-from appliance.model import Finding, Measurement, Severity
+from appliance.model.measurement import Finding, Measurement, Severity
 
 RULE = Rule(
     code="CAP",

@@ -13,7 +13,7 @@ from appliance.figures.quantities import (
     requests,
     top_io,
 )
-from appliance.model import Finding, Measurement, Severity
+from appliance.model.measurement import Finding, Measurement, Severity
 
 RULE = Rule(
     code="COVERAGE",

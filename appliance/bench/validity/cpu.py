@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import exact_bandwidth
-from appliance.model import Finding, Measurement, Severity
+from appliance.model.measurement import Finding, Measurement, Severity
 
 RULE = Rule(
     code="CPU",

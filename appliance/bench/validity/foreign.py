@@ -12,7 +12,7 @@ from appliance.figures.quantities import (
     sum_bytes,
     top_io,
 )
-from appliance.model import DeviceIo, Finding, Measurement, Severity, Source
+from appliance.model.measurement import DeviceIo, Finding, Measurement, Severity, Source
 
 RULE = Rule(
     code="FOREIGN",

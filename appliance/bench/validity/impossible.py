@@ -13,7 +13,7 @@ from appliance.figures.quantities import (
     may_be_buffered,
     percentile_ns,
 )
-from appliance.model import Finding, Measurement, Severity, Source
+from appliance.model.measurement import Finding, Measurement, Severity, Source
 
 RULE = Rule(
     code="IMPOSSIBLE",

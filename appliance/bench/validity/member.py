@@ -8,7 +8,7 @@ from statistics import median
 
 from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import asked_depth, exact_bandwidth, ios, member_io, ticks_ms
-from appliance.model import Finding, Measurement, Severity
+from appliance.model.measurement import Finding, Measurement, Severity
 
 RULE = Rule(
     code="MEMBER",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from appliance.model import DeviceIo, Measurement
+from appliance.model.measurement import DeviceIo, Measurement
 
 _MOST = 2**63
 _FIGURES = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.bench.validity.rule import Rule, judges
-from appliance.model import Finding, Measurement, Severity
+from appliance.model.measurement import Finding, Measurement, Severity
 
 RULE = Rule(
     code="UNITS",

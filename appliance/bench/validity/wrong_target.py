@@ -6,7 +6,7 @@ import re
 
 from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import io_bytes, ios
-from appliance.model import DeviceIo, Finding, Measurement, Severity
+from appliance.model.measurement import DeviceIo, Finding, Measurement, Severity
 
 RULE = Rule(
     code="TARGET",

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.errors import CommandFailed, OperatorError, Refused
-from appliance.model import Disk, Inventory, Layout, MarkState, Plan, Step, Volume
+from appliance.model.disks import Disk, Inventory, MarkState
+from appliance.model.plans import Layout, Plan, Step, Volume
 from appliance.storage.execute import builtin_steps, mounting, recheck, verify
 from appliance.storage.execute.record import Record
 from appliance.storage.formats import filesystem, hwraid

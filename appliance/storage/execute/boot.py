@@ -12,7 +12,8 @@ import time
 from dataclasses import dataclass, field
 
 from appliance.errors import EXIT_OK, OperatorError, Refused
-from appliance.model import Decision, Inventory, Layout, Plan, VolumePlan
+from appliance.model.disks import Inventory
+from appliance.model.plans import Decision, Layout, Plan, VolumePlan
 from appliance.storage.execute import apply, finalizer
 from appliance.storage.execute.finalizer import Places
 from appliance.storage.execute.record import Record

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.errors import OperatorError, UsageError
-from appliance.model import Disk, MarkState
+from appliance.model.disks import Disk, MarkState
 from appliance.storage.formats import data_areas, lvm, marks, md
 from appliance.storage.formats.filesystem import is_one
 from appliance.storage.probe import blockdev, halfmade

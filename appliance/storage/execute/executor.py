@@ -19,7 +19,8 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.errors import OperatorError, Refused, StalePlan
-from appliance.model import Decision, Inventory, Layout, Orders, Plan, Step
+from appliance.model.disks import Inventory
+from appliance.model.plans import Decision, Layout, Orders, Plan, Step
 from appliance.storage.execute import (
     apply,
     builtin_steps,

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED, OperatorError, Refused
-from appliance.model import Decision, EpochRecord, Inventory, Layout, Plan, VolumePlan
+from appliance.model.disks import Inventory
+from appliance.model.plans import Decision, Layout, Plan, VolumePlan
+from appliance.model.runs import EpochRecord
 from appliance.state.boot_state import BootVolume
 from appliance.storage.execute import (
     bench_dir,

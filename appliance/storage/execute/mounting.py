@@ -15,7 +15,7 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.errors import OperatorError, Refused
-from appliance.model import Volume
+from appliance.model.plans import Volume
 from appliance.storage.formats import filesystem
 from appliance.storage.formats.mount_unit import (
     OURS,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from appliance import paths
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError
-from appliance.model import Disk
+from appliance.model.disks import Disk
 from appliance.state import boot_state
 from appliance.state.live_state import ReadProgress, read_progress
 from appliance.system import files, journal

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.model import Disk, Inventory, Layout, MarkState, MdMember, Volume
+from appliance.model.disks import Disk, Inventory, MarkState, MdMember
+from appliance.model.plans import Layout, Volume
 from appliance.storage.formats import filesystem, hwraid
 from appliance.storage.policy import activate, exclusions, identity
 from appliance.storage.policy.layout import DEFAULT_LAYOUT

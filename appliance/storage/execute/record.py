@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from appliance.model import EpochRecord
+from appliance.model.runs import EpochRecord
 from appliance.state import codec
 from appliance.storage.execute.history_proxy import HistoryProxy, ProxyError
 from appliance.system import files, journal, liveness

@@ -17,18 +17,9 @@ from typing import Any
 
 from appliance import paths
 from appliance.errors import OperatorError, Refused
-from appliance.model import (
-    Decision,
-    Disk,
-    Filesystem,
-    Inventory,
-    Layout,
-    Plan,
-    Tuning,
-    Volume,
-    VolumePlan,
-)
 from appliance.model import surroundings as names
+from appliance.model.disks import Disk, Filesystem, Inventory
+from appliance.model.plans import Decision, Layout, Plan, Tuning, Volume, VolumePlan
 from appliance.state import boot_state
 from appliance.state.boot_state import (
     BootMember,

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from appliance.errors import OperatorError
-from appliance.model import Tuning
+from appliance.model.plans import Tuning
 from appliance.state import codec
 from appliance.system import files, journal
 from appliance.system.kernel import chosen

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import OperatorError
-from appliance.model import Disk, MarkState, Step, Volume
-from appliance.model.disks import ARRAY_RUNS
+from appliance.model.disks import ARRAY_RUNS, Disk, MarkState
+from appliance.model.plans import Step, Volume
 from appliance.storage.execute import builtin_steps
 from appliance.storage.formats import filesystem, lvm, md
 from appliance.storage.formats.filesystem_kind import Geometry

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from appliance.errors import OperatorError
-from appliance.model import Filesystem, FilesystemOptions, Volume
+from appliance.model.disks import Filesystem
+from appliance.model.plans import FilesystemOptions, Volume
 from appliance.storage.formats import ext4, marks, xfs
 from appliance.storage.formats.filesystem_kind import (
     Accepts,

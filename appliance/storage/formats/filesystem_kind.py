@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance.model import Filesystem, FilesystemOptions
+from appliance.model.disks import Filesystem
+from appliance.model.plans import FilesystemOptions
 from appliance.model.toml_fields import Field
 
 # Whether a block that is not zero is what our own making writes: (offset in bytes, block).

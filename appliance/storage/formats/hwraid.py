@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from appliance.errors import OperatorError
-from appliance.model import HardwareDrive, VirtualDrive, Volume
+from appliance.model.disks import HardwareDrive, VirtualDrive
+from appliance.model.plans import Volume
 
 PROGRAM = "storcli64"
 # storcli's words for a drive that belongs to nothing, and for a virtual drive with all its drives.

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from appliance.errors import OperatorError
-from appliance.model import LogicalVolume, LvmMember, Volume, VolumeGroup
+from appliance.model.disks import LogicalVolume, LvmMember, VolumeGroup
+from appliance.model.plans import Volume
 
 _PREFIX = "stripewright"
 _VOLUME = re.compile(r"[a-z][a-z0-9-]{0,11}", re.ASCII)

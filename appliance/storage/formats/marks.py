@@ -31,7 +31,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from appliance.model import Mark, MarkState
+from appliance.model.disks import Mark, MarkState
 
 BLOCK_BYTES = 4096
 SECTOR_BYTES = 512

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from appliance.model import MdMember, Signature, Volume
+from appliance.model.disks import MdMember, Signature
+from appliance.model.plans import Volume
 
 HOMEHOST = "stripewright"
 # Where a 1.2 superblock lives, and how much of it can matter: 256 bytes and 2 a device.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection
 
-from appliance.model import Signature
+from appliance.model.disks import Signature
 
 # Enough for the header at sector 1 of either sector size, and for its copy in the last one.
 HEAD_BYTES = 8192

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import chain
 from random import Random
 
-from appliance.model import Scan
+from appliance.model.disks import Scan
 from appliance.storage.formats import filesystem
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30

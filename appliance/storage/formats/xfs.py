@@ -16,7 +16,8 @@ from typing import cast
 from uuid import UUID
 
 from appliance.errors import OperatorError
-from appliance.model import Filesystem, FilesystemOptions
+from appliance.model.disks import Filesystem
+from appliance.model.plans import FilesystemOptions
 from appliance.model.toml_fields import Field, Flag, Size
 from appliance.storage.formats.filesystem_kind import (
     FilesystemKind,

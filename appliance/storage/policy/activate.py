@@ -11,17 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from appliance import text
-from appliance.model import (
-    Array,
-    Decision,
-    Disk,
-    Filesystem,
-    LogicalVolume,
-    MdMember,
-    Step,
-    Volume,
-    VolumeGroup,
-)
+from appliance.model.disks import Array, Disk, Filesystem, LogicalVolume, MdMember, VolumeGroup
+from appliance.model.plans import Decision, Step, Volume
 from appliance.storage.formats import filesystem, lvm, md
 from appliance.storage.policy import steps
 from appliance.storage.policy.disk_selection import Case

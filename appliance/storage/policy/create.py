@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from appliance.model import Decision, Disk, Filesystem, MarkState, Step, Volume
+from appliance.model.disks import Disk, Filesystem, MarkState
+from appliance.model.plans import Decision, Step, Volume
 from appliance.storage.formats import filesystem, lvm, md
 from appliance.storage.policy import ownership, steps
 from appliance.storage.policy.disk_selection import Case, Pool

@@ -15,16 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 
-from appliance.model import (
-    Array,
-    Disk,
-    Filesystem,
-    Layout,
-    Orders,
-    Step,
-    Volume,
-    VolumeGroup,
-)
+from appliance.model.disks import Array, Disk, Filesystem, VolumeGroup
+from appliance.model.plans import Layout, Orders, Step, Volume
 from appliance.storage.formats import filesystem, serials
 from appliance.storage.policy.ownership import Evidence, runs
 from appliance.storage.policy.steps import Outcome

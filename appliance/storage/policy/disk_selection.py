@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from appliance.model import Disk, DiskKind, Layout, Selector, Volume
+from appliance.model.disks import Disk, DiskKind
+from appliance.model.plans import Layout, Selector, Volume
 from appliance.storage.formats import serials
 from appliance.storage.policy import exclusions
 from appliance.storage.policy.ownership import Carrier, Evidence

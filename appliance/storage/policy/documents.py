@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from appliance.clouds.provider import disk_count
 from appliance.errors import UsageError
-from appliance.model import Disk, Inventory, Layout, Machine, Plan
+from appliance.model.disks import Disk, Inventory, Machine
+from appliance.model.plans import Layout, Plan
 from appliance.state import codec
 from appliance.storage.policy import identity
 from appliance.storage.policy.layout import DEFAULT_LAYOUT

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from appliance import text
-from appliance.model import Disk, DiskKind, Mark, MarkState, Signature
+from appliance.model.disks import Disk, DiskKind, Mark, MarkState, Signature
 from appliance.storage.formats import marks, partition_tables
 from appliance.storage.policy.ownership import LVM, MD, Trace
 

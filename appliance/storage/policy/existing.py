@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from appliance.model import Decision, Disk, LogicalVolume, Volume, VolumeGroup
+from appliance.model.disks import Disk, LogicalVolume, VolumeGroup
+from appliance.model.plans import Decision, Volume
 from appliance.storage.formats import lvm
 from appliance.storage.policy import (
     activate,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from appliance.model import Array, Decision, Disk, Volume
+from appliance.model.disks import Array, Disk
+from appliance.model.plans import Decision, Volume
 from appliance.storage.formats import md
 from appliance.storage.policy import activate, loss, ownership, steps
 from appliance.storage.policy.disk_selection import Case

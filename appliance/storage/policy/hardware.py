@@ -10,16 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from appliance.model import (
-    Decision,
-    Destruction,
-    Disk,
-    HardwareDrive,
-    MarkState,
-    Step,
-    VirtualDrive,
-    Volume,
-)
+from appliance.model.disks import Disk, HardwareDrive, MarkState, VirtualDrive
+from appliance.model.plans import Decision, Destruction, Step, Volume
 from appliance.storage.formats import filesystem, hwraid
 from appliance.storage.policy import activate, create, exclusions, steps
 from appliance.storage.policy.disk_selection import Case, Pool

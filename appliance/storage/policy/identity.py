@@ -14,16 +14,8 @@ from dataclasses import replace
 
 from appliance.clouds.provider import provider, sold
 from appliance.data import DiskRule, disk_rule
-from appliance.model import (
-    Array,
-    Disk,
-    DiskKind,
-    Layout,
-    Machine,
-    MarkState,
-    OperatorRule,
-    VolumeGroup,
-)
+from appliance.model.disks import Array, Disk, DiskKind, Machine, MarkState, VolumeGroup
+from appliance.model.plans import Layout, OperatorRule
 from appliance.storage.formats import lvm, md, serials
 from appliance.storage.policy import exclusions, ownership
 from appliance.storage.policy.layout import DEFAULT_LAYOUT

@@ -15,15 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from appliance.errors import UsageError
-from appliance.model import (
-    DiskKind,
-    Layout,
-    OperatorRule,
-    Selector,
-    Tuning,
-    Volume,
-)
 from appliance.model import toml_fields as fields
+from appliance.model.disks import DiskKind
+from appliance.model.plans import Layout, OperatorRule, Selector, Tuning, Volume
 from appliance.model.toml_fields import Choice, Field, Inline, Kind, Only, Size, Text, Time, Words
 from appliance.model.toml_table import Table, parse_document, shown
 from appliance.storage.formats import filesystem, mount_unit, serials

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from appliance.model import Array, Decision, Disk, DiskKind, Volume
+from appliance.model.disks import Array, Disk, DiskKind
+from appliance.model.plans import Decision, Volume
 from appliance.storage.policy import create
 from appliance.storage.policy.disk_selection import Case, Pool
 from appliance.storage.policy.ownership import Member, runs

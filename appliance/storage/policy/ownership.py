@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from appliance.model import (
+from appliance.model.disks import (
     Array,
     Disk,
     Inventory,

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from appliance.model import Decision, Inventory, Layout, Orders, Plan, Step, Volume, VolumePlan
+from appliance.model.disks import Inventory
+from appliance.model.plans import Decision, Layout, Orders, Plan, Step, Volume, VolumePlan
 from appliance.storage.formats import md
 from appliance.storage.policy import (
     create,

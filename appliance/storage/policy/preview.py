@@ -10,16 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from appliance.model import (
-    Decision,
-    Destruction,
-    Disk,
-    Inventory,
-    Layout,
-    Orders,
-    Volume,
-    VolumePlan,
-)
+from appliance.model.disks import Disk, Inventory
+from appliance.model.plans import Decision, Destruction, Layout, Orders, Volume, VolumePlan
 from appliance.storage.formats import filesystem, hwraid, lvm, md
 from appliance.storage.policy import create, identity, planner
 from appliance.storage.policy.ownership import Form

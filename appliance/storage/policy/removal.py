@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from appliance.model import (
-    Decision,
+from appliance.model.disks import (
     Disk,
     DiskKind,
     Inventory,
     Mark,
     MarkState,
-    Step,
     VirtualDrive,
     VolumeGroup,
 )
+from appliance.model.plans import Decision, Step
 from appliance.storage.formats import hwraid, lvm, md, serials
 from appliance.storage.policy import create, exclusions, hardware, ownership, steps
 from appliance.storage.policy.existing import made_elsewhere

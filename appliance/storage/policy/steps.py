@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance import text
-from appliance.model import Decision, Destruction, Disk, Step, Volume
+from appliance.model.disks import Disk
+from appliance.model.plans import Decision, Destruction, Step, Volume
 from appliance.storage.formats import filesystem, lvm, md
 
 # What has to be verified after a step; the executor knows how.

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from appliance.model import Decision, Disk, Filesystem, Volume
+from appliance.model.disks import Disk, Filesystem
+from appliance.model.plans import Decision, Volume
 from appliance.storage.policy import create, exclusions, loss, ownership, steps
 from appliance.storage.policy.disk_selection import Case
 from appliance.storage.policy.ownership import Carrier, Evidence, Form, runs

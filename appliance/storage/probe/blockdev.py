@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from appliance.model import Filesystem, Mark, MarkState, Scan, Signature
+from appliance.model.disks import Filesystem, Mark, MarkState, Scan, Signature
 from appliance.storage.formats import data_areas, filesystem, marks, md, partition_tables, scan
 from appliance.storage.probe import probers, scanning
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from appliance.errors import OperatorError
-from appliance.model import (
+from appliance.model.disks import (
     Array,
     Disk,
     Filesystem,

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.clouds.provider import Agent, providers
-from appliance.model import Disk, Layout
+from appliance.model.disks import Disk
+from appliance.model.plans import Layout
 from appliance.system import files
 from appliance.system.kernel import Kernel, read_text, unescape
 from appliance.text import printable

@@ -18,8 +18,8 @@ from appliance import paths
 from appliance.clouds.machine import read_machine
 from appliance.clouds.provider import Attached, provider
 from appliance.data import DiskRule, disk_rule
-from appliance.model import Array, Disk, Inventory, Layout, Machine, MdMember
-from appliance.model.disks import ARRAY_RUNS
+from appliance.model.disks import ARRAY_RUNS, Array, Disk, Inventory, Machine, MdMember
+from appliance.model.plans import Layout
 from appliance.storage.formats import md, serials
 from appliance.storage.policy import exclusions, identity
 from appliance.storage.policy.layout import DEFAULT_LAYOUT

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from appliance import paths
-from appliance.model import Array, Disk, Layout, Mark, MarkState, Volume, VolumeGroup
+from appliance.model.disks import Array, Disk, Mark, MarkState, VolumeGroup
+from appliance.model.plans import Layout, Volume
 from appliance.storage.formats import (
     data_areas,
     filesystem,

@@ -15,7 +15,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from appliance.model import Filesystem
+from appliance.model.disks import Filesystem
 from appliance.storage.formats import filesystem
 from appliance.storage.formats.filesystem_kind import MountedSize
 from appliance.system import child

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from appliance.errors import CommandFailed, OperatorError
-from appliance.model import Signature
+from appliance.model.disks import Signature
 from appliance.system import process
 
 _Read = TypeVar("_Read")

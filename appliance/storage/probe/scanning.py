@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from appliance.model import Scan
+from appliance.model.disks import Scan
 from appliance.storage.formats import scan
 from appliance.storage.formats.filesystem_kind import Accepts
 

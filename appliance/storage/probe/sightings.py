@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from appliance.model import Disk, Machine, Scan
+from appliance.model.disks import Disk, Machine, Scan
 from appliance.state import codec
 from appliance.storage.formats import scan
 from appliance.storage.probe import scanning

@@ -16,7 +16,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 from appliance.history import rows
-from appliance.model import Disk, DiskKind, Inventory, Machine, RunState, Signature
+from appliance.model.disks import Disk, DiskKind, Inventory, Machine, Signature
+from appliance.model.runs import RunState
 from appliance.storage.policy.documents import inventory_to_json
 from appliance.system import liveness
 from tests.bench.screens.places import Places

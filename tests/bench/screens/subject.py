@@ -27,7 +27,7 @@ def main() -> None:
 
     from appliance.bench.sampler import read_counters
     from appliance.client.machine_status import Status, read_status
-    from appliance.model import Counters
+    from appliance.model.runs import Counters
     from tui.app import StripewrightApp
     from tui.feed import Feed
     from tui.machine import machine_world

@@ -15,7 +15,8 @@ from appliance.bench import idle_check, runner
 from appliance.bench.suite import parse_suite
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model import JobResult, RunState
+from appliance.model.measurement import JobResult
+from appliance.model.runs import RunState
 from tests.lab.drift.watched import Called, Watched, in_child, layout_text
 from tests.lab.rack import SlowDisk
 

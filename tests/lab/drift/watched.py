@@ -25,7 +25,7 @@ from appliance import paths
 from appliance.cli import drift, main, units
 from appliance.errors import EXIT_DRIFT, EXIT_OK
 from appliance.history import queries
-from appliance.model import DriftSeverity
+from appliance.model.findings import DriftSeverity
 from appliance.storage.execute import executor
 from appliance.storage.execute.request_spool import Request
 from tests.lab.play import LAYOUT, MACHINE_ID, STATE, machine, release
