@@ -147,7 +147,7 @@ class Feed:
         live, live_at, problem = self._read_live()
         try:
             applying = self.sources.applying()
-            # Nobody writes such figures while nothing runs.
+            # No run, no such figures.
             live_jobs = () if self._latest.running is None else self.sources.live_jobs()
         except Exception as error:
             applying, live_jobs = self._latest.applying, self._latest.live_jobs

@@ -170,7 +170,7 @@ def journal_refusal(error: OperatorError) -> None:
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    # Only root's: whoever can open it could hold the lock.
+    # Only root's: a process that can open it could hold the lock.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         os.fchmod(file.fileno(), 0o600)

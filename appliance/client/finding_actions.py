@@ -25,7 +25,7 @@ from appliance.model.findings import DriftState, Fact, FindingRecord, Transition
 from appliance.model.runs import RunState
 from appliance.system import services
 
-# A check waits for whoever writes the history.
+# A check waits for the writer of the history.
 _PATIENCE_SECONDS = 30.0
 _POLL_SECONDS = 1.0
 _DONE = {Action.ACKNOWLEDGE: "acknowledged", Action.APPROVE: "approved"}

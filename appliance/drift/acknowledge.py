@@ -47,7 +47,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What somebody said of a finding. ``name`` is that of the file in the spool."""
+    """An operator action on a finding. ``name`` is that of the file in the spool."""
 
     finding_id: int
     action: Action
@@ -197,7 +197,7 @@ def hear(history: History, one: Word | Rejected, *, now: float) -> None:
 
 
 def baseline_of(record: FindingRecord) -> dict[str, str | int]:
-    """The series whose baseline begins anew, and with which run: columns of an approval.
+    """The series whose baseline starts again, and with which run: columns of an approval.
 
     :class:`Refused` if the finding does not say from when on it is so.
     """

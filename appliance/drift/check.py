@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def alarms(self) -> bool:
-        """Whether there is something grave that nobody has acknowledged."""
+        """Whether there is a serious, unacknowledged finding."""
         return any(lifecycle.alarms(one.state, one.fact.severity) for one in self.findings)
 
 
@@ -150,7 +150,7 @@ def _keep(
     """Write what has changed, then tell it; the findings as they are now."""
     from appliance.history.store import History
 
-    # A look moves nobody's copy of a history, be it damaged.
+    # A check never moves a copy of a history, even a damaged one.
     with History.open_writable(db, may_set_aside=seen.is_own) as history:
         kept = history.drift.step(decide, now=now, boot_id=seen.boot_id, is_check=True)
         if seen.surroundings:
@@ -198,7 +198,7 @@ def _remember(
 ) -> None:
     """That there was a check; and tell what no history keeps, each fact once a day.
 
-    Only the drift check itself can remember: whoever cannot would tell it each time.
+    Only the drift check itself can remember: any other caller would tell it each time.
     """
     told = {key: at for key, at in before.told.items() if abs(now - at) < lifecycle.DAY_SECONDS}
     news = [one for one in untold if one.announce and _told_key(one) not in told]

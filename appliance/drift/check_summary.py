@@ -25,7 +25,7 @@ from appliance.system import files, liveness
 # The timer looks every few minutes, a slow machine later, an operator's schedule at the most
 # once a day; so many intervals without a look are no delay any more.
 _LATE_INTERVALS = 3
-# Whatever the schedule says, so long after a look or a boot nobody needs to read it.
+# Whatever the schedule says, so long after a check or a boot it is of no use.
 _SOON_SECONDS = 600.0
 _NAME = "checked.json"
 _MOST_TOLD = 256
@@ -36,8 +36,8 @@ class DriftSummary:
     """Findings that are not closed. ``critical``, ``warning`` and ``notice`` count those that
     nobody has acknowledged and that are not suspect. ``worst`` is the gravest of these in words.
 
-    ``checked_at`` is when somebody last looked, seconds since the epoch, ``None`` if that is not
-    known. ``overdue`` says in words that nobody does any more.
+    ``checked_at`` is when the last check was, seconds since the epoch, ``None`` if that is not
+    known. ``overdue`` says in words that checks have stopped.
     """
 
     critical: int = 0
@@ -61,7 +61,7 @@ class DriftSummary:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is anything to tell: somebody has looked, or should have."""
+        """Whether there is anything to tell: a check was made, or is overdue."""
         return self.checked_at is not None or self != DriftSummary()
 
     @property
@@ -98,7 +98,7 @@ def read(reader: queries.Reader, *, is_appliance: bool, now: float | None = None
 
 
 def last_check(reader: queries.Reader) -> float | None:
-    """When somebody last looked for drift, seconds since the epoch; of a copy, to the day."""
+    """When drift was last checked, seconds since the epoch; of a copy, to the day."""
     at = load(paths.DRIFT_RUN_DIR).at if _is_own(reader) else 0.0
     return at or reader.drift_checked_at()
 
@@ -155,7 +155,7 @@ def _interval_seconds() -> float:
 @dataclass(frozen=True, slots=True)
 class Memory:
     """``at`` is when the last check ended, ``judged_at`` when it last judged the runs up to
-    ``judged``; ``told`` has the facts that were told though nobody keeps them, and when.
+    ``judged``; ``told`` has the facts that were told but not kept, and when.
     ``asked_at`` is when repeated runs were last asked for. Seconds since the epoch (UTC).
     """
 
@@ -175,7 +175,7 @@ def load(folder: Path) -> Memory:
 
 
 def save(folder: Path, memory: Memory) -> bool:
-    """Remember; ``False`` for whoever is not the drift check: an operator, root, a laptop.
+    """Remember; ``False`` for any caller but the drift check: an operator, root, a laptop.
 
     The drift check that cannot remember, because /run is full, tells again rather than nothing.
     """

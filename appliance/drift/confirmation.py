@@ -33,7 +33,7 @@ _RETRY_SECONDS = 6 * 3600.0
 _PAUSE_SECONDS = 1800.0
 # So long a suspect waits for an answer; then a person is called without one.
 PATIENCE_SECONDS = 3 * 86_400.0
-# After a boot the repeats, which wait for nobody but other load, get their chance first.
+# After a boot the repeats, which wait only for other load, get their chance first.
 _CHANCE_SECONDS = 6 * 3600.0
 # In the evidence of an alarm without an answer: why there is none.
 UNCONFIRMED = "unconfirmed"
@@ -166,7 +166,7 @@ def answers(
 ) -> tuple[Confirmation | None, list[Confirmation]]:
     """What repeats said of ``fact``: the last that denied it, and all since.
 
-    What is suspect again after it was not repeated begins anew.
+    What is suspect again after it was not repeated starts over.
     """
     denial: Confirmation | None = None
     since: list[Confirmation] = []
@@ -192,7 +192,7 @@ def unanswered(
 
     Either it was repeated :data:`MAX_TRIES` times, or it has been suspect for
     :data:`PATIENCE_SECONDS`. What was told so stays told. ``now`` and ``up_since`` (the boot)
-    are seconds since the epoch; without ``up_since`` nobody knows whether it could be repeated.
+    are seconds since the epoch; without ``up_since`` it is unknown whether it could be repeated.
     """
     if "by_hand" in fact.evidence:
         return ""
@@ -225,7 +225,7 @@ def identity(
 
     An answer is about what was there when it was given. Once that was closed for a day, what the
     rule sees is another finding, named after the repeats of the one before: no old answer
-    confirms it, and it is repeated anew. Within the day it is the same (:mod:`.lifecycle`).
+    confirms it, and it is repeated again. Within the day it is the same (:mod:`.lifecycle`).
     """
     confirmations = tuple(confirmations)
     closed = {

@@ -2,7 +2,7 @@
 Pure.
 
 A kernel, fio or machine type that changed opened a new epoch, and is told for as long as that is
-the current one, so that whoever wonders about other figures finds it. The rest is compared with
+the current one, so that a change of figures can be explained by it. The rest is compared with
 what was noted when the volumes came up, and that with the same of the boot before.
 """
 

@@ -46,7 +46,7 @@ def tell_all(moved: Iterable[tuple[FindingRecord, Transition]]) -> None:
 
 
 def tell(record: FindingRecord | None, transition: Transition) -> None:
-    """Tell the journal what became of a finding; ``record`` is ``None`` if nobody keeps it.
+    """Tell the journal what became of a finding; ``record`` is ``None`` if it is not kept.
 
     An alarm has the priority of its severity; what is suspect, over or acknowledged is a notice.
     """

@@ -1,9 +1,9 @@
-"""What becomes of findings when somebody has looked: facts now, records so far → transitions. Pure.
+"""What becomes of findings after a check: facts now, records so far → transitions. Pure.
 
 A fact is told once. The same fact at the next look moves nothing but the time at which it was
 last seen; one that goes and comes within a day is the same finding, and the journal hears of it
 once a day at the most. What is critical is that only for minutes of one boot: later it is another
-fault, which nobody has acknowledged. Nothing is closed by a look that could not have seen it.
+fault, which is unacknowledged. Nothing is closed by a look that could not have seen it.
 
 Moments are seconds since the epoch (UTC). Clocks jump: two moments that are far apart in either
 direction are far apart.
@@ -155,7 +155,7 @@ def approve(record: FindingRecord, *, who: str, note: str) -> Transition:
 
 
 def alarms(state: DriftState, severity: DriftSeverity) -> bool:
-    """Whether a finding makes ``drift check`` fail: grave, certain, and nobody has said seen."""
+    """Whether a finding makes ``drift check`` fail: serious, certain and unacknowledged."""
     return severity is not DriftSeverity.NOTICE and state in {DriftState.OPEN, DriftState.CONFIRMED}
 
 
@@ -233,7 +233,7 @@ def _just_closed(
 def _is_same(closed: FindingRecord, fact: Fact, now: float, boot_id: str) -> bool:
     if fact.severity is not DriftSeverity.CRITICAL:
         return not _apart(now, closed.closed_at, DAY_SECONDS)
-    # What somebody acknowledged was repaired, or went with a reboot. That it fails again is news,
+    # What was acknowledged was repaired, or went with a reboot. That it fails again is news,
     # and must not be as silent as what was acknowledged.
     same_boot = not boot_id or not closed.boot_id or boot_id == closed.boot_id
     return (

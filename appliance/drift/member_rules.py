@@ -59,7 +59,7 @@ def serials(run: RunRecord, fingerprint: Mapping[str, str]) -> dict[str, str]:
     """Serial by kernel name of the members of ``run``, as far as its epoch's fingerprint tells.
 
     Kernel names change from boot to boot, and the epoch does not. Of several volumes with as
-    many members each, nobody knows which one it was: then there are none.
+    many members each, it is unknown which one it was: then there are none.
     """
     volumes = fingerprint.get("serials", "").split(_BETWEEN_VOLUMES)
     fitting = [

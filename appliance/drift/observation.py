@@ -1,7 +1,7 @@
 """What one look saw, and what it is compared with. Values only; the judging is elsewhere.
 
 *Then* is what the boot unit noted in state.json, of this boot, after the volumes came up; it is
-written anew after each confirmed plan, so what was wanted is not taken for drift. *Now* is what
+rewritten after each confirmed plan, so what was wanted is not taken for drift. *Now* is what
 the kernel says. *Seen* is what only root can see, from the last look of root's own unit.
 """
 

@@ -32,7 +32,7 @@ _COLUMNS = "the first line names the columns: slot,value and, if there are sever
 # scales are not exact.
 _SMALLEST = 1e-290
 _LARGEST = 1e290
-# How often somebody who waits is told, in rows.
+# How often progress is reported, in rows.
 _TELL_EVERY = 1 << 16
 
 

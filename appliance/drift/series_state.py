@@ -53,7 +53,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """One series: its valid ``slots``, oldest first, since it began anew.
+    """One series: its valid ``slots``, oldest first, since its baseline started again.
 
     ``normal`` is its first baseline, in indices of ``slots``; ``None`` with too few slots.
     ``standing`` are all in one direction, oldest first.

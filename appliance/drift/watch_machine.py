@@ -138,7 +138,7 @@ class KernelEvents:
                     found.append("a mount changed")
                 self._mounted = now
             elif descriptor == self._arrays:
-                # Read anew, or it wakes at once again.
+                # Read it again, or it wakes at once.
                 _text(descriptor)
                 found.append("an array changed")
             else:

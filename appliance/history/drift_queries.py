@@ -17,7 +17,7 @@ from appliance.model.findings import DriftSeverity, DriftState, Fact, FindingRec
 # Those closed so lately can come back as the same finding (lifecycle.DAY_SECONDS), and a little
 # more, so that the rule itself decides.
 _LATELY_SECONDS = 2 * 86_400.0
-# The file may be a stranger's, and somebody waits.
+# The file may be hostile, and an operator waits.
 _MOST = 10_000
 # A confirmation is asked for as long as its change is in the series: years of them are not needed.
 _CONFIRMATIONS = 1000

@@ -24,7 +24,7 @@ from appliance.model.measurement import JobResult
 from appliance.model.runs import RunRecord
 from appliance.text import printable
 
-# A label is a series in somebody's database: there are never more of them than this.
+# Each label is a series in a metrics database: never more of them than this.
 _MOST_FINDINGS = 50
 _MAX_LABEL_CHARS = 120
 _STATES = tuple(state for state in DriftState if state is not DriftState.CLOSED)
@@ -127,7 +127,7 @@ _RESULT_GAUGES: tuple[tuple[str, str, str, Callable[[RunRecord, JobResult], floa
 
 
 def drift_gauges(reader: Reader, *, checked_at: float | None) -> list[Gauge]:
-    """How many findings there are of each severity and state, and which; when somebody last looked.
+    """How many findings there are of each severity and state, and which; when the last check was.
 
     ``checked_at`` is seconds since the epoch. The counts are there with zeros from the first check
     on: an alarm on a series that does not exist is never raised.

@@ -1,7 +1,7 @@
 """Opening history.db for writing: make, check, convert, or set aside what is damaged.
 
 Only a file that is provably ours is ever renamed or replaced: its header says so, or it
-lies in the appliance's own place. A mistyped ``--db`` costs nobody a file.
+lies in the appliance's own place. A mistyped ``--db`` costs no file.
 """
 
 from __future__ import annotations
@@ -197,9 +197,9 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _require_own_directory(path: Path) -> None:
-    """Root writes no history in a directory that somebody else may change.
+    """Root writes no history in a directory that others may change.
 
-    Whoever may write there can lay a journal beside the database that names any file; SQLite
+    A process that may write there can lay a journal beside the database that names any file; SQLite
     would delete that file with root's rights when it rolls back.
     """
     try:

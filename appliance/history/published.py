@@ -1,9 +1,9 @@
 """The appliance's own history for readers: a copy, so that no lock of theirs reaches a writer.
 
-Whoever can open a file for reading can lock it for as long as he likes (fcntl(2), flock(2)),
+A process that can open a file for reading can lock it for as long as it likes (fcntl(2), flock(2)),
 and SQLite's writers wait for such locks. So the file that is written lies in a directory that
 only its user enters, and at :data:`appliance.paths.HISTORY_DB` lies a whole copy of it. Another
-copy takes its place after a write, in one step; nothing waits for whoever still reads the old
+copy takes its place after a write, in one step; nothing waits for a reader of the old
 one. A file anywhere else (``--db FILE``) is read and written where it is.
 """
 
@@ -47,7 +47,7 @@ def live(path: Path) -> Path:
 
 
 def for_reader(path: Path) -> Path:
-    """Where to read ``path``: whoever writes the live file sees there what he has written."""
+    """Where to read ``path``: a writer of the live file reads its own writes there."""
     place = live(path)
     with contextlib.suppress(OSError):
         if place != path and place.parent.stat().st_uid == os.geteuid() and place.exists():

@@ -52,7 +52,7 @@ class RunCount:
 class TrendPoint(NamedTuple):
     """One value of a series. ``started_at`` of its run is seconds since the epoch.
 
-    A tuple, because ten years are fifteen thousand of them, and somebody waits.
+    A tuple, because ten years are fifteen thousand of them.
     """
 
     run_id: int

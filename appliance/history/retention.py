@@ -1,7 +1,7 @@
 """What is thinned out, and when: old samples become means, old raw reports go.
 
 Done by a writer when a run has ended, in one short transaction a run, and only for some runs
-at a time: nobody waits long for the file. Results, histograms and findings stay for good.
+at a time: no other writer waits long. Results, histograms and findings stay for good.
 
 The clock alone is not believed. After a boot with a wrong clock (no battery, no time server
 yet) it may be years ahead, and every sample would look old; or years behind. So a run is

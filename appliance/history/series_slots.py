@@ -41,7 +41,7 @@ _CONTROLS = 15
 def spans(reader: Reader) -> tuple[Span, ...]:
     """The current epoch of the appliance; in a history without, that of each subject.
 
-    A run of another directory or device is somebody's own measurement, and no drift.
+    A run of another directory or device is an operator's own measurement, and no drift.
     """
     with reader.snapshot(), reader.understood():
         found = [_span(reader, *one) for one in current_epochs(reader).items()]

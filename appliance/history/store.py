@@ -112,8 +112,7 @@ class History:
     ) -> None:
         """One line of the audit trail; ``state`` is ``started``, ``done`` or ``failed``.
 
-        One with the same ``at`` is the same: whoever does not know whether it was kept says it
-        again.
+        The same ``at`` is the same line: a caller that does not know whether it was kept repeats it.
         """
         row = {
             "at": time.time() if at is None else at,

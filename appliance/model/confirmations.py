@@ -44,7 +44,7 @@ class Confirmation:
 @dataclass(frozen=True, slots=True)
 class Approval:
     """A level that a person took for the new normal: series ``subject`` (the text of a
-    :class:`~appliance.model.findings.SeriesKey`) on ``target`` begins anew with run ``from_run``.
+    :class:`~appliance.model.findings.SeriesKey`) on ``target`` starts again with run ``from_run``.
     """
 
     subject: str

@@ -108,7 +108,7 @@ class FindingRecord:
 
 
 def by_gravity(record: FindingRecord) -> tuple[bool, int, float, int]:
-    """Sorts what nobody has seen first, then the worst, then the oldest."""
+    """Sort key: unacknowledged first, then the worst, then the oldest."""
     return (
         record.state is DriftState.ACKNOWLEDGED,
         GRAVITY[record.fact.severity],

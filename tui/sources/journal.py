@@ -25,7 +25,7 @@ _OLDER = 1000
 # So long one look waits for something new; what is shown is at least so fresh.
 _WAIT_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
-# Nobody has asked for so long: the screen is not shown.
+# No question for so long: the screen is not shown.
 _UNWATCHED_SECONDS = 10.0
 # Longer texts are cut before they are kept.
 LONGEST_TEXT = 2000

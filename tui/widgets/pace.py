@@ -56,7 +56,7 @@ class _Chart:
 
 
 def _await_ns(point: TrendPoint) -> float | None:
-    """Nobody waits for anything at an idle volume."""
+    """At an idle volume nothing waits."""
     return point.await_ms * 1e6 if point.read_iops + point.write_iops else None
 
 

@@ -52,7 +52,7 @@ def fact(
     The templates' names are the arguments here, the keys of ``evidence`` and ``words``.
     ``identity`` is what was observed in place of what was expected, unless it is given.
 
-    Names of mount points, labels and serials are whatever somebody wrote there: control
+    Names of mount points, labels and serials are hostile: control
     characters and bytes that are no UTF-8 become visible, and no text is endless.
     """
     entry = CODES[code]

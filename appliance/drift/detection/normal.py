@@ -20,7 +20,7 @@ from appliance.drift.detection import cusum
 LEAST = 12
 FULL = 30
 # Changes of less than this share of the level are never looked for: the machine next door, a
-# new kernel or the weather do as much, and nobody can act on it.
+# new kernel or the weather do as much, and no one can act on it.
 DEAD_BAND = 0.015
 # Of a normal distribution: σ ÷ median absolute deviation, and E min(z², 4).
 _MAD = 1.482602

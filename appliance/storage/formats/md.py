@@ -111,7 +111,7 @@ def assemble_argv(
     """Assemble exactly these members by uuid; a RAID0 does not start with one missing.
 
     ``degraded`` starts a RAID10 with fewer members than it had (``--run``); without it mdadm
-    refuses to. ``update`` is what it is to write anew in the superblocks: ``devicesize`` after
+    refuses to. ``update`` is what it is to rewrite in the superblocks: ``devicesize`` after
     the disks were enlarged.
     """
     return (
