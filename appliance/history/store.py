@@ -112,7 +112,7 @@ class History:
     ) -> None:
         """One line of the audit trail; ``state`` is ``started``, ``done`` or ``failed``.
 
-        The same ``at`` is the same line: a caller that does not know whether it was kept repeats it.
+        The same ``at`` is the same line, so that a caller unsure of success can repeat it.
         """
         row = {
             "at": time.time() if at is None else at,
