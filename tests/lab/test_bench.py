@@ -38,7 +38,7 @@ def test_each_member_is_measured_where_the_files_of_the_stripe_lie(
     for one in found["results"][1:3]:
         # All of it came from that disk, and nothing from the other one.
         assert one["device_bytes"] == pytest.approx(one["io_bytes"], rel=0.02)
-        assert {delta["device"] for delta in one["device_deltas"]} == {one["member"]}
+        assert {delta["device"] for delta in one["device_io"]} == {one["member"]}
 
 
 def test_a_member_of_a_stripe_is_not_overwritten(done: Mapping[str, Any]) -> None:

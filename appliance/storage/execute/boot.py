@@ -2,7 +2,7 @@
 
 All volumes are planned together, because they share disks; but a volume that is refused,
 late or failing does not hold up another. What is ready is done first, at once: between the
-look and the first write is nothing but the last look at each disk (:mod:`.lastlook`). Then, and
+look and the first write is nothing but the last look at each disk (:mod:`.recheck`). Then, and
 after each wait, there is a new look, and a new plan, for the rest.
 """
 
