@@ -256,7 +256,11 @@ class _Fill:
                 source="https://docs.aws.amazon.com/ec2/latest/instancetypes/so.html",
             ),
         )
-        row = {"run_id": run_id, "ended_at": at + 35, **rows.result_row(result)}
+        row = {
+            "run_id": run_id,
+            "ended_at": at + 35,
+            **rows.result_row(result, self._history._writer.columns("result")),
+        }
         self._add("result", row)
         self._add("histogram", {"result_id": self._result_id, "bins": self._packed[pick]})
         deltas = [
