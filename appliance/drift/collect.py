@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance import paths
-from appliance.drift import evaluate, host_rules
+from appliance.drift import host_rules
 from appliance.drift.check_summary import Memory
 from appliance.drift.lifecycle import Scope
 from appliance.errors import OperatorError
@@ -187,6 +187,8 @@ def _with_runs(
         why = "nothing was measured since the last check"
         return replace(seen, not_judged={**seen.not_judged, Area.PERFORMANCE: why})
     # It reads months of results: imported only where there is something to judge.
+    from appliance.drift import evaluate
+
     facts = evaluate.performance_facts(reader, now=now, is_own=seen.is_own)
     some, words = evaluate.unlearned(reader)
     return replace(
