@@ -43,7 +43,11 @@ def convert(*, file: Path, output: Path | None) -> int:
         with History.open_writable(output or file, may_set_aside=False):
             pass
     except BaseException:
-        copy.unlink()
+        # Once it is converted, the copy is the only one of the file as it was.
+        with contextlib.closing(connection.connect(output or file)) as now:
+            converted = connection.Connection(now, file).schema_version() != file_format.CONVERTIBLE
+        if not converted:
+            copy.unlink()
         raise
     kept = "it is as it was" if output else f"what it was is {text.printable(str(copy))}"
     print(f"converted {text.printable(str(file))} to {text.printable(str(output or file))}; {kept}")

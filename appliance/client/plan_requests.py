@@ -122,7 +122,12 @@ class _Answer(_Made):
 
 
 def _planned(document: Mapping[str, Any]) -> PlannedHere:
-    found = codec.decode(_Answer, document)
+    try:
+        found = codec.decode(_Answer, document)
+    except codec.DecodeError as error:
+        raise OperatorError(
+            f"the plan that root left cannot be read: {error}", "plan again"
+        ) from error
     why_not = "the plan is a refusal" if found.plan.decision is Decision.REFUSE else ""
     return PlannedHere(found.plan, found.inventory, found.request, found.at_monotonic_s, why_not)
 

@@ -143,10 +143,7 @@ def _root_look(
     sources: Sources, then: Then, boot_id: str, notes: list[str]
 ) -> tuple[Seen | None, tuple[tuple[str, str], ...]]:
     """What root saw, and what cannot be judged for want of it."""
-    try:
-        seen: Seen | None = codec.decode(Seen, _json(sources.seen))
-    except codec.DecodeError:
-        seen = None
+    seen = _seen(_json(sources.seen))
     if seen is not None and seen.boot_id != boot_id:
         seen = None
     # A look that lies ahead is of a clock that was put back since: of no known age.
@@ -159,6 +156,32 @@ def _root_look(
         " see 'systemctl status stripewright-look.service'"
     )
     return None, tuple((code, "") for code in ROOT_CODES)
+
+
+def _seen(document: object) -> Seen | None:
+    """seen.json; a disk or filesystem whose entry cannot be read did not answer."""
+    if not isinstance(document, Mapping):
+        return None
+    readable = dict(document)
+    for name in ("health", "filesystems"):
+        entries = document.get(name)
+        if isinstance(entries, Mapping):
+            readable[name] = {
+                key: one if _is_readable({name: {key: one}}) else None
+                for key, one in entries.items()
+            }
+    try:
+        return codec.decode(Seen, readable)
+    except codec.DecodeError:
+        return None
+
+
+def _is_readable(document: Mapping[str, Any]) -> bool:
+    try:
+        codec.decode(Seen, document)
+    except codec.DecodeError:
+        return False
+    return True
 
 
 def _silent(then: Then, seen: Seen) -> Iterator[tuple[str, str]]:

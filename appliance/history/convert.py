@@ -81,8 +81,9 @@ def _move_imports(db: Database) -> None:
             made, findings = rows.imported_row(report, columns), rows.finding_rows(report.findings)
         except (ValueError, TypeError, LookupError, AttributeError):
             # It was damaged: it stays so, and keeps nothing else from being converted.
-            made = {name: row[name] for name in ("line", "job", "direction", "valid")}
-            made, findings = {**made, "more": row["evidence"]}, []
+            kept = columns.keys() & row.keys() - {"id", "imported_id"}
+            more = json.dumps({name: row[name] for name in ("evidence", "findings")})
+            made, findings = {**{name: row[name] for name in kept}, "more": more}, []
         result.insert({"imported_id": row["imported_id"], **made})
         of = {"result_id": result.last_pk}
         finding.insert_all({**of, **one} for one in findings)

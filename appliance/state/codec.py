@@ -22,7 +22,9 @@ _KEY = "bounds"
 _SHOWN_CHARS = 60
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 _EXTREMES: Mapping[type, tuple[float, float]] = {
-    int: (-(2**63), 2**64 - 1),
+    # The largest that disks hold: NVMe's SMART counters have 128 bits, the product of two fields of
+    # a superblock has up to 128 as well, and a hostile disk must not make a document unreadable.
+    int: (-(2**127), 2**128 - 1),
     float: (-sys.float_info.max, sys.float_info.max),
 }
 
@@ -40,7 +42,7 @@ class DecodeError(ValueError):
 class Bounds:
     """What a field may hold: it, and whatever is in it that has no bounds of its own.
 
-    ``least`` and ``most`` are for numbers; by default any whole number of 64 bits and any finite
+    ``least`` and ``most`` are for numbers; by default any whole number of 128 bits and any finite
     fraction will do. ``pattern`` and ``keys`` must match a text and a key in full.
     """
 

@@ -278,3 +278,37 @@ def test_every_column_of_a_result_is_a_field_of_the_model():
     }
     limit = {"published_iops", "published_bytes_per_s", "published_basis", "published_source"}
     assert columns - fields - limit == {"id", "run_id", "imported_id", "ended_at", "more", "valid"}
+
+
+def test_the_copy_stays_when_something_fails_after_the_conversion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: History) -> None:
+        raise KeyboardInterrupt
+
+    _make(tmp_path / "h.db")
+    monkeypatch.setattr(History, "_reap", interrupted)
+    assert main.main(["history", "convert", str(tmp_path / "h.db")]) == 130
+    with closing(sqlite3.connect(tmp_path / "h.db.schema-5")) as kept:
+        assert kept.execute("PRAGMA user_version").fetchone() == (5,)
+
+
+def test_an_imported_report_that_cannot_be_decoded_keeps_all_that_it_had(tmp_path: Path) -> None:
+    _make(tmp_path / "h.db")
+    with closing(sqlite3.connect(tmp_path / "h.db")) as connection, connection:
+        connection.execute(
+            'UPDATE imported_report SET findings = \'[{"code": "C", "message": "keep me"}]\','
+            " evidence = json_object('later_key', 1)"
+        )
+    before = _rows(tmp_path / "h.db", "imported_report")
+    with History.open_writable(tmp_path / "h.db", may_set_aside=False):
+        pass
+    found = [one for one in _rows(tmp_path / "h.db", "result") if one["imported_id"] is not None]
+    assert before
+    for was, now in zip(before, found, strict=True):
+        names = was.keys() & now.keys() - {"id"}
+        assert {name: now[name] for name in names} == {name: was[name] for name in names}
+        assert {"iops", "bandwidth_bytes", "rw", "engine", "device"} <= names
+        assert json.loads(str(now["more"])) == {
+            name: was[name] for name in ("evidence", "findings")
+        }

@@ -104,7 +104,7 @@ def parse_blkid(text: str) -> tuple[Signature, ...]:
 
     That format is taken because it encodes what could break a line.
     """
-    facts = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    facts = dict(line.split("=", 1) for line in text.split("\n") if "=" in line)
     label = facts.get("ID_FS_LABEL", "")
     found = []
     if kind := facts.get("ID_FS_TYPE"):

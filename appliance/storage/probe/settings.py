@@ -112,7 +112,9 @@ def udev_database(kernel: Kernel, name: str) -> dict[str, str]:
     number = kernel.attribute(name, "dev")
     text = read_text(kernel.root / "run/udev/data" / f"b{number}") if number else ""
     facts, links = {}, []
-    for line in text.splitlines():
+    # Not splitlines(): a label may hold U+2028 and other line ends of Unicode, and what follows
+    # them is no fact of udev's.
+    for line in text.split("\n"):
         kind, _, rest = line.partition(":")
         key, separator, value = rest.partition("=")
         if kind == "E" and separator:
