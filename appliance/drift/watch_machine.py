@@ -49,7 +49,7 @@ def matters(device: Device) -> bool:
 def our_mounts(mountinfo: str) -> frozenset[str]:
     """The lines of mountinfo (proc_pid_mountinfo(5)) that are about volumes."""
     found = set()
-    for line in mountinfo.splitlines():
+    for line in mountinfo.split("\n"):
         fields = line.split(" ", 5)
         if len(fields) > 5 and (
             fields[4] == _MOUNTS_BELOW or fields[4].startswith(f"{_MOUNTS_BELOW}/")

@@ -52,7 +52,8 @@ class Mount:
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
     """/proc/self/mountinfo (proc_pid_mountinfo(5)), octal escapes undone."""
     mounts = []
-    for line in text.splitlines():
+    # Not splitlines(): the kernel escapes no other line end, and paths may hold Unicode's.
+    for line in text.split("\n"):
         left, separator, right = line.partition(" - ")
         fields, rest = left.split(" "), right.split(" ")
         if not separator or len(fields) < 6 or len(rest) < 2:
@@ -75,7 +76,8 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
 
 def parse_swaps(text: str) -> tuple[str, ...]:
     """/proc/swaps: the files and devices that are swap."""
-    return tuple(unescape(line.split()[0]) for line in text.splitlines()[1:] if line.split())
+    lines = text.split("\n")[1:]
+    return tuple(unescape(re.split("[ \t]", line)[0]) for line in lines if line)
 
 
 def unescape(text: str) -> str:

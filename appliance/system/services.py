@@ -105,7 +105,7 @@ def unit_of_process(pid: int, proc: Path = Path("/proc")) -> str:
     none, as in a login shell, and for a process that has gone.
     """
     try:
-        groups = (proc / str(pid) / "cgroup").read_text(errors="replace").splitlines()
+        groups = (proc / str(pid) / "cgroup").read_text(errors="replace").split("\n")
     except OSError:
         return ""
     # Line "0::PATH" is the one hierarchy of version 2, which systemd keeps its units in.
@@ -237,7 +237,7 @@ def _show(name: str, properties: str) -> dict[str, str]:
         ["systemctl", "show", f"--property={properties}", "--", name],
         timeout_seconds=_TIMEOUT_SECONDS,
     )
-    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    return dict(line.split("=", 1) for line in done.stdout.split("\n") if "=" in line)
 
 
 def _ask(verb: str, name: str, *, wait_seconds: float = 0.0) -> None:

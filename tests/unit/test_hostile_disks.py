@@ -31,7 +31,7 @@ from appliance.storage.policy.documents import (
 )
 from appliance.storage.policy.layout import DEFAULT_LAYOUT
 from appliance.storage.probe import probers, settings
-from appliance.system.kernel import Kernel
+from appliance.system.kernel import Kernel, parse_mountinfo, parse_swaps
 
 _LARGEST_COUNTER = 2**128 - 1
 
@@ -123,3 +123,12 @@ def test_what_cannot_be_removed_keeps_no_volume_down(
     monkeypatch.setattr(paths, "MAY_MOUNT_DIR", tmp_path)
     mounting.forbid()
     assert [file.name for file in tmp_path.iterdir()] == ["a-directory"]
+
+
+def test_a_path_is_one_line_of_the_kernels_tables() -> None:
+    odd = "/home/x\u202836 1 9:0 / /mnt/scratch rw - xfs /dev/md0 rw"
+    path = odd.replace(" ", "\\040")
+    (mount,) = parse_mountinfo(f"36 1 8:1 / {path} rw - ext4 /dev/sda1 rw\n")
+    assert mount.mountpoint == odd
+    table = f"Filename\tType\tSize\tUsed\tPriority\n{path}\u00a0y file\t1\t0\t-2\n"
+    assert parse_swaps(table) == (f"{odd}\u00a0y",)
