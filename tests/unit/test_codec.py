@@ -73,7 +73,7 @@ def test_there_and_back() -> None:
         ({"parts": [7]}, "parts[0]: not an object"),
         ({"parts": [{"name": "abcde"}]}, "parts[0].name: 5 characters, at most 4 are allowed"),
         ({"parts": [{"name": "a", "size_bytes": 1.0}]}, "parts[0].size_bytes: 1.0 is not a whole"),
-        ({"parts": [{"name": "a", "size_bytes": 2**64}]}, "size_bytes: 18446744073709551616 is"),
+        ({"parts": [{"name": "a", "size_bytes": 2**128}]}, "size_bytes: 3402823669209384634633"),
         ({"pair": ["x"]}, "pair: 1 items, not 2"),
         ({"pair": ["x", "y"]}, "pair[1]: 'y' is not a whole number"),
         ({"told": []}, "told: not an object"),
