@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from appliance import paths
 from appliance.client import answers
@@ -105,6 +105,9 @@ def ask_plan(request: Request, *, as_root: AsRoot | None = None) -> PlannedHere:
     return _planned(document)
 
 
+_T = TypeVar("_T")
+
+
 @dataclass(frozen=True, slots=True)
 class _Made:
     """What root's unit leaves of a plan."""
@@ -121,13 +124,16 @@ class _Answer(_Made):
     inventory: Inventory
 
 
-def _planned(document: Mapping[str, Any]) -> PlannedHere:
+def _left(kind: type[_T], document: Mapping[str, Any]) -> _T:
+    """What root's unit left, read back; :class:`OperatorError` names the field that is wrong."""
     try:
-        found = codec.decode(_Answer, document)
+        return codec.decode(kind, document)
     except codec.DecodeError as error:
-        raise OperatorError(
-            f"the plan that root left cannot be read: {error}", "plan again"
-        ) from error
+        raise OperatorError(f"what root left cannot be read: {error}", "plan again") from error
+
+
+def _planned(document: Mapping[str, Any]) -> PlannedHere:
+    found = _left(_Answer, document)
     why_not = "the plan is a refusal" if found.plan.decision is Decision.REFUSE else ""
     return PlannedHere(found.plan, found.inventory, found.request, found.at_monotonic_s, why_not)
 
@@ -265,7 +271,7 @@ def _end(asked: AskedApply) -> ApplyEnd | None:
     found = store().result(asked.digest)
     if found is None or answers.is_older(found, asked.asked_at_monotonic_s):
         return None
-    return codec.decode(ApplyEnd, found)
+    return _left(ApplyEnd, found)
 
 
 # ------------------------------------------------------------------------------- what others do
@@ -307,7 +313,7 @@ def recent_plans() -> tuple[PlanNote, ...]:
 
 
 def _note(document: Mapping[str, Any]) -> PlanNote:
-    found = codec.decode(_Made, document)
+    found = _left(_Made, document)
     return PlanNote(
         digest=found.plan.digest,
         made_at_monotonic_s=found.at_monotonic_s,

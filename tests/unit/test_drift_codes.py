@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import string
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,27 @@ def test_rules_make_facts_in_no_other_way() -> None:
             calls = (one for one in ast.walk(ast.parse(file.read_text())) if type(one) is ast.Call)
             names = {one.func.id for one in calls if isinstance(one.func, ast.Name)}
             assert "Fact" not in names, file
+
+
+def test_every_rule_gives_the_words_that_its_code_asks_for() -> None:
+    """A name that is missing would end the whole check, and only when the fault is there."""
+    always = {"subject", "expected", "observed", "volume", "member"}
+    seen = set()
+    for file in DRIFT.glob("*.py"):
+        for call in ast.walk(ast.parse(file.read_text())):
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+                continue
+            if call.func.id != "fact" or not isinstance(call.args[0], ast.Constant):
+                continue
+            entry = CODES[call.args[0].value]
+            given = {one.arg: one.value for one in call.keywords}
+            evidence = given.get("evidence", ast.Dict([], []))
+            # What is put together elsewhere is seen only when the rule runs.
+            if None in given or not isinstance(evidence, ast.Dict) or None in evidence.keys:
+                continue
+            names = always | given.keys() | {getattr(key, "value", "") for key in evidence.keys}
+            for text in ("summary", "next_step"):
+                for _, name, _, _ in string.Formatter().parse(getattr(entry, text)):
+                    assert text in given or not name or name in names, (file.name, entry.name, name)
+            seen.add(entry.name)
+    assert len(seen) > 15
