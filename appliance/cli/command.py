@@ -63,7 +63,7 @@ class _Parser(ArgumentParser):
             what = str(action.metavar).lower()
             listed = [name for name, sub in action.choices.items() if sub.description]
             raise argparse.ArgumentError(
-                None, f"there is no {what} {value!r}; there are {', '.join(listed)}"
+                None, f"there is no {what} {value!r}; choose from: {', '.join(listed)}"
             )
         super()._check_value(action, value)
 

@@ -50,7 +50,7 @@ def _run(argv: Sequence[str]) -> int:
     command, options, actions = parse(words, commands(first), names_only=help_alone)
     if command.run is None:
         complain(
-            f"{command.name}: no action given; there are {', '.join(actions)}",
+            f"{command.name}: no action given; choose from: {', '.join(actions)}",
             f"try: stripewright {command.example}",
         )
         return EXIT_USAGE

@@ -209,7 +209,7 @@ def test_an_unknown_command_names_those_of_the_help_only(
     assert "assemble, bench, compare, doctor, drift" in err
     assert "tune-undo" not in err
     _, _, err = call(capsys, "bench", "frob")
-    assert "there are import, reap, run" in err
+    assert "choose from: import, reap, run" in err
 
 
 def test_reap_makes_no_history_and_says_what_it_did(

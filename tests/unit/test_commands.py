@@ -94,7 +94,7 @@ def test_roots_side_is_for_root(
 def test_a_group_without_an_action_names_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schedule"]) == 2
     assert capsys.readouterr().err == (
-        "error: schedule: no action given; there are set, show\n"
+        "error: schedule: no action given; choose from: set, show\n"
         "hint: try: stripewright schedule show\n"
     )
 
