@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from appliance.client.machine_status import Status, VolumeStatus
 from appliance.model.plans import Layout, Volume
+from appliance.storage.policy.layout_draft import Draft
 from appliance.storage.policy.preview import Preview, VolumePreview
-from tui.layout_draft import Draft
 
 
 class Change(StrEnum):

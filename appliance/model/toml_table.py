@@ -56,6 +56,16 @@ def _short(words: str) -> str:
     return words if len(words) <= _SHOWN_CHARACTERS else f"{words[:_SHOWN_CHARACTERS]}…"
 
 
+class FieldError(UsageError):
+    """A key of a document is wrong: ``place`` names its table and it (``volume[2].chunk``)."""
+
+    def __init__(self, source: str, place: str, line: int | None, what: str, hint: str) -> None:
+        where = f" (line {line})" if line else ""
+        super().__init__(f"{source}: {place}{where}: {what}", hint)
+        self.place = place
+        self.what = what
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """The file that errors name, and its text, in which lines are looked up."""
@@ -64,8 +74,7 @@ class Document:
     text: str
 
     def fail(self, place: str, what: str, hint: str, line: int | None = None) -> NoReturn:
-        where = f" (line {line})" if line else ""
-        raise UsageError(f"{self.source}: {_short(place)}{where}: {what}", hint)
+        raise FieldError(self.source, _short(place), line, what, hint)
 
     def line_of(self, table: str, number: int, key: str) -> int | None:
         """The line of ``key`` in the ``number``-th ``[[table]]`` (or in ``[table]``).

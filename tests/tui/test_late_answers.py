@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from appliance.client.apply_progress import Watched
 from appliance.client.plan_requests import ApplyEnd, AskedApply
 from appliance.errors import OperatorError
 from tests.tui.driving import keys, notices, settled, until
@@ -14,7 +15,6 @@ from tests.tui.fakes import RUNNING, STATUS, screen_text, snapshot, stage
 from tests.tui.suites_stage import on_smoke, opened, press, suites_on
 from tests.tui.test_feed import FakeSources
 from tui.feed import Feed
-from tui.layout_progress import Watched
 
 
 def held(acted):

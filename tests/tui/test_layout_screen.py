@@ -6,12 +6,12 @@ from threading import Event, Thread
 from appliance.errors import OperatorError
 from appliance.model.disks import DiskKind
 from appliance.model.plans import Selector
+from appliance.storage.policy.layout_draft import Draft
 from tests.tui.driving import both_sizes, keys, notices, settled, typed
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, inventory
 from tests.tui.fakes import FOREIGN_DISK, STATUS, screen_text, snapshot, stage
 from tests.tui.pictures import assert_looks_as_kept
 from tests.unit.disks import disk
-from tui.layout_draft import Draft
 from tui.screens.layout_form import VolumeForm
 
 HERE = snapshot(STATUS_HERE)

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from appliance.client.apply_progress import StepState, Watched
 from appliance.client.plan_requests import ApplyEnd, AskedApply
 from appliance.model.plans import Decision, Layout, Selector, Volume
 from appliance.storage.execute.request_spool import Request
 from tests.tui.fake_layout import inventory, planned, progress, text_of
 from tests.unit.disks import disk
 from tui import marks
-from tui.layout_progress import StepState, Watched
 from tui.widgets.layout_plan import (
     DECLARATION,
     command_lines,

@@ -3,14 +3,7 @@
 import pytest
 
 from appliance.bench.suite import suite_names
-from appliance.client.schedule_requests import When
-from appliance.errors import OperatorError
-from appliance.history.store import History
-from appliance.model.runs import RunState
-from appliance.system import journal, services
-from tests.tui.fake_suites import SCHEDULE
-from tests.unit.histories import RESULT, begin
-from tui.schedule_fields import (
+from appliance.client.schedule_fields import (
     FIELDS,
     Judged,
     built_in,
@@ -19,6 +12,13 @@ from tui.schedule_fields import (
     why_not_default,
     why_not_off,
 )
+from appliance.client.schedule_requests import When
+from appliance.errors import OperatorError
+from appliance.history.store import History
+from appliance.model.runs import RunState
+from appliance.system import journal, services
+from tests.tui.fake_suites import SCHEDULE
+from tests.unit.histories import RESULT, begin
 from tui.sources.machine import MachineControl
 from tui.sources.suites import MachineSuites
 

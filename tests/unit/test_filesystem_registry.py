@@ -14,11 +14,10 @@ from appliance.model.toml_fields import Field, Size
 from appliance.storage.execute import recheck
 from appliance.storage.formats import data_areas, filesystem, marks, scan
 from appliance.storage.formats.filesystem_kind import FilesystemKind, Mkfs, MountOption
-from appliance.storage.policy import planner
+from appliance.storage.policy import layout_fields, planner
 from appliance.storage.policy.layout import parse_layout, render_layout
 from appliance.storage.probe import built
 from tests.unit.disks import FOUR, GB, array, disk, inventory, member
-from tui import layout_fields
 
 _MAGIC = b"TOYFS!"
 ONE = Machine(provider="aws", machine_type="m5d.large", expected_disks=1)
@@ -116,10 +115,9 @@ def test_the_form_shows_its_options() -> None:
     shown = layout_fields.fields_of(volume)
     assert shown.options == {"cube": "16KiB"}
     assert "cube" in layout_fields.used_fields(shown)
-    assert layout_fields.check(shown, (), Layout(())) == (volume, None)
-    _, problem = layout_fields.check(replace(shown, options={"cube": "1KiB"}), (), Layout(()))
-    assert problem is not None
-    assert problem.field == "cube"
+    assert layout_fields.check(shown, (), Layout(())) == (volume, ())
+    _, problems = layout_fields.check(replace(shown, options={"cube": "1KiB"}), (), Layout(()))
+    assert [one.field for one in problems] == ["cube"]
 
 
 def test_it_is_made_on_one_disk_and_on_a_stripe() -> None:

@@ -16,12 +16,12 @@ from appliance.client.machine_status import Status
 from appliance.client.plan_requests import PlannedHere
 from appliance.model.disks import Inventory
 from appliance.model.plans import Layout, Volume
+from appliance.storage.policy.layout_draft import Draft, carried_names, wanted
+from appliance.storage.policy.layout_presets import draft_from, presets
 from appliance.storage.policy.preview import Preview
 from appliance.text import duration
 from tui import marks
 from tui.asking import Answer
-from tui.layout_draft import Draft, carried_names, wanted
-from tui.layout_presets import draft_from, presets
 from tui.layout_rows import Change, VolumeRow, volume_rows
 from tui.screens.base import MainScreen
 from tui.screens.layout_form import Subject, VolumeForm, Wish

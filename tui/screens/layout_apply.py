@@ -11,7 +11,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
-from tui.layout_progress import Watched
+from appliance.client.apply_progress import Watched
 from tui.marks import Glyphs
 from tui.tabs import TABS
 from tui.widgets.layout_progress import end_lines, steps_lines, title_words

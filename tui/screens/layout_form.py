@@ -17,10 +17,8 @@ from textual.widgets import Button, Footer, Input, Static
 from appliance.model.disks import Disk
 from appliance.model.plans import Decision, Layout, Volume
 from appliance.model.toml_fields import Flag
-from appliance.storage.policy.preview import Preview
-from tui import marks
-from tui.layout_draft import Draft, is_another_shape
-from tui.layout_fields import (
+from appliance.storage.policy.layout_draft import Draft, is_another_shape
+from appliance.storage.policy.layout_fields import (
     ALL,
     COUNT,
     DEFAULT,
@@ -36,6 +34,8 @@ from tui.layout_fields import (
     option_fields,
     used_fields,
 )
+from appliance.storage.policy.preview import Preview
+from tui import marks
 from tui.marks import Glyphs
 from tui.screens.layout_picker import DiskPicker
 from tui.widgets.layout import verdict_lines
@@ -202,7 +202,8 @@ class VolumeForm(ModalScreen[Wish]):
         name = "" if subject.before is None else subject.before.name
         layout = subject.draft.layout(subject.base)
         others = [one for one in layout.volumes if one.name != name]
-        self._volume, self._problem = check(self._fields, others, subject.base)
+        self._volume, problems = check(self._fields, others, subject.base)
+        self._problem = problems[0] if problems else None
         if self._fields.name.strip() in subject.draft.removed:
             self._volume = None
             self._problem = Problem(

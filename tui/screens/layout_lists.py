@@ -14,9 +14,9 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Static
 
 from appliance.client.plan_requests import PlanNote
+from appliance.storage.policy.layout_presets import Preset
 from appliance.text import duration
 from tui import marks
-from tui.layout_presets import Preset
 from tui.marks import Glyphs
 from tui.widgets.layout import stale_mark
 from tui.widgets.panel import Line, Panel, clean, wrapped

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from textual.timer import Timer
 
+from appliance.client.apply_progress import Watched
 from appliance.client.plan_requests import (
     ApplyEnd,
     ApplyProgress,
@@ -19,7 +20,6 @@ from appliance.errors import EXIT_OK, EXIT_REFUSED, EXIT_STALE
 from appliance.model.plans import Plan
 from appliance.storage.execute.request_spool import PLAN_LIFETIME_SECONDS, TOO_OLD
 from tui.asking import Answer
-from tui.layout_progress import Watched
 from tui.screens.layout_apply import ApplyScreen
 from tui.widgets.panel import View, clean
 

@@ -13,10 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Footer, Input, Static
 
-from appliance.client.schedule_requests import ScheduleNow, When
-from tui import marks
-from tui.marks import Glyphs
-from tui.schedule_fields import (
+from appliance.client.schedule_fields import (
     EXAMPLES,
     FIELDS,
     Judged,
@@ -25,6 +22,9 @@ from tui.schedule_fields import (
     why_not_default,
     why_not_off,
 )
+from appliance.client.schedule_requests import ScheduleNow, When
+from tui import marks
+from tui.marks import Glyphs
 from tui.widgets.panel import clean
 
 _MOST_CHARS = 60

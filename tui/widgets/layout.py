@@ -9,10 +9,10 @@ from textual.content import Content
 from appliance.client.plan_requests import ApplyProgress, PlanNote
 from appliance.model.plans import Decision, Destruction, Volume
 from appliance.model.toml_fields import size_text
+from appliance.storage.policy.layout_draft import differences, disks_words
 from appliance.storage.policy.preview import Preview, PreviewDisk, VolumePreview
 from appliance.text import duration, size
 from tui import marks
-from tui.layout_draft import differences, disks_words
 from tui.layout_rows import Change, VolumeRow
 from tui.marks import Glyphs, Mark
 from tui.widgets.panel import Line, cell, clean, section, wrapped

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from appliance.client.apply_progress import StepState, Watched
 from appliance.client.plan_requests import ApplyEnd
 from appliance.errors import EXIT_OK, EXIT_REFUSED, EXIT_STALE
 from appliance.model.plans import Step
 from appliance.text import duration
 from tui import marks
-from tui.layout_progress import StepState, Watched
 from tui.marks import Glyphs, Mark
 from tui.widgets.layout_plan import command_lines
 from tui.widgets.panel import Line, clean, section, wrapped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from appliance.client.schedule_fields import Holds, holds
 from appliance.client.schedule_requests import ScheduleNow
 from appliance.history.pages import RunSummary
 from appliance.model.runs import Suite
@@ -11,7 +12,6 @@ from appliance.text import duration, moment
 from tui import marks
 from tui.marks import Glyphs
 from tui.progress import suite_seconds
-from tui.schedule_fields import Holds, holds
 from tui.snapshot import Snapshot
 from tui.sources.suites import Catalog
 from tui.suite_facts import volume_of, written, written_words

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from appliance.model.disks import Disk, DiskKind, Inventory
 from appliance.model.plans import Layout, Selector, Volume
-from tui.layout_draft import Draft
+from appliance.storage.policy.layout_draft import Draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +89,10 @@ def draft_from(preset: Preset, base: Layout, carried: Collection[str] = ()) -> D
             continue
         name = _free(volume.name, taken)
         taken.add(name)
-        select = volume.select
-        made = _renamed(volume, name, select)
-        draft = draft.with_volume(base, made)
+        draft = draft.with_volume(base, replace(volume, name=name, mount=f"/mnt/{name}"))
     return draft
 
 
-def _renamed(volume: Volume, name: str, select: Selector) -> Volume:
-    return Volume(
-        name=name,
-        mount=f"/mnt/{name}",
-        select=select,
-        stripe=volume.stripe,
-        chunk_bytes=volume.chunk_bytes,
-        filesystem=volume.filesystem,
-    )
-
-
 def _free(name: str, taken: Collection[str]) -> str:
-    if name not in taken:
-        return name
-    return next(one for one in _numbered(name) if one not in taken)
-
-
-def _numbered(name: str) -> Sequence[str]:
-    return [f"{name}{number}" for number in range(2, 100)]
+    numbered = (f"{name}{number}" for number in range(2, 100))
+    return next(one for one in (name, *numbered) if one not in taken)

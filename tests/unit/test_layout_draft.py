@@ -12,10 +12,7 @@ from appliance.storage.formats.ext4 import Ext4Options
 from appliance.storage.formats.xfs import XfsOptions
 from appliance.storage.policy import planner
 from appliance.storage.policy.layout import DEFAULT_LAYOUT, parse_layout
-from appliance.storage.policy.preview import preview
-from tests.tui.fake_layout import inventory, text_of
-from tests.unit.disks import disk, pv
-from tui.layout_draft import (
+from appliance.storage.policy.layout_draft import (
     Draft,
     carried_names,
     differences,
@@ -23,17 +20,21 @@ from tui.layout_draft import (
     is_another_shape,
     wanted,
 )
-from tui.layout_fields import (
+from appliance.storage.policy.layout_fields import (
     COUNT,
     ROLE,
     SERIALS,
     Fields,
+    about,
     check,
     fields_of,
     used_fields,
     volume_text,
 )
-from tui.layout_presets import draft_from, presets
+from appliance.storage.policy.layout_presets import draft_from, presets
+from appliance.storage.policy.preview import preview
+from tests.tui.fake_layout import inventory, text_of
+from tests.unit.disks import disk, pv
 from tui.layout_rows import Change, volume_rows
 
 SCRATCH = DEFAULT_LAYOUT.volumes[0]
@@ -70,13 +71,11 @@ EVERY_KEY = (
 
 @pytest.mark.parametrize("volume", EVERY_KEY, ids=lambda one: one.name)
 def test_what_the_form_shows_is_the_volume(volume):
-    made, problem = check(fields_of(volume), (), Layout(()))
-    assert problem is None
-    assert made == volume
+    assert check(fields_of(volume), (), Layout(())) == (volume, ())
     # Beside another one, and after rules and tuning, too.
     base = parse_layout(text_of() + '[[rule]]\nmodel = "M"\nrole = "db"\n', "layout")
     other = Volume("other", "/mnt/other", select=Selector(count=1))
-    assert check(fields_of(volume), (other,), base) == (volume, None)
+    assert check(fields_of(volume), (other,), base) == (volume, ())
 
 
 @pytest.mark.parametrize(
@@ -102,10 +101,43 @@ def test_what_the_form_shows_is_the_volume(volume):
     ],
 )
 def test_what_is_wrong_is_said_at_its_field(changes, field, words):
-    made, problem = check(replace(fields_of(DATA), **changes), (), Layout(()))
+    made, problems = check(replace(fields_of(DATA), **changes), (), Layout(()))
     assert made is None
-    assert problem.field == field
-    assert words in problem.text
+    assert [one.field for one in problems] == [field]
+    assert words in problems[0].text
+
+
+def test_each_field_has_its_own_mistake():
+    wrong = Fields(
+        name="X Y",
+        chunk="3",
+        mount="/srv",
+        wait="1h",
+        mount_options="nobarrier",
+        options={"inode_size": "3KiB", "log_size": "64MiB"},
+        initialise_rate="fast",
+    )
+    made, problems = check(wrong, (LOGS,), Layout(()))
+    assert made is None
+    assert [one.field for one in problems] == [
+        *("name", "chunk", "mount", "wait", "mount_options", "inode_size", "initialise_rate"),
+        # It takes all disks, as logs does.
+        "disks",
+    ]
+
+
+@pytest.mark.parametrize("texts", [Fields(), Fields(filesystem="ext4", stripe="lvm-stripe")])
+def test_each_field_says_what_it_means_and_what_the_decoder_takes(texts):
+    for name in used_fields(texts):
+        assert about(texts, name), name
+    assert "4KiB to 64MiB, a power of two; default 256KiB" in about(Fields(), "chunk")
+    assert "8KiB to 1MiB" in about(Fields(stripe="hw-raid0"), "chunk")
+    assert "default /mnt/fast" in about(Fields(name="fast"), "mount")
+    assert "largeio" in about(Fields(), "mount_options")
+    assert "commit=1" in about(Fields(filesystem="ext4"), "mount_options")
+    assert about(Fields(), "inode_size").endswith(
+        "from 512B to 2KiB, a power of two; default mkfs.xfs decides"
+    )
 
 
 def test_what_two_volumes_cannot_share_is_said_at_the_new_one():
@@ -114,8 +146,8 @@ def test_what_two_volumes_cannot_share_is_said_at_the_new_one():
         ({"mount": "/mnt/logs"}, "mount"),
         ({"disks": "all", "count": ""}, "disks"),
     ):
-        _, problem = check(replace(fields_of(DATA), **changes), (LOGS,), Layout(()))
-        assert problem.field == field
+        _, problems = check(replace(fields_of(DATA), **changes), (LOGS,), Layout(()))
+        assert [one.field for one in problems] == [field]
 
 
 def test_mount_is_below_mnt_by_the_name_unless_typed():
@@ -130,21 +162,21 @@ def test_fields_that_mean_nothing_are_not_used():
     )
     assert {"mount", "reflink"}.isdisjoint(used_fields(Fields(filesystem="none")))
     # What was typed for another choice is left out, not refused.
-    made, problem = check(
+    made, problems = check(
         replace(Fields(name="a"), stripe="single", chunk="x", raid10_layout="far2"), (), Layout(())
     )
-    assert problem is None
+    assert problems == ()
     assert made.stripe == "single"
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.text(max_size=20))
 def test_no_text_gets_out_of_its_quotes(name, mount, chunk):
     fields = Fields(name=name, mount=mount, chunk=chunk, mount_options=mount)
-    made, problem = check(fields, (LOGS,), Layout(()))
-    assert (made is None) != (problem is None)
+    made, problems = check(fields, (LOGS,), Layout(()))
+    assert (made is None) == bool(problems)
     if made is not None:
         assert made.name == name.strip()
-    assert "not valid TOML" not in (problem.text if problem else "")
+    assert not any("not valid TOML" in one.text for one in problems)
     assert volume_text(fields).count("[[volume]]\nname = ") == 1
 
 

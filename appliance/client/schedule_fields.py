@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.bench import timetable
 from appliance.client.schedule_requests import ScheduleNow, When, with_times
 from appliance.errors import UsageError
+from appliance.model.toml_table import FieldError
 from appliance.system.services import BENCH_TIMER
 
 FIELDS = ("every", "at", "jitter")
@@ -63,9 +63,11 @@ def judged(suite: str, when: When, suites: Sequence[str]) -> Judged:
         return Judged("at", "every is set too: leave one of the two empty")
     try:
         parsed = timetable.parse_schedule(with_times("", suite, when), "schedule", suites)
+    except FieldError as error:
+        name = error.place.rpartition(".")[2]
+        return Judged(name if name in FIELDS else "", f"{error.what}: {error.hint}")
     except UsageError as error:
-        place, what = _parts(error.message)
-        return Judged(place, f"{what}: {error.hint}")
+        return Judged("", f"{error.message}: {error.hint}")
     rows = {row[0]: row[1] for row in timetable.describe(parsed)}
     return Judged(comes_to=rows.get(f"suite {suite}", _NEVER))
 
@@ -90,12 +92,3 @@ def built_in(suite: str) -> str:
     if times is None:
         return _NEVER
     return f"{times.calendar}, up to {times.jitter_minutes} min later"
-
-
-def _parts(message: str) -> tuple[str, str]:
-    """``schedule: suite.smoke.every (line 2): …`` -> the field, and what is wrong with it."""
-    found = re.fullmatch(r"schedule: (\S+)(?: \(line \d+\))?: (.*)", message, re.DOTALL)
-    if found is None:
-        return "", message
-    name = found[1].rpartition(".")[2]
-    return (name if name in FIELDS else ""), found[2]
