@@ -30,6 +30,7 @@ from tui.snapshot import Snapshot
 from tui.suite_actions import SuiteActions
 from tui.tabs import TABS
 from tui.terminal import POOR_THEME, THEMES
+from tui.theme import EXTRA
 from tui.theme import THEMES as OURS
 from tui.widgets.panel import View, clean
 from tui.world import World
@@ -84,6 +85,9 @@ class StripewrightApp(App[int]):
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         plain.stand_still(event.widget)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return dict(EXTRA)
 
     def get_key_display(self, binding: Binding) -> str:
         shown = super().get_key_display(binding)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from appliance.model.measurement import Measurement
     from appliance.model.runs import RunState
 
-GOOD = "$text-success"
-WARN = "$text-warning"
-BAD = "$text-error"
-BUSY = "$text-accent"
+GOOD = "$success"
+WARN = "$warning"
+BAD = "$error"
+BUSY = "$accent"
 MUTED = "$foreground-muted"
-RULE = "$foreground 30%"
-TITLE = "bold $text-primary"
+RULE = "$rule"
+TITLE = "bold $primary"
 
 
 @dataclass(frozen=True, slots=True)

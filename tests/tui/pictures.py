@@ -26,6 +26,8 @@ async def assert_looks_as_kept(app: StripewrightApp, pilot: Pilot[Any], name: st
     kept = _KEPT / f"{name}.svg"
     if os.environ.get("STRIPEWRIGHT_DRAW"):
         kept.parent.mkdir(exist_ok=True)
+        for _ in range(_LOOKS):
+            await pilot.pause()
         kept.write_text(app.export_screenshot(title=name), encoding="utf-8")
         return
     wanted = kept.read_text(encoding="utf-8") if kept.exists() else ""

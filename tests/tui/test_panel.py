@@ -36,9 +36,7 @@ async def test_only_cells_that_differ_are_sent():
 
 
 async def test_other_colour_of_the_same_text_is_sent():
-    found = await sent(
-        [Content.styled(TEXT, "$text-success")], [Content.styled(TEXT, "$text-error")]
-    )
+    found = await sent([Content.styled(TEXT, "$success")], [Content.styled(TEXT, "$error")])
     assert found == {(0, 0, len(TEXT), 1)}
 
 

@@ -4,6 +4,8 @@ import argparse
 import os
 
 import pytest
+from rich.color import Color as RichColor
+from rich.color import ColorSystem
 from textual import events
 from textual.color import Color
 from textual.command import CommandPalette
@@ -14,11 +16,12 @@ from appliance.cli.command import parser
 from appliance.cli.main import commands, main
 from tests.tui.driving import notices, resized, settled
 from tests.tui.fakes import running_snapshot, screen_text, snapshot, stage
-from tui import plain, start
+from tui import marks, plain, start
 from tui.app import StripewrightApp
 from tui.tabs import TABS
 from tui.terminal import LIGHT_THEME, POOR_THEME, RICH_THEME, THEMES, Policy, TerminalUnusable
 from tui.theme import DARK, LIGHT
+from tui.widgets.table import Column, FilterTable, Row
 
 ASCII_ONLY = Policy(ascii_only=True, theme=POOR_THEME, remote=True)
 every_tab = pytest.mark.parametrize("tab", TABS, ids=[tab.mode for tab in TABS])
@@ -113,25 +116,91 @@ async def test_the_terminals_own_colours_are_its_sixteen(tab):
         assert all(colour.number is not None and colour.number < 16 for colour in used), used
 
 
-@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=["dark", "light"])
+both_themes = pytest.mark.parametrize("theme", [DARK, LIGHT], ids=["dark", "light"])
+GROUNDS = ("background", "surface", "panel", "cursor")
+TEXTS = ("foreground", "foreground-muted", "primary", "success", "warning", "error", "accent")
+DRAWN = ("secondary", "rule", "grid", "band")
+
+
+def palette_of(theme):
+    return theme.to_color_system().generate() | theme.variables
+
+
+@both_themes
 def test_text_can_be_read_on_every_ground(theme):
-    """WCAG 2.2, 1.4.3: 4.5 to 1."""
-    colours = theme.to_color_system().generate()
-    grounds = {name: Color.parse(colours[name]) for name in ("background", "surface", "panel")}
-    # The row under the cursor, and a button that has the focus.
-    cursor = grounds["background"].blend(Color.parse(colours["primary"]), 0.3)
-    texts = [
-        "foreground", "foreground-muted", "text-primary", "text-success", "text-warning",
-        "text-error", "text-accent", "footer-key-foreground",
-    ]  # fmt: skip
-    for text in texts:
-        for name, ground in grounds.items():
-            assert contrast(Color.parse(colours[text]), ground) >= 4.5, (text, name)
-    assert contrast(Color.parse(colours["foreground"]), cursor) >= 4.5
-    assert contrast(grounds["background"], Color.parse(colours["primary"])) >= 4.5
-    # Charts and rules are no text, but have to be seen: 1.4.11, 3 to 1.
-    for drawn in ("primary", "secondary", "accent", "success"):
-        assert contrast(Color.parse(colours[drawn]), grounds["background"]) >= 3, drawn
+    """WCAG 2.2, 1.4.3: 4.5 to 1; also on the row under the cursor, and on a focused button."""
+    colours = {name: Color.parse(palette_of(theme)[name]) for name in (*GROUNDS, *TEXTS, *DRAWN)}
+    for text in (*TEXTS, "secondary"):
+        for ground in GROUNDS:
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    for ground in ("primary", "error"):
+        assert contrast(colours["background"], colours[ground]) >= 4.5, ground
+
+
+@both_themes
+def test_256_colours_show_what_was_chosen(theme):
+    """Over SSH and in tmux: what Rich makes of a colour there is that colour."""
+    palette = palette_of(theme)
+    for name in {*GROUNDS, *TEXTS, *DRAWN, *theme.variables}:
+        colour = RichColor.parse(palette[name])
+        sent = colour.downgrade(ColorSystem.EIGHT_BIT)
+        assert sent.number >= 16, name
+        assert sent.get_truecolor() == colour.get_truecolor(), name
+
+
+@both_themes
+def test_16_colours_can_be_read(theme):
+    """Where they are asked for by name: whatever is wrong is neither its ground nor plain text."""
+    palette = palette_of(theme)
+    sent = {
+        name: RichColor.parse(palette[name]).downgrade(ColorSystem.STANDARD).number
+        for name in (*GROUNDS, *TEXTS)
+    }
+    for ground in GROUNDS:
+        for text in TEXTS:
+            assert sent[text] != sent[ground], (text, ground)
+    assert sent["error"] not in {sent["foreground"], sent["success"], sent["warning"]}
+
+
+@both_themes
+@every_tab
+async def test_a_screen_sends_only_colours_of_256(tab, theme):
+    policy = Policy(ascii_only=False, theme=theme.name, remote=True)
+    acted = stage(running_snapshot(), policy=policy)
+    async with acted.app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press(tab.key)
+        acted.app.tell("said for a while", "error")
+        await settled(pilot)
+        for colour in colours_of(acted.app):
+            sent = colour.downgrade(ColorSystem.EIGHT_BIT)
+            assert sent.get_truecolor() == colour.get_truecolor(), colour
+
+
+async def test_a_severity_keeps_its_colour_under_the_cursor():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("2")
+        await settled(pilot)
+        table = acted.app.screen.query_one(FilterTable)
+        table.show(
+            [Column("state", 8)],
+            [Row("bad", (("wrong", marks.BAD),)), Row("good", (("right", marks.GOOD),))],
+            width=78,
+            glyphs=marks.UNICODE,
+        )
+        table.move_to("bad")
+        await settled(pilot)
+        part = next(
+            part
+            for strip in acted.app.screen._compositor.render_strips()
+            for part in strip
+            if "wrong" in part.text
+        )
+        palette = palette_of(DARK)
+        assert part.style.color.get_truecolor() == RichColor.parse(palette["error"]).triplet
+        assert part.style.bgcolor.get_truecolor() == RichColor.parse(palette["cursor"]).triplet
 
 
 def contrast(one, other):

@@ -16,7 +16,7 @@ from tui.charts.markers import Dots, Marker
 from tui.charts.plot import Plot, VRule, make_plot
 
 # Green as "good" is, and faint: it lies behind the lines.
-BAND = "$success 45%"
+BAND = "$band"
 _SAMPLE_CELLS = 3
 _LEGEND_GAP = 3
 # Columns of dots that are drawn, and how many those and the gap after them take.

@@ -14,7 +14,7 @@ from tui.charts.canvas import Canvas, clean, fit, spelt
 from tui.charts.markers import Marker
 
 # Faint: what is behind the lines must not be louder than they are.
-GRID = "$foreground 20%"
+GRID = "$grid"
 # Above the plot there are at most this many lines of labels.
 _LABEL_LINES = 3
 _LABEL_GAP = 2

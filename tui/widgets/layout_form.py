@@ -24,7 +24,7 @@ class Choice(Widget, can_focus=True):
 
     DEFAULT_CSS = """
     Choice { height: 1; width: 1fr; }
-    Choice:focus { background: $primary 30%; }
+    Choice:focus { background: $cursor; }
     Choice:ansi:focus { background: ansi_default; text-style: reverse; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -25,7 +25,7 @@ from tui.widgets.panel import Line, View, clean, milliseconds, section
 
 # More lines than these cannot be told apart: then the least, the median and the most are drawn.
 _MOST_MEMBERS = 6
-_STYLES = ("$secondary", "$accent", "$foreground 70%", "$secondary 60%", "$accent 60%")
+_STYLES = ("$secondary", "$accent", "$warning", "$success", "$foreground-muted")
 # A second without readable counters is a gap.
 _GAP_SECONDS = 5.0
 _LEAST_ROWS = 5

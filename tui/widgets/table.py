@@ -138,7 +138,8 @@ class FilterTable(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="nothing", markup=False)
-        yield self._Rows(id="rows", cursor_type="row")
+        # A severity keeps its colour under the cursor.
+        yield self._Rows(id="rows", cursor_type="row", cursor_foreground_priority="renderable")
         yield Input(placeholder="words to find; enter keeps, escape ends", id="filter")
 
     @property
