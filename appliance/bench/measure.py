@@ -12,7 +12,7 @@ from appliance.bench import fio, fio_process, job_order, log_page, sampler
 from appliance.bench.block_devices import Devices, disk_kinds
 from appliance.bench.job_order import PlannedJob
 from appliance.bench.prepare import GRACE_SECONDS
-from appliance.bench.result import to_result
+from appliance.bench.result import counted, judged, reported
 from appliance.bench.run_log import RunLog
 from appliance.bench.suite import ACCESS_PATTERNS
 from appliance.bench.target import RAW_READ, Place
@@ -85,61 +85,52 @@ def measure(
             raise OperatorError(f"job {job.name}: {ended.in_words}", error.hint) from error
         raise
     samples = log.samples_of_phase()
-    if job_order.is_control(job):
-        return _of_control(measurement, report, ended.in_words, host_cpu_percent), output
-    return tuple(
-        to_result(
-            job,
-            report,
-            direction,
+    results = tuple(
+        replace(
+            reported(job, report, direction),
             engine=engine,
-            devices=place.devices,
-            changes=relevant(changes, place.devices),
             ended=ended.in_words,
             host_cpu_percent=host_cpu_percent,
-            slices=sampling.slices_of(
-                samples,
-                members=members,
-                direction=direction,
-                began_ns=began_ns,
-                ended_ns=ended_ns,
-            ),
-            full_suite=around.suite.steady,
-            machine_type=around.machine_type,
-            kinds=disk_kinds(members),
-            expected=() if measurement.member else around.expected,
-            provisioned=provisioned.since(limited, limited_after),
-            device_latencies=provisioned.latencies_since(limited, limited_after, direction),
             member=measurement.member,
             pass_index=measurement.pass_index,
         )
         for direction in ACCESS_PATTERNS[job.rw]
+    )
+    if job_order.is_control(job):
+        return tuple(map(_of_control, results)), output
+    return tuple(
+        judged(
+            counted(
+                replace(
+                    one,
+                    expected=() if measurement.member else around.expected,
+                    machine_type=around.machine_type,
+                    slices=sampling.slices_of(
+                        samples,
+                        members=members,
+                        direction=one.direction,
+                        began_ns=began_ns,
+                        ended_ns=ended_ns,
+                    ),
+                    full_suite=around.suite.steady,
+                    provisioned=provisioned.since(limited, limited_after),
+                    device_latencies=provisioned.latencies_since(
+                        limited, limited_after, one.direction
+                    ),
+                ),
+                place.devices,
+                relevant(changes, place.devices),
+                disk_kinds(members),
+            )
+        )
+        for one in results
     ), output
 
 
-def _of_control(
-    measurement: PlannedJob, report: fio.FioReport, ended: str, host_cpu_percent: float | None
-) -> tuple[JobResult, ...]:
-    """Results that no disk had a part in: of the rules about disks only SHORT means anything."""
-    job = measurement.job
-    found = (
-        to_result(
-            job,
-            report,
-            direction,
-            engine=job.engine,
-            devices=Devices(),
-            changes=(),
-            ended=ended,
-            host_cpu_percent=host_cpu_percent,
-            pass_index=measurement.pass_index,
-        )
-        for direction in ACCESS_PATTERNS[job.rw]
-    )
-    return tuple(
-        replace(one, findings=tuple(f for f in one.findings if f.code == short.RULE.code))
-        for one in found
-    )
+def _of_control(result: JobResult) -> JobResult:
+    """No disk had a part in it: of the rules about disks only SHORT means anything."""
+    found = judged(result)
+    return replace(found, findings=tuple(f for f in found.findings if f.code == short.RULE.code))
 
 
 def relevant(changes: Sequence[Counters], devices: Devices) -> tuple[Counters, ...]:

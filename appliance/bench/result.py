@@ -2,54 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
 from appliance.bench import fio, validity
 from appliance.bench.block_devices import Devices
 from appliance.clouds import capability
 from appliance.model.disks import DiskKind
-from appliance.model.measurement import DeviceIo, DeviceLatency, JobResult, Provisioned, Slice
+from appliance.model.measurement import DeviceIo, JobResult
 from appliance.model.runs import Counters, Job
 
 _NOTHING = fio.DirectionReport(0, 0, 0.0, 0.0, 0, 0.0, {}, {})
 
 
-def to_result(
-    job: Job,
-    report: fio.FioReport,
-    direction: str,
-    *,
-    engine: str,
-    devices: Devices,
-    changes: tuple[Counters, ...],
-    ended: str,
-    host_cpu_percent: float | None,
-    machine_type: str = "",
-    kinds: tuple[DiskKind, ...] = (),
-    expected: tuple[str, ...] = (),
-    slices: tuple[Slice, ...] = (),
-    full_suite: bool = False,
-    provisioned: Provisioned | None = None,
-    device_latencies: tuple[DeviceLatency, ...] = (),
-    member: str = "",
-    pass_index: int = 1,
-) -> JobResult:
-    """One direction of one job, judged.
-
-    ``changes`` are the counters between fio's start and end of the device, its members, and
-    of any other disk that could have done the I/O instead. ``kinds`` are the members' kinds:
-    with the machine type they say what is published. ``expected`` are the disks that the
-    volume is made of, if something says so (empty: those below the target). ``slices`` and
-    ``full_suite`` are for STEADY and BURST. ``ended`` says in words how fio ended if not by
-    itself and in order, ``host_cpu_percent`` is as in :func:`measure.busy_percent`.
-    """
+def reported(job: Job, report: fio.FioReport, direction: str) -> JobResult:
+    """One direction of one job as fio tells of it; the rest of its fields is the caller's."""
     did = report.directions.get(direction, _NOTHING)
     other = next((one for name, one in report.directions.items() if name != direction), None)
-    result = JobResult(
+    return JobResult(
         job=job.name,
         direction=direction,
         rw=job.rw,
-        engine=engine,
+        engine=job.engine,
         direct=True,
         block_size_bytes=job.block_size_bytes,
         jobs=job.jobs,
@@ -64,36 +37,50 @@ def to_result(
         percentiles_ns=did.percentiles_ns,
         bins=did.bins,
         errors=report.error,
-        ended=ended,
         cpu_percent=report.cpu_percent,
-        host_cpu_percent=host_cpu_percent,
-        device=devices.device,
-        members=devices.members,
-        device_io=tuple(map(DeviceIo.of, changes)),
-        device_bytes=_member_bytes(devices, changes, direction),
-        expected=expected or devices.members,
+        device_bytes=None,
         other_direction_iops=other.iops if other else None,
         other_direction_latency_mean_ns=other.latency_mean_ns if other else None,
         think_time_ms=job.think_time_ms,
-        slices=slices,
-        full_suite=full_suite,
-        machine_type=machine_type,
+    )
+
+
+def counted(
+    result: JobResult,
+    devices: Devices,
+    changes: tuple[Counters, ...],
+    kinds: tuple[DiskKind, ...] = (),
+) -> JobResult:
+    """``result`` with what the disks did for it, and what is published for them.
+
+    ``changes`` are the counters between fio's start and end of the device, its members, and
+    of any other disk that could have done the I/O instead. ``kinds`` are the members' kinds:
+    with the machine type they say what is published. Where nothing says which disks were
+    ``expected``, they are those below the target.
+    """
+    return replace(
+        result,
+        device=devices.device,
+        members=devices.members,
+        device_io=tuple(map(DeviceIo.of, changes)),
+        device_bytes=_member_bytes(devices, changes, result.direction),
+        expected=result.expected or devices.members,
         capability=capability.published(
-            machine_type,
+            result.machine_type,
             kind=capability.one_kind(kinds),
             member_count=len(kinds),
-            direction=direction,
-            block_size_bytes=job.block_size_bytes,
-            rw=job.rw,
+            direction=result.direction,
+            block_size_bytes=result.block_size_bytes,
+            rw=result.rw,
         ),
-        provisioned=provisioned,
-        device_latencies=device_latencies,
-        member=member,
-        pass_index=pass_index,
     )
+
+
+def judged(result: JobResult) -> JobResult:
+    """``result`` with its findings."""
     # Of a target without devices (tmpfs), what other disks did meanwhile says nothing.
-    judged = result if devices.device else dataclasses.replace(result, device_io=())
-    return dataclasses.replace(result, findings=validity.judge(judged))
+    evidence = result if result.device else replace(result, device_io=())
+    return replace(result, findings=validity.judge(evidence))
 
 
 def _member_bytes(devices: Devices, changes: tuple[Counters, ...], direction: str) -> int | None:

@@ -16,7 +16,7 @@ from appliance.errors import EXIT_OK, OperatorError, UsageError
 
 if TYPE_CHECKING:
     from appliance.fio_import import Imported
-    from appliance.model.measurement import ImportedResult
+    from appliance.model.measurement import Measurement
 
 # A text becomes up to four times its size in memory. Ten thousand reports have 25 MB.
 MAX_FILE_BYTES = 100 * 1024 * 1024
@@ -37,7 +37,7 @@ class _File(NamedTuple):
     is_text: bool
 
     @property
-    def judged(self) -> tuple[ImportedResult, ...]:
+    def judged(self) -> tuple[Measurement, ...]:
         return self.imported.judged
 
 
@@ -177,7 +177,7 @@ def _file_text(file: _File) -> str:
     return "\n".join(lines)
 
 
-def _row(one: ImportedResult) -> tuple[str, ...]:
+def _row(one: Measurement) -> tuple[str, ...]:
     from appliance.clouds import capability
 
     size = "" if one.block_size_bytes is None else f" {text.size(one.block_size_bytes)}"

@@ -77,9 +77,9 @@ class Observation:
     job: str
     layout: str
     disks: int
-    member: str
     iops: float | None
     valid: bool
+    member: str = ""
     codes: tuple[str, ...] = ()
     corrected_iops: float | None = None
     blocks: tuple[float, ...] = ()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any
 
 from appliance.errors import UsageError
 from appliance.figures import comparison, quantities
 from appliance.figures.comparison import Key, Observation
-from appliance.model.measurement import ImportedResult, JobResult, Measurement
+from appliance.model.measurement import JobResult, Measurement
 from appliance.model.runs import RunRecord
 
 # 18 digits: SQLite's integers have 63 bits.
@@ -43,8 +43,9 @@ def of_run(
 ) -> list[Observation]:
     """A run's results. ``rates`` are those of each second of each result, or empty."""
     return [
-        Observation(
-            **_figures(result, engine=result.engine or run.engine),
+        _observation(
+            result,
+            engine=result.engine or run.engine,
             unit=run.id,
             label=f"run {run.id}",
             layout=result.member or layout,
@@ -57,35 +58,26 @@ def of_run(
     ]
 
 
-def of_import(reports: Sequence[ImportedResult], device: str) -> list[Observation]:
+def of_import(reports: Sequence[Measurement], device: str) -> list[Observation]:
     """Imported reports, those on ``device`` (an array or a disk) alone if it is given."""
     return [
-        Observation(
-            **_figures(one, engine=one.engine),
+        _observation(
+            one,
+            engine=one.engine,
             unit=number,
             label=f"line {one.line}",
             layout=one.device,
             disks=len(one.members) or (1 if one.device else 0),
-            member="",
         )
         for number, one in enumerate(reports)
         if device in ("", one.device)
     ]
 
 
-class _Figures(TypedDict):
-    key: Key
-    job: str
-    iops: float | None
-    valid: bool
-    codes: tuple[str, ...]
-    corrected_iops: float | None
-
-
-def _figures(of: Measurement, *, engine: str) -> _Figures:
-    """What takes part of a result, wherever it comes from."""
-    return {
-        "key": Key.of(
+def _observation(of: Measurement, *, engine: str, **place: Any) -> Observation:  # noqa: ANN401 - each field has its own
+    """A result as it takes part, wherever it comes from."""
+    return Observation(
+        key=Key.of(
             rw=of.rw,
             direction=of.direction,
             block_size_bytes=of.block_size_bytes,
@@ -93,9 +85,10 @@ def _figures(of: Measurement, *, engine: str) -> _Figures:
             iodepth=of.iodepth,
             engine=engine,
         ),
-        "job": of.job,
-        "iops": of.iops,
-        "valid": of.valid,
-        "codes": tuple(finding.code for finding in of.findings),
-        "corrected_iops": quantities.corrected_iops(of),
-    }
+        job=of.job,
+        iops=of.iops,
+        valid=of.valid,
+        codes=tuple(finding.code for finding in of.findings),
+        corrected_iops=quantities.corrected_iops(of),
+        **place,
+    )

@@ -2,7 +2,7 @@
 
 Follow the data::
 
-    bytes -> text -> Report and Surroundings -> ImportedResult -> findings
+    bytes -> text -> Report and Surroundings -> Measurement -> findings
          decoding  reader (text_report, json_report, context)
                                          assemble    appliance.bench.validity
 
@@ -21,7 +21,7 @@ from appliance.fio_import.assemble import results_of
 from appliance.fio_import.decoding import decode
 from appliance.fio_import.device_names import Places
 from appliance.fio_import.reader import items
-from appliance.model.measurement import ImportedResult
+from appliance.model.measurement import Measurement
 
 __all__ = ["MOST_RESULTS", "Imported", "import_reports"]
 
@@ -33,7 +33,7 @@ MOST_RESULTS = 50_000
 class Imported:
     """The results of one file, and in words what of it was not read."""
 
-    judged: tuple[ImportedResult, ...]
+    judged: tuple[Measurement, ...]
     notes: tuple[str, ...] = ()
 
 

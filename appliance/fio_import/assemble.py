@@ -15,7 +15,7 @@ from appliance.fio_import.context import Surroundings
 from appliance.fio_import.device_names import Devices, Expected, Places
 from appliance.fio_import.draft import Definition, Figures, Report, Section
 from appliance.fio_import.options import Asked, Options
-from appliance.model.measurement import DeviceIo, ImportedResult
+from appliance.model.measurement import DeviceIo, Measurement
 
 # What a pattern's directions are: a report of another direction is not of that command.
 _OPPOSITE = {"read": ("write", "randwrite"), "write": ("read", "randread")}
@@ -41,9 +41,7 @@ class Item:
     told_again: bool = False
 
 
-def results_of(
-    item: Item, known: Places, *, file: str, machine_type: str
-) -> Iterator[ImportedResult]:
+def results_of(item: Item, known: Places, *, file: str, machine_type: str) -> Iterator[Measurement]:
     """Every result, not yet judged. ``machine_type`` overrides what the text says."""
     report = item.report
     machine = machine_type or item.surroundings.machine_type
@@ -95,7 +93,7 @@ class _Job:
         return definition.rw if definition else self.options.get("rw").split(":")[0]
 
 
-def _result(job: _Job, figures: Figures) -> ImportedResult:
+def _result(job: _Job, figures: Figures) -> Measurement:
     report, section, direction = job.item.report, job.section, figures.direction
     total_ios = section.total_ios.get(direction)
     block = exact.block_size(figures, total_ios, job.definition, job.options)
@@ -111,7 +109,7 @@ def _result(job: _Job, figures: Figures) -> ImportedResult:
     iodepth = exact.iodepth(section, job.definition, job.options)
     workers = _workers(job, iodepth)
     surroundings = job.item.surroundings
-    return ImportedResult(
+    return Measurement(
         file=job.file,
         line=job.line,
         job=section.name,

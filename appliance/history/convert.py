@@ -15,7 +15,7 @@ from sqlite_utils.db import Table
 
 from appliance.history import format as file_format
 from appliance.history import rows, schema
-from appliance.model.measurement import Finding, ImportedResult
+from appliance.model.measurement import Finding, Measurement
 
 # Tables whose columns have changed; those that refer to them do so by name.
 _CHANGED = ("run", "result", "finding")
@@ -78,7 +78,7 @@ def _move_imports(db: Database) -> None:
     for row in list(db.query("SELECT * FROM imported_report ORDER BY id")):
         try:
             report = _report(row)
-            made, findings = rows.imported_row(report, columns), rows.finding_rows(report.findings)
+            made, findings = rows.result_row(report, columns), rows.finding_rows(report.findings)
         except (ValueError, TypeError, LookupError, AttributeError):
             # It was damaged: it stays so, and keeps nothing else from being converted.
             kept = columns.keys() & row.keys() - {"id", "imported_id"}
@@ -96,14 +96,14 @@ def _table(db: Database, name: str) -> Table:
     return found
 
 
-def _report(row: dict[str, Any]) -> ImportedResult:
+def _report(row: dict[str, Any]) -> Measurement:
     evidence = json.loads(row["evidence"])
     for one in evidence.get("device_io", ()):
         # Earlier versions kept this as well; nothing ever asked for it.
         one.pop("util_percent", None)
     findings = json.loads(row["findings"])
     return rows.from_plain(
-        ImportedResult,
+        Measurement,
         evidence,
         file="",
         line=row["line"],

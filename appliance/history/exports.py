@@ -26,7 +26,7 @@ from appliance.history.json_documents import (
 )
 from appliance.history.queries import ImportRecord, Reader
 from appliance.model.findings import FindingRecord
-from appliance.model.measurement import ImportedResult, JobResult, Measurement
+from appliance.model.measurement import Measurement
 from appliance.model.runs import RunRecord
 
 _EVERY_RUN = -1  # SQLite: no limit
@@ -39,6 +39,11 @@ _FIRST_COLUMNS = (
     *("p99_ns", "p99.9_ns", "runtime_ms", "runtime_asked_ms", "errors", "cpu_percent"),
     *("host_cpu_percent", "coverage", "corrected_iops", "published_iops"),
     *("published_bytes_per_s", "valid", "findings"),
+)
+# Columns that are of the run itself.
+_OF_RUN = (
+    *("suite", "state", "machine_type", "target", "target_kind", "device", "time_factor"),
+    "fio_version",
 )
 CSV_COLUMNS = (*_FIRST_COLUMNS, *(name for name in FIGURES if name not in _FIRST_COLUMNS))
 # A spreadsheet takes a text that begins so for a formula and computes it (OWASP, "CSV
@@ -58,17 +63,30 @@ def csv_text(reader: Reader) -> Iterator[str]:
     """RFC 4180: a line of names, then one for each result of a run and each imported report."""
     yield _csv_line(CSV_COLUMNS)
     for run in reversed(reader.runs(_EVERY_RUN)):
+        of_run: dict[str, _Cell] = {
+            **{name: getattr(run, name) for name in _OF_RUN},
+            "source": "run",
+            "number": run.id,
+            "started_at": _moment(run.started_at),
+            "epoch": run.epoch_id,
+            "members": " ".join(run.members),
+        }
         for result in reader.summaries([run.id])[run.id]:
-            yield _csv_line(_row(_run_cells(run, result)))
+            of_run |= {"pass": result.pass_index, "member": result.member}
+            yield _row({**_cells(result), **of_run})
     for record in reversed(reader.imports()):
+        of_import: dict[str, _Cell] = {
+            "source": "import",
+            "number": record.id,
+            "started_at": _moment(record.at),
+            "machine_type": record.machine_type,
+        }
         for report in reader.import_reports(record.id):
-            cells = _import_cells(report)
-            cells |= {"source": "import", "number": record.id, "started_at": _moment(record.at)}
-            yield _csv_line(_row(cells | {"machine_type": record.machine_type}))
+            yield _row({**_cells(report), **of_import})
 
 
-def _row(cells: dict[str, _Cell]) -> list[_Cell]:
-    return [_safe(cells.get(column)) for column in CSV_COLUMNS]
+def _row(cells: dict[str, _Cell]) -> str:
+    return _csv_line([_safe(cells.get(column)) for column in CSV_COLUMNS])
 
 
 def _safe(cell: _Cell) -> _Cell:
@@ -83,47 +101,20 @@ def _csv_line(cells: Sequence[_Cell]) -> str:
     return made.getvalue()
 
 
-def _run_cells(run: RunRecord, result: JobResult) -> dict[str, _Cell]:
-    return {
-        "source": "run",
-        "number": run.id,
-        "suite": run.suite,
-        "state": run.state.value,
-        "started_at": _moment(run.started_at),
-        "epoch": run.epoch_id,
-        "machine_type": run.machine_type,
-        "target": run.target,
-        "target_kind": run.target_kind,
-        "device": run.device,
-        "members": " ".join(run.members),
-        "time_factor": run.time_factor,
-        "fio_version": run.fio_version,
-        **_cells(result),
-        "pass": result.pass_index,
-        "member": result.member,
-    }
-
-
-def _import_cells(report: ImportedResult) -> dict[str, _Cell]:
-    return {
-        "line": report.line,
-        "suite": report.file,
-        "target": report.target,
-        "device": report.device,
-        "members": " ".join(report.members),
-        "fio_version": report.fio_version,
-        **_cells(report),
-    }
-
-
 def _cells(of: Measurement) -> dict[str, _Cell]:
-    """What a result has wherever it comes from."""
+    """What a result has wherever it comes from; of a run's its place is in the run."""
     percentiles = {
         f"p{percent:g}_ns": quantities.percentile_ns(of, percent) for percent in (50.0, 99.0, 99.9)
     }
     return {
         **figures(of),
         **percentiles,
+        "line": of.line or None,
+        "suite": of.file,
+        "target": of.target,
+        "device": of.device,
+        "members": " ".join(of.members),
+        "fio_version": of.fio_version,
         "coverage": quantities.coverage(of),
         "corrected_iops": quantities.corrected_iops(of),
         "published_iops": of.published_iops,
@@ -211,7 +202,7 @@ def import_document(reader: Reader, record: ImportRecord) -> dict[str, object]:
     }
 
 
-def _imported(one: ImportedResult) -> dict[str, object]:
+def _imported(one: Measurement) -> dict[str, object]:
     evidence = dataclasses.asdict(one)
     for device in evidence["device_io"]:
         # Known of our own counters alone.

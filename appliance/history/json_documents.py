@@ -7,13 +7,7 @@ from typing import Any
 from appliance.clouds import capability
 from appliance.figures import quantities
 from appliance.model.findings import FindingRecord
-from appliance.model.measurement import (
-    DeviceLatency,
-    Finding,
-    ImportedResult,
-    JobResult,
-    Measurement,
-)
+from appliance.model.measurement import DeviceLatency, Finding, JobResult, Measurement
 from appliance.model.runs import RunRecord
 
 # Of every result, wherever it comes from: what was asked, and what fio says of it.
@@ -126,7 +120,7 @@ def missing(of: Measurement) -> tuple[str, ...]:
     return tuple(lacking) if of.truncated else ()
 
 
-def report_to_json(result: ImportedResult) -> dict[str, object]:
+def report_to_json(result: Measurement) -> dict[str, object]:
     """One result in SI base units; ``null`` is what the report does not prove."""
     return {
         "source": result.file,

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from appliance.errors import OperatorError
 from appliance.figures import sampling
 from appliance.history import connection, drift_queries, rows
 from appliance.history import format as file_format
 from appliance.model.confirmations import CONFIRM_SUITE
-from appliance.model.measurement import ImportedResult, JobResult
+from appliance.model.measurement import JobResult, Measurement
 from appliance.model.runs import EpochRecord, Mean, RunRecord, RunState, Sample
 from appliance.system import liveness
 
 # The epochs that the boot unit opens; runs in other directories keep their own.
 APPLIANCE = "appliance"
+_M = TypeVar("_M", bound=Measurement)
 _SAMPLE = tuple(field.name for field in dataclasses.fields(Sample))
 
 
@@ -47,18 +48,6 @@ class RunCount:
     state: RunState
     count: int
     last_at: float
-
-
-class TrendPoint(NamedTuple):
-    """One value of a series. ``started_at`` of its run is seconds since the epoch.
-
-    A tuple, because ten years are fifteen thousand of them.
-    """
-
-    run_id: int
-    started_at: float
-    iops: float
-    valid: bool
 
 
 def open_readonly(path: Path) -> Reader:
@@ -184,19 +173,15 @@ class Reader(drift_queries.DriftQueries):
     ) -> tuple[JobResult, ...]:
         """Every result of a run in the order of its jobs, with its findings."""
         with self.snapshot(), self.understood():
-            found = self.all("SELECT * FROM result WHERE run_id = ? ORDER BY id", run_id)
-            findings = self._parts("finding", "run_id", run_id)
             deltas = self._parts("device_delta", "run_id", run_id) if counters else {}
-            columns = tuple(found[0].keys()) if found else ()
-            return tuple(
-                rows.to_result(
-                    row,
-                    columns=columns,
-                    bins=self._bins(row["id"]) if histograms else {},
-                    deltas=deltas.get(row["id"], ()),
-                    findings=findings.get(row["id"], ()),
-                )
-                for row in found
+            return self._results(
+                JobResult,
+                "run_id",
+                run_id,
+                lambda result_id: {
+                    "bins": self._bins(result_id) if histograms else {},
+                    "deltas": deltas.get(result_id, ()),
+                },
             )
 
     def epochs(self) -> tuple[EpochRecord, ...]:
@@ -249,7 +234,7 @@ class Reader(drift_queries.DriftQueries):
             ):
                 (row,) = self.all("SELECT * FROM result WHERE id = ?", latest["id"])
                 (run,) = self._find_run(row["run_id"])
-                result = rows.to_result(row, findings=())
+                result = rows.to_result(JobResult, row, bins={})
                 found.append((rows.value_of(RunRecord, run), result))
         return tuple(found)
 
@@ -262,30 +247,6 @@ class Reader(drift_queries.DriftQueries):
                 run_id: self.results(run_id, histograms=histograms, counters=False)
                 for run_id in run_ids
             }
-
-    def trend(
-        self, suite: str, job: str, direction: str, *, epoch: int | None = None, limit: int
-    ) -> tuple[TrendPoint, ...]:
-        """The last ``limit`` results of a series, latest first, of one epoch or of all.
-
-        Complete runs at the suite's own run times; of the stripe, not of single members.
-        """
-        found = self.all(
-            "SELECT run_id, started_at, iops, valid"
-            " FROM result JOIN run ON run.id = run_id"
-            " WHERE suite = ? AND job = ? AND direction = ? AND member = ''"
-            " AND state = ? AND time_factor = 1 AND (? IS NULL OR epoch_id = ?)"
-            # In the order of the index, so that no more is read than asked for.
-            " ORDER BY run_id DESC, result.id DESC LIMIT ?",
-            suite,
-            job,
-            direction,
-            RunState.COMPLETE.value,
-            epoch,
-            epoch,
-            limit,
-        )
-        return tuple(TrendPoint(run, at, iops, bool(valid)) for run, at, iops, valid in found)
 
     def series(self, run_id: int) -> tuple[Mean, ...]:
         """The block layer's rates during a run: each second, or means if it is long ago."""
@@ -314,28 +275,44 @@ class Reader(drift_queries.DriftQueries):
             " GROUP BY imported.id ORDER BY imported.id DESC",
         )
 
-    def import_reports(self, import_id: int) -> tuple[ImportedResult, ...]:
+    def import_reports(self, import_id: int) -> tuple[Measurement, ...]:
         """The reports of an import with their verdicts; :class:`OperatorError` if none."""
         with self.snapshot(), self.understood():
-            findings = self._parts("finding", "imported_id", _id(import_id))
-            found = [
-                rows.to_imported(row, findings=findings.get(row["id"], ()))
-                for row in self.all(
-                    "SELECT result.*, file FROM result JOIN imported ON imported.id = imported_id"
-                    " WHERE imported_id = ? ORDER BY result.id",
-                    _id(import_id),
-                )
-            ]
+            found = self._results(Measurement, "imported_id", _id(import_id), lambda _: {})
         if not found:
             raise OperatorError(
                 f"there is no import {import_id} in {self._path}",
                 "list them: stripewright results, with the same --db",
             )
-        return tuple(found)
+        return found
+
+    def _results(
+        self, kind: type[_M], of: str, number: int, apart: Callable[[int], dict[str, Any]]
+    ) -> tuple[_M, ...]:
+        """The results of a run (``of`` is ``run_id``) or of an import (``imported_id``); ``apart``
+        gives what :func:`rows.to_result` takes besides, by a result's id.
+        """
+        found = self.all(
+            "SELECT result.*, file FROM result"  # noqa: S608 - no value is in it
+            f" LEFT JOIN imported ON imported.id = imported_id WHERE {of} = ? ORDER BY result.id",
+            number,
+        )
+        findings = self._parts("finding", of, number)
+        columns = tuple(found[0].keys()) if found else ()
+        return tuple(
+            rows.to_result(
+                kind,
+                row,
+                columns=columns,
+                findings=findings.get(row["id"], ()),
+                **apart(row["id"]),
+            )
+            for row in found
+        )
 
     def _parts(self, table: str, of: str, number: int) -> dict[int, list[Any]]:
-        """The rows of ``table`` that belong to the results of a run (``of`` is ``run_id``) or of an
-        import (``imported_id``), by result.
+        """The rows of ``table`` that belong to results, by result; ``of`` and ``number`` as in
+        :meth:`_results`.
         """
         found: dict[int, list[Any]] = {}
         for row in self.all(

@@ -17,21 +17,31 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from appliance.model.measurement import Capability, DeviceIo, Finding, ImportedResult, JobResult
+from appliance.model.measurement import (
+    Capability,
+    DeviceIo,
+    Finding,
+    Measurement,
+    Source,
+)
 
 if TYPE_CHECKING:
     import sqlite3
 
 Row = dict[str, Any]
 _T = TypeVar("_T")
+_M = TypeVar("_M", bound=Measurement)
 _Decoder = Callable[[Any], Any] | None
 
 # SQLite's integers have 64 bits with a sign; a larger number is in no row.
 LARGEST_INTEGER = (1 << 63) - 1
 # LIMIT is a word of SQL.
 _COLUMN_OF = {"limit": "limit_value"}
-# Fields of a run's result that have tables of their own, or are in the row of the run.
-_APART = frozenset({"bins", "device_io", "findings", "device"})
+# Fields of a result that have tables of their own, or are in the row of the run or the import.
+_APART = {
+    Source.RUN: frozenset({"bins", "device_io", "findings", "device", "file", "line"}),
+    Source.IMPORT: frozenset({"findings", "file"}),
+}
 # Columns of device_delta, which are the keys of JSON documents, and fields of DeviceIo.
 _DELTA = {
     "device": "device",
@@ -154,12 +164,15 @@ def _each(decode: _Decoder) -> Callable[[Any], Any]:
 
 def from_plain(cls: type[_T], values: Mapping[str, Any], **given: object) -> _T:
     """A dataclass of what :func:`dataclasses.asdict` made of it, from JSON."""
-    kind: Any = cls
-    decoders = _decoders(kind)
-    for name, value in values.items():
-        decode = decoders[name]
-        given[name] = value if decode is None or value is None else decode(value)
-    return cls(**given)
+    return cls(**_plain_values(cls, values), **given)
+
+
+def _plain_values(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - a type
+    decoders = _decoders(cls)
+    return {
+        name: value if value is None or (decode := decoders[name]) is None else decode(value)
+        for name, value in values.items()
+    }
 
 
 @cache
@@ -170,24 +183,36 @@ def _decoders(cls: Any) -> Mapping[str, _Decoder]:  # noqa: ANN401 - a type
 # ------------------------------------------------------------------------------- results
 
 
-def result_row(result: JobResult, columns: Container[str]) -> Row:
-    """The columns of a result of a run that are the result itself."""
-    apart = {field.name for field in dataclasses.fields(result) if field.name not in columns}
-    row = {**row_of(result, without=apart | _APART), **_derived(result)}
-    # Most disks count none: reading it would take longer than the rest of the row.
-    row["device_latencies"] = row["device_latencies"] if result.device_latencies else None
-    return row
-
-
-def _derived(result: JobResult | ImportedResult) -> Row:
-    limit = result.capability or Capability()
-    return {
+def result_row(of: Measurement, columns: Container[str]) -> Row:
+    """The columns of a result that are the result itself; of an imported one ``more`` is what no
+    column can hold as it is. What else is known of a run stands in its own row.
+    """
+    limit = of.capability or Capability()
+    row: Row = {
         "published_iops": limit.iops,
         "published_bytes_per_s": limit.bytes_per_s,
         "published_basis": limit.basis,
         "published_source": limit.source,
-        "valid": int(result.valid),
+        "valid": int(of.valid),
     }
+    more = {}
+    for field in dataclasses.fields(of):
+        if field.name in _APART[of.source]:
+            continue
+        value = getattr(of, field.name)
+        if field.name in columns:
+            # Most lists are empty: reading them would take longer than the rest of the row.
+            cell = None if value == () else _cell(value)
+            row[field.name] = _holdable(cell)
+            if row[field.name] is cell:
+                continue
+        # What is not known is not written: most of it, in most reports.
+        if value != field.default:
+            more[field.name] = value
+    if of.source is Source.IMPORT:
+        # ASCII only, so that whatever the diary held for text can be kept.
+        row["more"] = json.dumps(more, separators=(",", ":"), default=dataclasses.asdict)
+    return {column: _holdable(cell) for column, cell in row.items()}
 
 
 def delta_row(io: DeviceIo) -> Row:
@@ -195,60 +220,30 @@ def delta_row(io: DeviceIo) -> Row:
 
 
 def to_result(
+    kind: type[_M],
     row: sqlite3.Row,
     *,
     columns: tuple[str, ...] = (),
-    findings: Iterable[sqlite3.Row],
-    bins: Mapping[int, int] = types.MappingProxyType({}),
+    findings: Iterable[sqlite3.Row] = (),
     deltas: Iterable[sqlite3.Row] = (),
-) -> JobResult:
+    **apart: object,
+) -> _M:
+    """The result of a row, ``apart`` from what is read of other tables; of an import with the
+    name of its file.
+    """
     iops, bytes_per_s = row["published_iops"], row["published_bytes_per_s"]
     basis, source = row["published_basis"], row["published_source"]
-    limit = None
     if basis or source or iops is not None or bytes_per_s is not None:
-        limit = Capability(iops=iops, bytes_per_s=bytes_per_s, basis=basis, source=source)
-    return value_of(
-        JobResult,
-        row,
-        columns,
-        bins=dict(bins),
-        capability=limit,
-        device_io=tuple(
-            DeviceIo(**{name: delta[column] for column, name in _DELTA.items()}) for delta in deltas
-        ),
-        findings=_to_findings(findings),
+        apart["capability"] = Capability(
+            iops=iops, bytes_per_s=bytes_per_s, basis=basis, source=source
+        )
+    apart["device_io"] = tuple(
+        DeviceIo(**{name: delta[column] for column, name in _DELTA.items()}) for delta in deltas
     )
-
-
-def imported_row(result: ImportedResult, columns: Container[str]) -> Row:
-    """The columns of an imported result; ``more`` is what no column can hold as it is."""
-    row = _derived(result)
-    more = {}
-    for field in dataclasses.fields(ImportedResult):
-        value = getattr(result, field.name)
-        if field.name in columns:
-            cell = _cell(value)
-            row[field.name] = _holdable(cell)
-            if row[field.name] is cell:
-                continue
-        # What is not known is not written: most of it, in most reports.
-        if field.name not in {"file", "findings"} and value != field.default:
-            more[field.name] = value
-    # ASCII only, so that whatever the diary held for text can be kept.
-    row["more"] = json.dumps(more, separators=(",", ":"), default=dataclasses.asdict)
-    return {column: _holdable(cell) for column, cell in row.items()}
-
-
-def to_imported(row: sqlite3.Row, *, findings: Iterable[sqlite3.Row]) -> ImportedResult:
-    """A row of ``result`` with the name of its file."""
-    kind: Any = ImportedResult
-    known = {
-        name: row[index] if decode is None else decode(row[index])
-        for name, index, decode, _ in _plan(kind, tuple(row.keys()))
-        if row[index] is not None
-    }
-    known["findings"] = _to_findings(findings)
-    return from_plain(ImportedResult, json.loads(row["more"]), **known)
+    if row["more"] != "{}":
+        apart |= _plain_values(kind, json.loads(row["more"]))
+    apart["findings"] = tuple(value_of(Finding, finding) for finding in findings)
+    return value_of(kind, row, columns, **apart)
 
 
 def finding_rows(findings: Iterable[Finding]) -> list[Row]:
@@ -257,10 +252,6 @@ def finding_rows(findings: Iterable[Finding]) -> list[Row]:
         {column: _holdable(cell) for column, cell in row_of(finding).items()}
         for finding in findings
     ]
-
-
-def _to_findings(found: Iterable[sqlite3.Row]) -> tuple[Finding, ...]:
-    return tuple(value_of(Finding, finding) for finding in found)
 
 
 def _holdable(value: object) -> object:

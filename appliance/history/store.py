@@ -15,7 +15,7 @@ import platform
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from appliance.history import opening, retention, rows
 from appliance.history.findings_store import DriftWriter
 from appliance.history.queries import APPLIANCE
 from appliance.history.writing import Writer
-from appliance.model.measurement import Finding, ImportedResult, JobResult
+from appliance.model.measurement import JobResult, Measurement
 from appliance.model.runs import EpochRecord, RunRecord, RunState, Sample, Suite
 from appliance.system import journal, liveness
 
@@ -281,8 +281,7 @@ class History:
         """One result with everything that belongs to it; all of it or nothing."""
         with self._writer.transaction():
             now = time.time()
-            row = rows.result_row(result, self._writer.columns("result"))
-            of = self._insert_result({"run_id": run_id, "ended_at": now, **row}, result.findings)
+            of = self._insert_result(result, run_id=run_id, ended_at=now)
             self._writer.insert("histogram", {**of, "bins": file_format.pack_bins(result.bins)})
             deltas = ({**of, **rows.delta_row(io)} for io in result.device_io)
             self._writer.insert("device_delta", *deltas)
@@ -295,10 +294,14 @@ class History:
                     {"run_id": run_id, "job": result.job, "at": now, "fio_json": report},
                 )
 
-    def _insert_result(self, row: rows.Row, findings: Iterable[Finding]) -> rows.Row:
-        """Insert a result with its findings; the columns of what else belongs to it."""
-        of = {"result_id": self._writer.insert("result", row)}
-        self._writer.insert("finding", *({**of, **one} for one in rows.finding_rows(findings)))
+    def _insert_result(self, result: Measurement, **of_what: float) -> rows.Row:
+        """Insert a result of a run or an import with its findings; returns the columns by which
+        what else belongs to it refers to it.
+        """
+        row = rows.result_row(result, self._writer.columns("result"))
+        of = {"result_id": self._writer.insert("result", {**of_what, **row})}
+        findings = rows.finding_rows(result.findings)
+        self._writer.insert("finding", *({**of, **one} for one in findings))
         return of
 
     def finish_run(self, run_id: int, state: RunState, reason: str = "") -> None:
@@ -311,7 +314,7 @@ class History:
             retention.thin_out(self._writer, now=now)
 
     def add_import(
-        self, file: str, *, sha256: str, machine_type: str, judged: Sequence[ImportedResult]
+        self, file: str, *, sha256: str, machine_type: str, judged: Sequence[Measurement]
     ) -> int:
         """Keep the reports of one file; returns the import's id.
 
@@ -346,17 +349,11 @@ class History:
                     },
                 )
             for one in judged:
-                self._insert_result(
-                    {
-                        "imported_id": import_id,
-                        **rows.imported_row(one, self._writer.columns("result")),
-                    },
-                    one.findings,
-                )
+                self._insert_result(one, imported_id=import_id)
         return import_id
 
-    def _is_kept(self, import_id: int, judged: Sequence[ImportedResult]) -> bool:
-        kept: tuple[ImportedResult, ...] = ()
+    def _is_kept(self, import_id: int, judged: Sequence[Measurement]) -> bool:
+        kept: tuple[Measurement, ...] = ()
         with contextlib.suppress(OperatorError):
             kept = self._writer.reader.import_reports(import_id)
         # The same content may come under another name.

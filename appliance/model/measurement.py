@@ -155,7 +155,7 @@ class Capability:
     measured_source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """One job and direction: what was asked, what fio says, what the disks did, and the verdicts.
 
@@ -180,10 +180,11 @@ class Measurement:
     options were not all seen. ``slices`` are equal intervals in order of time.
     ``runtime_asked_ms`` is ``None`` where the job is bounded by size. ``ended`` says in words
     how fio ended, if not by itself and in order. ``truncated`` is true where the report is
-    not whole; ``full_suite`` where STEADY applies.
+    not whole; ``full_suite`` where STEADY applies. ``file`` is the name of an imported file as it
+    was given, ``line`` (from 1) where the report begins in it.
     """
 
-    source: Source
+    source: Source = Source.IMPORT
     job: str
     direction: str
     rw: str = ""
@@ -232,6 +233,8 @@ class Measurement:
     provisioned: Provisioned | None = None
     device_latencies: tuple[DeviceLatency, ...] = ()
     findings: tuple[Finding, ...] = ()
+    file: str = ""
+    line: int = 0
 
     @property
     def valid(self) -> bool:
@@ -249,7 +252,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult(Measurement):
-    """A measurement by a run of ours, which knows all of fio's figures.
+    """A measurement by a run of ours, of which all of fio's figures are known.
 
     ``bins`` are the latency histogram (middle of fio's bin in ns -> count), which can be added up
     over runs, as percentiles cannot. ``device_bytes`` is the sum over the members for this
@@ -289,15 +292,3 @@ class JobResult(Measurement):
     def queue_depth_seen(self) -> float:
         """Mean number of I/Os in flight by Little's law: IOPS × mean latency."""
         return self.iops * self.latency_mean_ns / 1e9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedResult(Measurement):
-    """A measurement that an imported file tells of.
-
-    ``file`` is the file's name as it was given, ``line`` (from 1) where the report begins.
-    """
-
-    source: Source = Source.IMPORT
-    file: str
-    line: int

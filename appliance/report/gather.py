@@ -9,7 +9,7 @@ from appliance import text
 from appliance.figures import quantities
 from appliance.figures.stripe_delivery import efficiencies
 from appliance.model.layout_words import BETWEEN_VOLUMES, filesystem_words, stripe_words
-from appliance.model.measurement import ImportedResult
+from appliance.model.measurement import Measurement
 from appliance.model.runs import EpochRecord, RunRecord, RunState
 from appliance.model.slots import Detail
 from appliance.report import timeline
@@ -176,7 +176,7 @@ def _missing(
 
 
 def import_report(
-    judged: Sequence[ImportedResult],
+    judged: Sequence[Measurement],
     *,
     file: str,
     machine_type: str,
@@ -212,14 +212,14 @@ def import_report(
     )
 
 
-def _import_summary(judged: Sequence[ImportedResult], machine_type: str) -> str:
+def _import_summary(judged: Sequence[Measurement], machine_type: str) -> str:
     versions = _each(one.fio_version for one in judged)
     parts = [machine_type or "machine type not given", ", ".join(versions)]
     return ", ".join(part for part in parts if part)
 
 
 def _import_facts(
-    judged: Sequence[ImportedResult], file: str, machine_type: str, imported_at: float
+    judged: Sequence[Measurement], file: str, machine_type: str, imported_at: float
 ) -> tuple[FactGroup, ...]:
     given = [
         ("File", file),
@@ -246,7 +246,7 @@ def _each(values: Iterable[str]) -> list[str]:
     return [value for value in dict.fromkeys(values) if value]
 
 
-def _where(one: ImportedResult) -> str:
+def _where(one: Measurement) -> str:
     place = f"line {one.line}"
     if one.device:
         place += f", on {one.device}"
@@ -255,7 +255,7 @@ def _where(one: ImportedResult) -> str:
     return place
 
 
-def _shares(one: ImportedResult) -> tuple[MemberShare, ...]:
+def _shares(one: Measurement) -> tuple[MemberShare, ...]:
     """What each member did, in the order of the report; none for a single disk."""
     found = quantities.member_io(one)
     return member_shares(found, one.direction) if len(found) > 1 else ()

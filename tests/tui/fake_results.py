@@ -22,8 +22,8 @@ from appliance.model.measurement import (
     Capability,
     DeviceIo,
     Finding,
-    ImportedResult,
     JobResult,
+    Measurement,
     Provisioned,
     Severity,
 )
@@ -205,8 +205,8 @@ SLOWER = FindingRecord(
 )
 
 
-def report(line: int, *findings: Finding) -> ImportedResult:
-    return ImportedResult(
+def report(line: int, *findings: Finding) -> Measurement:
+    return Measurement(
         file="i3.txt",
         line=line,
         findings=findings,
@@ -271,7 +271,7 @@ class FakeResults:
         results = () if run_id % 50 == 0 else RESULTS
         return RunDetail(run(run_id), results, "md-raid0 of 4, chunk 256 KiB")
 
-    def imported(self, import_id: int) -> tuple[ImportedResult, ...]:
+    def imported(self, import_id: int) -> tuple[Measurement, ...]:
         self._ask(f"import {import_id}")
         return (report(1), report(40, COVERAGE))
 

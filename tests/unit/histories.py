@@ -13,8 +13,8 @@ from appliance.model.measurement import (
     Capability,
     DeviceIo,
     Finding,
-    ImportedResult,
     JobResult,
+    Measurement,
     Provisioned,
     Severity,
 )
@@ -95,7 +95,7 @@ def begin(history: History, suite: str = "smoke", time_factor: float = 0.5) -> i
     )
 
 
-def report(line: int = 1, findings: Sequence[Finding] = (), **known: Any) -> ImportedResult:
+def report(line: int = 1, findings: Sequence[Finding] = (), **known: Any) -> Measurement:
     """An imported report: 4k random reads of a stripe of two disks, unless told otherwise."""
     asked: dict[str, Any] = {
         "job": "randread",
@@ -109,9 +109,7 @@ def report(line: int = 1, findings: Sequence[Finding] = (), **known: Any) -> Imp
         "device": "md0",
         "members": ("nvme0n1", "nvme1n1"),
     }
-    return ImportedResult(
-        file="diary.txt", line=line, findings=tuple(findings), **{**asked, **known}
-    )
+    return Measurement(file="diary.txt", line=line, findings=tuple(findings), **{**asked, **known})
 
 
 def difference(*counted: Any) -> DeviceIo:

@@ -6,34 +6,34 @@ from dataclasses import replace
 from pathlib import Path
 
 from appliance.fio_import import import_reports
-from appliance.model.measurement import ImportedResult
+from appliance.model.measurement import Measurement
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 DIARIES = CORPUS / "diaries"
 FIO = CORPUS / "fio"
 
 
-def imported(text: str | bytes, machine_type: str = "") -> tuple[ImportedResult, ...]:
+def imported(text: str | bytes, machine_type: str = "") -> tuple[Measurement, ...]:
     data = text if isinstance(text, bytes) else text.encode()
     return import_reports(data, file="diary.txt", machine_type=machine_type).judged
 
 
-def only(text: str | bytes) -> ImportedResult:
+def only(text: str | bytes) -> Measurement:
     found = imported(text)
     assert len(found) == 1, [(one.line, one.job) for one in found]
     return found[0]
 
 
-def measured(one: ImportedResult) -> ImportedResult:
+def measured(one: Measurement) -> Measurement:
     """``one`` without where it stands and what is thought of it, to be compared."""
     return replace(one, line=0, findings=())
 
 
-def of_file(path: Path) -> tuple[ImportedResult, ...]:
+def of_file(path: Path) -> tuple[Measurement, ...]:
     return import_reports(path.read_bytes(), file=path.name).judged
 
 
-def codes(judged: ImportedResult) -> list[str]:
+def codes(judged: Measurement) -> list[str]:
     return [finding.code for finding in judged.findings]
 
 

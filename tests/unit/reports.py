@@ -11,8 +11,8 @@ from appliance.model.measurement import (
     Capability,
     DeviceIo,
     Finding,
-    ImportedResult,
     JobResult,
+    Measurement,
     Severity,
 )
 from appliance.model.runs import EpochRecord, Mean, RunRecord, RunState
@@ -234,12 +234,12 @@ def material(*, earlier: int = 30, **changes: object) -> Material:
     return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
 
 
-def judged() -> tuple[ImportedResult, ...]:
+def judged() -> tuple[Measurement, ...]:
     """Two reports of an imported file: a stripe's, and a cached one of a single disk.
 
     The figures are those of a published diary (docs/measurement-method.md, COVERAGE).
     """
-    single = ImportedResult(
+    single = Measurement(
         file="diary.txt",
         line=40,
         findings=(COVERAGE,),

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import fingerprint
+from appliance.bench import fingerprint, result
 from appliance.bench.block_devices import Devices
 from appliance.bench.fio import DirectionReport, FioReport
 from appliance.bench.progress import Progress, progress_json, progress_line
-from appliance.bench.result import to_result
 from appliance.errors import OperatorError, UsageError
 from appliance.figures.sampling import Minute
 from appliance.history.json_documents import result_to_json, run_to_json
@@ -43,15 +42,12 @@ def change(device: str, read_bytes: int) -> Counters:
 
 
 def judged(report: FioReport, *changes: Counters, **more: object):
-    asked = {
-        "direction": "read",
-        "devices": STRIPE,
-        "machine_type": "i3.4xlarge",
-        "kinds": (DiskKind.INSTANCE_STORE,) * 2,
-        "ended": "",
-        "host_cpu_percent": 12.5,
-    } | more
-    return to_result(JOB, report, engine="io_uring", changes=changes, **asked)
+    direction = str(more.pop("direction", "read"))
+    devices = more.pop("devices", STRIPE)
+    kinds = more.pop("kinds", (DiskKind.INSTANCE_STORE,) * 2)
+    asked = {"machine_type": "i3.4xlarge", "host_cpu_percent": 12.5, "engine": "io_uring"} | more
+    found = dataclasses.replace(result.reported(JOB, report, direction), **asked)
+    return result.judged(result.counted(found, devices, changes, kinds))
 
 
 BOTH = (

@@ -15,7 +15,6 @@ from appliance.model.measurement import (
     Capability,
     DeviceIo,
     Finding,
-    ImportedResult,
     Measurement,
     Provisioned,
     Severity,
@@ -27,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("journalled")
 
 _COVERAGE = Finding("COVERAGE", Severity.BLOCK, "71 %", 0.709, 0.98, 412_279.0, "iops")
 
-FULL = ImportedResult(
+FULL = Measurement(
     file="diary.txt",
     line=17,
     job="job [red]\x1b",
@@ -65,9 +64,7 @@ FULL = ImportedResult(
 )
 
 
-def _add(
-    history: History, *judged: ImportedResult, sha256: str = "ab", machine_type: str = ""
-) -> int:
+def _add(history: History, *judged: Measurement, sha256: str = "ab", machine_type: str = "") -> int:
     return history.add_import("diary.txt", sha256=sha256, machine_type=machine_type, judged=judged)
 
 
@@ -95,6 +92,7 @@ def test_every_field_of_a_report_is_tried_above():
     ]
     # Later fields go the same way as these: through the evidence as it is.
     assert set(untried) <= {
+        "source",
         # Of the verdicts another test has some.
         "findings",
         "printed_iops",

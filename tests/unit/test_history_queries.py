@@ -37,31 +37,6 @@ def _at(iops: float, **other: object):
     return dataclasses.replace(_VALID, iops=iops, **other)
 
 
-def test_a_trend_is_one_series_of_complete_runs_latest_first(db):
-    with History.open_writable(db) as history:
-        first = history.ensure_epoch(FINGERPRINT).id
-        a = _run(history, _at(1.0), _at(50.0, job="other"), epoch=first)
-        _run(history, _at(2.0), epoch=first, factor=0.1)
-        _run(history, _at(3.0), epoch=first, state=RunState.ABORTED)
-        _run(history, _at(4.0), epoch=first, suite="full")
-        b = _run(history, _at(5.0, member="nvme0n1"), _at(6.0), _BLOCKED, epoch=first)
-        second = history.ensure_epoch({**FINGERPRINT, "kernel": "7"}).id
-        c = _run(history, _at(7.0), _at(8.0, direction="write"), epoch=second)
-    with queries.open_readonly(db) as reader:
-        found = reader.trend("smoke", RESULT.job, "read", limit=100)
-        assert [(point.run_id, point.iops, point.valid) for point in found] == [
-            (c, 7.0, True),
-            (b, 1.0, False),
-            (b, 6.0, True),
-            (a, 1.0, True),
-        ]
-        assert abs(found[0].started_at - time.time()) < 60
-        in_first = reader.trend("smoke", RESULT.job, "read", epoch=first, limit=100)
-        assert {point.run_id for point in in_first} == {a, b}
-        assert [point.run_id for point in reader.trend("smoke", RESULT.job, "read", limit=1)] == [c]
-        assert reader.trend("smoke", RESULT.job, "trim", limit=9) == ()
-
-
 def test_the_last_complete_runs_of_each_suite_of_an_epoch(db):
     with History.open_writable(db) as history:
         epoch = history.ensure_epoch(FINGERPRINT).id

@@ -20,7 +20,7 @@ from appliance.errors import EXIT_OK, EXIT_USAGE, OperatorError
 from appliance.history import convert, exports, metrics, published, queries, schema
 from appliance.history import format as file_format
 from appliance.history.store import History
-from appliance.model.measurement import ImportedResult, JobResult
+from appliance.model.measurement import JobResult, Measurement
 from appliance.model.runs import RunState
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report, select
 
@@ -273,9 +273,7 @@ def test_every_column_of_a_result_is_a_field_of_the_model():
 
     assert set(FIGURES) <= columns
     assert set(FIGURES) <= set(exports.CSV_COLUMNS)
-    fields = {
-        field.name for kind in (JobResult, ImportedResult) for field in dataclasses.fields(kind)
-    }
+    fields = {field.name for kind in (JobResult, Measurement) for field in dataclasses.fields(kind)}
     limit = {"published_iops", "published_bytes_per_s", "published_basis", "published_source"}
     assert columns - fields - limit == {"id", "run_id", "imported_id", "ended_at", "more", "valid"}
 

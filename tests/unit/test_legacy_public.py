@@ -15,7 +15,7 @@ from appliance.bench.validity import coverage, impossible, unit_slips
 from appliance.errors import UsageError
 from appliance.fio_import import draft, import_reports, json_report, reader
 from appliance.history.json_documents import report_to_json
-from appliance.model.measurement import DeviceIo, ImportedResult, Measurement, Source
+from appliance.model.measurement import DeviceIo, Measurement, Source
 from tests.unit.legacies import FIO, codes, command, imported, measured, only, report_3
 
 SECTION = "job: (groupid=0, jobs=16): err= 0: pid=100: Mon Mar  1 10:00:00 2021"
@@ -545,7 +545,7 @@ BUFFERED = "$ fio --name=job --rw={rw} --bs=4k --ioengine=psync --size=1G --numj
 
 def in_memory(
     rw: str, *, more: str = "", mean_us: float = 2.0, p5_us: int = 1, cpu: int = 20
-) -> ImportedResult:
+) -> Measurement:
     direction = "write" if "write" in rw else "read"
     iops = round(1e6 / mean_us)
     return only(

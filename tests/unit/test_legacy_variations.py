@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.model.measurement import ImportedResult
+from appliance.model.measurement import Measurement
 from tests.unit.legacies import codes, command, imported, measured, only, report_3
 
 
-def diary(*parts: str) -> tuple[ImportedResult, ...]:
+def diary(*parts: str) -> tuple[Measurement, ...]:
     return imported("\n".join(parts))
 
 
@@ -99,7 +99,7 @@ WRITE = "$ " + command(rw="randwrite") + "\n" + report_3(direction="write", devi
 READ = "$ " + command() + "\n" + report_3(device="nvme0n1", pid=5)
 
 
-def wrong(found: tuple[ImportedResult, ...]) -> list[bool]:
+def wrong(found: tuple[Measurement, ...]) -> list[bool]:
     return ["TARGET" in codes(one) for one in found]
 
 

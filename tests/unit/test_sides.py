@@ -13,7 +13,7 @@ def _side(label, *values):
         label,
         (),
         tuple(
-            Observation(key, unit, f"run {unit}", "r", "raid0", 4, "", value, valid=True)
+            Observation(key, unit, f"run {unit}", "r", "raid0", 4, value, valid=True)
             for unit, value in enumerate(values)
         ),
     )

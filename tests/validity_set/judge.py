@@ -23,7 +23,6 @@ from appliance.model.measurement import (
     Capability,
     DeviceIo,
     Finding,
-    ImportedResult,
     Measurement,
     Severity,
     Slice,
@@ -128,7 +127,7 @@ def judge(case: Loaded) -> Verdict:
     )
 
 
-def imported(case: Loaded) -> tuple[ImportedResult, ...]:
+def imported(case: Loaded) -> tuple[Measurement, ...]:
     return fio_import.import_reports(case.report, file=case.file).judged
 
 
@@ -167,30 +166,33 @@ def by_the_appliance(case: Loaded) -> tuple[Finding, ...]:
     """The findings on a run that was called as the appliance does, all the way as it does it."""
     facts, asked = case.facts, case.facts["asked"]
     report = fio.parse_report(case.report.decode())
+    job = Job(
+        name="w0",
+        rw=asked["rw"],
+        block_size_bytes=asked["block_size_bytes"],
+        iodepth=asked["iodepth"],
+        jobs=asked["jobs"],
+        runtime_seconds=asked["seconds"],
+        engine=asked["engine"],
+    )
     return tuple(
         finding
         for direction in report.directions
         for finding in validity.judge(
             dataclasses.replace(
-                result.to_result(
-                    Job(
-                        name="w0",
-                        rw=asked["rw"],
-                        block_size_bytes=asked["block_size_bytes"],
-                        iodepth=asked["iodepth"],
-                        jobs=asked["jobs"],
-                        runtime_seconds=asked["seconds"],
-                    ),
-                    report,
-                    direction,
-                    engine=asked["engine"],
-                    devices=Devices(facts["device"], tuple(facts["members"])),
-                    changes=_changes(facts),
-                    ended=facts["ended"],
-                    host_cpu_percent=facts["host_cpu_percent"],
-                    expected=tuple(facts["expected"]),
-                    slices=_slices(facts, direction),
-                    full_suite=facts["full_suite"],
+                result.judged(
+                    result.counted(
+                        dataclasses.replace(
+                            result.reported(job, report, direction),
+                            ended=facts["ended"],
+                            host_cpu_percent=facts["host_cpu_percent"],
+                            expected=tuple(facts["expected"]),
+                            slices=_slices(facts, direction),
+                            full_suite=facts["full_suite"],
+                        ),
+                        Devices(facts["device"], tuple(facts["members"])),
+                        _changes(facts),
+                    )
                 ),
                 # Facts say what the volume could do, not of which machine type it was.
                 findings=(),

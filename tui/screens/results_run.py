@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from appliance.history.queries import ImportRecord
-from appliance.model.measurement import ImportedResult
+from appliance.model.measurement import Measurement
 from tui import marks
 from tui.charts.markers import Marker
 from tui.screens.results_page import PageScreen
@@ -80,7 +80,7 @@ class RunScreen(PageScreen[None]):
         self._detail = detail
         self._items = tuple(of_result(one, detail.run, self.glyphs) for one in detail.results)
 
-    def _imported(self, reports: tuple[ImportedResult, ...]) -> None:
+    def _imported(self, reports: tuple[Measurement, ...]) -> None:
         self._items = tuple(of_report(one, self.glyphs) for one in reports)
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from appliance.history import queries
 from appliance.model.findings import SeriesKey
-from appliance.model.measurement import ImportedResult, JobResult
+from appliance.model.measurement import JobResult, Measurement
 from appliance.model.runs import EpochRecord, RunRecord
 
 # What only some questions need is imported when they are asked: the first screen waits for none.
@@ -62,7 +62,7 @@ class Results(Protocol):
 
     def run(self, run_id: int) -> RunDetail: ...
 
-    def imported(self, import_id: int) -> tuple[ImportedResult, ...]: ...
+    def imported(self, import_id: int) -> tuple[Measurement, ...]: ...
 
     def series(self) -> tuple[SeriesKey, ...]: ...
 
@@ -102,7 +102,7 @@ class HistoryResults:
             run = reader.run(run_id)
             return RunDetail(run, reader.results(run_id), layout_words(reader, run))
 
-    def imported(self, import_id: int) -> tuple[ImportedResult, ...]:
+    def imported(self, import_id: int) -> tuple[Measurement, ...]:
         with queries.open_readonly(self._db) as reader:
             return reader.import_reports(import_id)
 

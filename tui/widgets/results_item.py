@@ -10,14 +10,7 @@ from appliance.clouds.capability import percent_of_published
 from appliance.figures import quantities
 from appliance.figures.provisioned import in_words
 from appliance.model.findings import SeriesKey
-from appliance.model.measurement import (
-    DeviceIo,
-    Finding,
-    ImportedResult,
-    JobResult,
-    Measurement,
-    Provisioned,
-)
+from appliance.model.measurement import DeviceIo, Finding, JobResult, Measurement, Provisioned
 from appliance.model.runs import RunRecord
 from appliance.text import bandwidth, count, duration, size
 from tui import marks
@@ -75,7 +68,7 @@ def of_result(result: JobResult, run: RunRecord, glyphs: Glyphs) -> Item:
     return _item(result, name, "" if alone else run.device, glyphs, bins=result.bins, series=series)
 
 
-def of_report(report: ImportedResult, glyphs: Glyphs) -> Item:
+def of_report(report: Measurement, glyphs: Glyphs) -> Item:
     """An imported report."""
     name = f"line {report.line} {report.job} {report.direction}"
     return _item(report, name, report.device, glyphs)
