@@ -304,11 +304,8 @@ def confirm(seat: Seat) -> None:
     shown = seat.sees("WHAT IS DESTROYED", "type these 3 names:", within=LONG)
     found = re.search(r"type these 3 names: ([a-z0-9 ]+?) +│", shown)
     assert found, shown
-    seat.press("Tab")
-    # In the line arrows no longer scroll the plan.
-    seat.sees("tab Next", without="Scroll")
     seat.type(found.group(1))
-    seat.sees("tab goes to Carry out")
+    seat.sees("enter goes to Carry out")
 
 
 def carry_out(seat: Seat) -> None:
@@ -328,7 +325,7 @@ def test_the_default_becomes_two_volumes_and_the_other_sees_it(
 ) -> None:
     seat.press("3")
     seat.sees("LAYOUT", "● mounted")
-    seat.press("s")
+    seat.press("i")
     seat.sees("Start from")
     seat.press("Down")
     seat.sees("data has 2 of 4, logs 2")
@@ -342,7 +339,7 @@ def test_the_default_becomes_two_volumes_and_the_other_sees_it(
     # The other one finds that plan, and is about to confirm it, too.
     other.press("3")
     other.sees("LAYOUT", "● mounted")
-    other.press("o")
+    other.press("P")
     other.sees("Plans since boot, by anyone", "theirs")
     other.keeps("other-plans")
     other.press("Enter")
@@ -364,7 +361,7 @@ def test_the_default_becomes_two_volumes_and_the_other_sees_it(
 
 def test_and_back_to_the_default(guest: Guest, seat: Seat, other: Seat) -> None:
     seat.sees("LAYOUT", "data", "logs", "● mounted")
-    seat.press("s")
+    seat.press("i")
     seat.sees("Start from", "256 KiB chunks, XFS")
     seat.press("Enter")
     seat.sees("a draft", "✗ removed", "◆ new")

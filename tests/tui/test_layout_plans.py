@@ -20,7 +20,7 @@ from tui.screens.layout_apply import ApplyScreen
 from tui.screens.layout_plan import PlanScreen
 
 HERE = snapshot(STATUS_HERE)
-TO_HALVES = ("3", "s", "down", "enter")
+TO_HALVES = ("3", "i", "down", "enter")
 NAMES = "scratch data logs"
 
 
@@ -90,13 +90,14 @@ async def test_a_plan_is_shown_as_it_will_run_and_only_the_names_confirm_it(size
     async with acted.app.run_test(size=size) as pilot:
         await settled(pilot)
         await keys(pilot, *TO_HALVES, "p")
-        assert acted.app.focused.id == "leave"
+        # The focus is where one types.
+        assert acted.app.focused.id == "typed"
         text = plain(acted)
-        assert "✗ /dev/nvme1n1 serial AWS00001EXAMPLE, 3.41 TiB: member of 'scratch'" in text
+        assert "✗ nvme1n1 AWS00001EXAMPLE 3.41 TiB member of 'scratch'" in text
         assert "✗ scratch is taken down: ALL DATA ON IT IS DESTROYED" in text
         assert "◆ data is created, empty" in text
         assert f"type these 3 names: {NAMES}" in text
-        assert f"cannot be carried out: still to be typed: {NAMES}" in text
+        assert f"still to type: {NAMES}" in text
         if size == (80, 24):
             await assert_looks_as_kept(acted.app, pilot, "layout-plan-80x24")
         # All of it can be read: steps with their commands, and the digest.
@@ -107,23 +108,27 @@ async def test_a_plan_is_shown_as_it_will_run_and_only_the_names_confirm_it(size
         assert "$ mdadm --create /dev/md/data --run" in seen
         assert "14. mount volume 'logs'" in seen
         assert made(layouts).plan.digest[:40] in seen
+        await keys(pilot, "enter", "tab")
         assert acted.app.focused.id == "leave"
         await keys(pilot, "enter")
         assert not isinstance(acted.app.screen, PlanScreen)
         # Only the names confirm.
-        await keys(pilot, "p", "tab")
-        assert acted.app.focused.id == "typed"
+        await keys(pilot, "p")
         await typed(pilot, "scratch dat")
-        await shows(acted, pilot, "'dat' is not one of the names asked for")
+        await shows(acted, pilot, "✗ 'dat' is not one of the names asked for")
         await keys(pilot, "enter", "enter", "tab", "enter")  # the button is disabled: Cancel
         assert applied(layouts) == []
-        await keys(pilot, "p", "tab")
+        await keys(pilot, "p")
         await paste(acted, pilot, NAMES)
-        await shows(acted, pilot, "tab goes to Carry out")
+        await shows(acted, pilot, "enter goes to Carry out: this cannot be undone")
         # Enter in the text goes to the button and no further.
         await keys(pilot, "enter")
         assert applied(layouts) == []
         assert acted.app.focused.id == "do"
+        assert acted.app.focused.has_class("-danger")
+        text = plain(acted)
+        assert "enter carries it out: this cannot be undone" in text
+        assert "goes to Carry out" not in text
         # The same key, held down, is no second one.
         for _ in range(3):
             acted.clock[0] += 0.3
@@ -135,6 +140,21 @@ async def test_a_plan_is_shown_as_it_will_run_and_only_the_names_confirm_it(size
         await keys(pilot, "enter")
         assert applied(layouts) == [f"apply {made(layouts).plan.digest}"]
         assert "hurry" in acted.feed.calls
+
+
+async def test_names_are_for_the_line_wherever_the_focus_is():
+    acted = stage(HERE, layouts=FakeLayouts())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await keys(pilot, *TO_HALVES, "p", "tab")
+        assert acted.app.focused.id == "leave"
+        await typed(pilot, "scratch")
+        await keys(pilot, "tab")
+        await paste(acted, pilot, " data")
+        await keys(pilot, "tab")
+        await typed(pilot, " logs")
+        assert acted.app.screen.query_one("#typed").value == NAMES
+        assert not acted.app.screen.query_one("#do").disabled
 
 
 @both_sizes
@@ -229,7 +249,7 @@ async def test_exit_4_is_said_in_words_and_that_plan_is_stale_from_then_on():
         assert said in text
         assert "no step was started" in text
         assert "next plan again" in text
-        await keys(pilot, "escape", "o")
+        await keys(pilot, "escape", "P")
         await shows(acted, pilot, "▲ stale")
         await keys(pilot, "enter")
         await shows(acted, pilot, f"cannot be carried out: stale: {said}")
@@ -315,7 +335,7 @@ async def test_where_nothing_may_be_changed_all_can_be_looked_at_and_root_is_not
         assert "◆ new" in text  # previewed all the same
         await keys(pilot, "p")
         assert notices(acted.app)[-1] == "Plan: this is --readonly"
-        await keys(pilot, "o", "enter")
+        await keys(pilot, "P", "enter")
         await shows(acted, pilot, "cannot be carried out: this is --readonly")
         assert acted.app.screen.query_one("#do").disabled
         assert not acted.app.screen.query_one("#typed").display
@@ -334,7 +354,7 @@ async def test_the_second_operator_sees_the_plan_and_the_run_of_the_first(size):
         await keys(pilot, "3")
         await shows(acted, pilot, "PLANS SINCE BOOT")
         await shows(acted, pilot, "◆ plan theirs 2 min 05 s ago")
-        await keys(pilot, "o")
+        await keys(pilot, "P")
         await shows(acted, pilot, "◆ plan theirs 2 min 05 s ago 15 scratch: remove")
         await keys(pilot, "enter")
         await shows(acted, pilot, f"type these 3 names: {NAMES}")
@@ -360,7 +380,7 @@ async def test_the_second_operator_sees_the_plan_and_the_run_of_the_first(size):
         acted.give(HERE)
         await look(acted, pilot, end)
         await shows(acted, pilot, "● DONE")
-        await keys(pilot, "escape", "o", "enter")
+        await keys(pilot, "escape", "P", "enter")
         await shows(acted, pilot, "stale: a plan was carried out since it was made; plan again")
         assert applied(layouts) == []
 

@@ -19,8 +19,8 @@ async def test_everything_is_ascii_where_only_that_can_be_shown():
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         seen = ""
-        for names in (("3",), ("enter",), ("escape", "a"), ("escape", "s"), ("down", "enter"),
-                      ("p",), ("pagedown",), ("escape", "o")):  # fmt: skip
+        for names in (("3",), ("enter",), ("escape", "plus"), ("escape", "i"), ("down", "enter"),
+                      ("p",), ("pagedown",), ("escape", "P")):  # fmt: skip
             await keys(pilot, *names)
             seen += screen_text(acted.app)
         assert "x removed" in seen

@@ -1,7 +1,10 @@
 """Layout: volumes as they are, as declared and as drafted; forms, presets, the picker."""
 
+import re
 from dataclasses import replace
 from threading import Event, Thread
+
+import pytest
 
 from appliance.errors import OperatorError
 from appliance.model.disks import DiskKind
@@ -36,25 +39,31 @@ async def shows(acted, pilot, words):
 
 
 def plain(acted):
-    """The screen without its line breaks, so that wrapped sentences can be found."""
-    return " ".join(screen_text(acted.app).replace("│", " ").split())
+    """The screen without its line breaks and scroll bars, to find wrapped sentences."""
+    return " ".join(re.sub("[│▁▂▃▄▅▆▇]", " ", screen_text(acted.app)).split())
 
 
 @both_sizes
-async def test_a_volume_is_added_in_a_form_that_checks_as_it_is_typed(size):
+async def test_a_volume_is_added_in_a_form_that_checks_fields_when_they_are_left(size):
     acted = stage(HERE)
     async with acted.app.run_test(size=size) as pilot:
-        await opened(pilot, "a")
+        await opened(pilot, "plus")
         await shows(acted, pilot, "A new volume")
-        # Typing begins in the first field; what is wrong is said there.
+        # Typing begins in the first field; nothing is wrong yet, and what is allowed is said.
+        await shows(acted, pilot, "a lower-case letter, then up to 11")
         await typed(pilot, "Data")
+        await settled(pilot)
+        assert "✗" not in plain(acted)
+        assert "is not allowed" not in plain(acted)
+        await keys(pilot, "tab")
         await shows(acted, pilot, "'Data' is not allowed; a lower-case letter")
-        await keys(pilot, *["backspace"] * 4)
+        await shows(acted, pilot, "✗ to be fixed: name")
+        await keys(pilot, "shift+tab", "end", *["backspace"] * 4)
         await typed(pilot, "data")
         # It takes all disks, and so does scratch: said at the disks.
         await shows(acted, pilot, "volume[1] ('scratch') takes all of the same disks")
         await keys(pilot, "ctrl+s")
-        assert notices(acted.app) == ["Keep: fix the field marked above"]
+        assert notices(acted.app)[0].startswith("Keep: disks: volume[1] ('scratch') takes all")
         await keys(pilot, "down", "right", "tab")
         await typed(pilot, "2")
         text = plain(acted)
@@ -63,16 +72,41 @@ async def test_a_volume_is_added_in_a_form_that_checks_as_it_is_typed(size):
         await keys(pilot, "ctrl+s")
         assert [one.name for one in draft(acted).edits] == ["data"]
         text = plain(acted)
-        assert "a draft: p plans it, and nothing changes before you confirm" in text
-        assert "data ○ not made md-raid0 xfs" in text
+        assert "a draft: nothing changes until its plan is confirmed" in text
+        assert "data ○ absent md-raid0 xfs" in text
         assert "▲ refused" in text
         await keys(pilot, "down")
         await shows(acted, pilot, "draft new: 2 instance storage · md-raid0 · chunk 256KiB")
-        await keys(pilot, "z")
+        await keys(pilot, "D")
         assert draft(acted).is_empty
-        await keys(pilot, "z")
+        await keys(pilot, "D")
         assert notices(acted.app)[-1] == "Discard: there is no draft"
+        # Each change can be undone, and so can discarding all of them.
+        await keys(pilot, "U")
+        assert [one.name for one in draft(acted).edits] == ["data"]
+        await keys(pilot, "U")
+        assert draft(acted).is_empty
+        await keys(pilot, "U")
+        assert notices(acted.app)[-1] == "Undo: the draft was not changed"
         assert [one for one in acted.app.world.layouts.calls if one.startswith("plan")] == []
+
+
+@pytest.mark.parametrize("size", [(40, 10), (60, 15)])
+async def test_on_a_few_lines_a_field_stays_in_view_with_its_mistake_and_all_its_choices(size):
+    acted = stage(HERE)
+    async with acted.app.run_test(size=size) as pilot:
+        await opened(pilot, "plus")
+        await typed(pilot, "Data")
+        await keys(pilot, "tab", "shift+tab")
+        await shows(acted, pilot, "name Data")
+        await shows(acted, pilot, "'Data' is not allowed")
+        await keys(pilot, "tab", "tab")
+        for word in ("[md-raid0]", "md-raid10", "lvm-stripe", "hw-raid0", "single"):
+            await shows(acted, pilot, word)
+        acted.app.screen.query_one("#field-initialise-rate Input").focus()
+        await typed(pilot, "20")
+        await keys(pilot, "up", "down")
+        await shows(acted, pilot, "initialise_rate 20 '20' is not allowed")
 
 
 async def test_every_key_of_the_form_arrives_in_the_draft():
@@ -99,10 +133,11 @@ async def test_every_key_of_the_form_arrives_in_the_draft():
         await go_to("inode-size")
         await typed(pilot, "1KiB")
         await settled(pilot)
-        # A mistake far down is seen by whoever types it.
+        # A mistake far down is seen with its field.
         await go_to("initialise-rate")
         await typed(pilot, "20")
-        await shows(acted, pilot, "'20' is not allowed")
+        await keys(pilot, "up", "down", "end")
+        await shows(acted, pilot, "initialise_rate 20 '20' is not allowed")
         await typed(pilot, "0MiB/s")
         assert "is not allowed" not in plain(acted)
         await keys(pilot, "ctrl+s")
@@ -127,7 +162,7 @@ async def test_what_cannot_be_changed_in_place_leads_to_two_plans():
         assert "the layout declares raid0 with chunk 64KiB" in text
         await keys(pilot, "ctrl+r")
         await shows(acted, pilot, "✗ two plans")
-        await shows(acted, pilot, "then it is recreated, chunk 256KiB → 64KiB")
+        await shows(acted, pilot, "the second recreates it, chunk 256KiB → 64KiB")
         # The first plan was carried out: the second is in the draft by itself.
         layouts.base = replace(layouts.base, volumes=(), source="/etc/stripewright/layout.toml")
         blank = tuple(disk(number) for number in range(1, 5))
@@ -135,7 +170,7 @@ async def test_what_cannot_be_changed_in_place_leads_to_two_plans():
         acted.give(snapshot(gone, history_mark="42"))
         await settled(pilot)
         text = plain(acted)
-        assert "scratch ○ not made md-raid0 xfs 4 3.27 TiB" in text
+        assert "scratch ○ absent md-raid0 xfs 4 3.27 TiB" in text
         assert "◆ new" in text
         assert "chunk 64 KiB" in text
         assert draft(acted).removed == ()
@@ -149,16 +184,17 @@ async def test_another_name_removes_the_one_that_is_there():
         await shows(acted, pilot, "scratch and its data are removed, scratch2 is created")
         await keys(pilot, "ctrl+s")
         assert draft(acted).removed == ("scratch",)
-        await shows(acted, pilot, "scratch2 ○ not made md-raid0 xfs 4 13.6 TiB ◆ new")
+        await shows(acted, pilot, "scratch2 ○ absent md-raid0 xfs 4 13.6 TiB ◆ new")
         # Its name is free only when this plan was carried out.
-        await keys(pilot, "a")
+        await keys(pilot, "plus")
         await typed(pilot, "scratch")
+        await keys(pilot, "tab")
         await shows(acted, pilot, "this draft removes a volume of that name")
         await keys(pilot, "escape")
         # The removed one has no form; d keeps it after all.
         await keys(pilot, "home", "enter")
-        assert "d keeps it" in notices(acted.app)[-1]
-        await keys(pilot, "d")
+        assert "- keeps it" in notices(acted.app)[-1]
+        await keys(pilot, "minus")
         assert draft(acted).removed == ()
 
 
@@ -175,27 +211,30 @@ async def test_volumes_are_shown_as_they_are_and_a_preset_is_made_for_these_disk
             "declared all instance storage · md-raid0 · chunk 256KiB · xfs · /mnt/scratch",
             "would be ● brought up: all 4 members of volume 'scratch' are here",
             "sunit 256 KiB, swidth 1 MiB",
-            "nothing would be overwritten",
+            "WOULD BE DESTROYED",
+            "● nothing",
             "⏎ Edit",
             "p Plan",
         ):
             assert words in text
         assert all(len(line) <= size[0] for line in screen_text(acted.app).splitlines())
-        await keys(pilot, "s", "down")
+        await keys(pilot, "i", "down")
         await shows(acted, pilot, "data has 2 of 4, logs 2: one can fail without the other")
         await keys(pilot, "enter")
         text = plain(acted)
         mount = "/mnt/{} " if size[0] > 80 else ""
         for name, row in (
             ("scratch", "● mounted md-raid0 xfs 4 13.6 TiB {}✗ removed"),
-            ("data", "○ not made md-raid0 xfs 2 6.82 TiB {}◆ new"),
-            ("logs", "○ not made md-raid0 xfs 2 6.82 TiB {}◆ new"),
+            ("data", "○ absent md-raid0 xfs 2 6.82 TiB {}◆ new"),
+            ("logs", "○ absent md-raid0 xfs 2 6.82 TiB {}◆ new"),
         ):
             assert f"{name} {row.format(mount.format(name))}" in text
-        assert "overwritten nvme1n1 AWS00001EXAMPLE 3.41 TiB member of 'scratch'" in text
+        assert "✗ nvme1n1 AWS00001EXAMPLE 3.41 TiB member of 'scratch'" in text
+        # Each disk once.
+        assert all(text.count(f"AWS0000{number}EXAMPLE") == 1 for number in range(1, 5))
         if size == (80, 24):
             await assert_looks_as_kept(acted.app, pilot, "layout-draft-80x24")
-        await keys(pilot, "s", "escape")
+        await keys(pilot, "i", "escape")
         assert acted.app.current_mode == "layout"
         assert draft(acted).removed == ("scratch",)
 
@@ -204,7 +243,7 @@ async def test_a_preset_that_cannot_be_had_says_why_and_is_not_taken():
     one = replace(STATUS_HERE, inventory=inventory(disk(1)), volumes=())
     acted = stage(snapshot(one))
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot, "s", "down", "enter")
+        await opened(pilot, "i", "down", "enter")
         await shows(acted, pilot, "not here: it needs two disks of instance storage")
         await keys(pilot, "escape")
         assert draft(acted) == Draft()
@@ -217,7 +256,7 @@ async def test_the_picker_shows_every_disk_and_why_it_cannot_be_used(size):
     disks = (*inventory().disks, foreign, hostile)
     acted = stage(snapshot(replace(STATUS_HERE, inventory=inventory(*disks))))
     async with acted.app.run_test(size=size) as pilot:
-        await opened(pilot, "a")
+        await opened(pilot, "plus")
         await typed(pilot, "some")
         await keys(pilot, "down", "left", "tab")
         await shows(acted, pilot, "enter chooses them")
@@ -261,8 +300,8 @@ async def test_a_volume_that_only_disks_know_can_be_removed():
     acted = stage(snapshot(replace(STATUS_HERE, volumes=())), layouts=layouts)
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await shows(acted, pilot, "scratch ○ not made - - - ? undeclared")
-        await keys(pilot, "d")
+        await shows(acted, pilot, "scratch ○ absent - - - ? undeclared")
+        await keys(pilot, "minus")
         assert draft(acted).removed == ("scratch",)
 
 
@@ -276,6 +315,7 @@ async def test_without_a_list_of_disks_a_draft_can_be_made_and_says_what_is_not_
         await keys(pilot, "enter")
         acted.app.screen.query_one("#field-initialise-rate Input").focus()
         await typed(pilot, "20")
+        await keys(pilot, "up", "down")
         # Said below the last field, which is brought to where it can be seen.
         await shows(acted, pilot, "'20' is not allowed")
         await keys(pilot, "escape")
@@ -296,7 +336,7 @@ async def test_a_layout_that_cannot_be_read_says_so_and_what_was_there_stays():
         assert "● mounted" in text
     acted = stage(HERE, layouts=layouts)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot, "a", "p")
+        await opened(pilot, "plus", "p")
         assert notices(acted.app)[-1] == "Plan: layout.toml: [b]bad[/b]; mend it"
 
 
@@ -333,7 +373,7 @@ async def test_a_source_that_hangs_freezes_no_key_press_and_shows_itself():
         acted.app.present()
         await settled(pilot)
         await shows(acted, pilot, "reading, for 7 s")
-        await keys(pilot, "a")
+        await keys(pilot, "plus")
         assert notices(acted.app) == ["Add: the installed layout has not been read yet"]
         await keys(pilot, "2")
         assert acted.app.current_mode == "disks"
@@ -345,7 +385,17 @@ async def test_help_and_palette_have_every_action_and_the_reason_of_a_disabled_o
     async with acted.app.run_test(size=(100, 40)) as pilot:
         await opened(pilot)
         names = {one.title: one.help for one in acted.app.get_system_commands(acted.app.screen)}
-        for name in ("Add", "Edit", "Remove", "Preset", "Discard", "Plan", "Plans", "Progress"):
+        for name in [
+            "Add",
+            "Edit",
+            "Remove",
+            "Preset",
+            "Undo",
+            "Discard",
+            "Plan",
+            "Plans",
+            "Watch",
+        ]:
             assert name in names
         assert names["Plans"] == "not now: nothing was planned since boot"
         await keys(pilot, "question_mark")

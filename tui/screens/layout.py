@@ -48,25 +48,31 @@ class LayoutScreen(MainScreen):
 
     NAME = "Layout"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "add", "Add", tooltip="a new volume, in a form", id="layout.add"),
-        Binding("d", "remove", "Remove", tooltip="remove the volume, or undo that",
+        Binding("plus", "add", "Add", key_display="+", tooltip="a new volume, in a form",
+                id="layout.add"),
+        Binding("minus", "remove", "Remove", key_display="-",
+                tooltip="remove the volume from the layout, or keep it after all",
                 id="layout.remove"),
-        Binding("s", "preset", "Preset", tooltip="start from a layout made for these disks",
+        Binding("i", "preset", "Preset", tooltip="start from a layout made for these disks",
                 id="layout.preset"),
-        Binding("z", "discard", "Discard", tooltip="discard the draft", show=False,
-                id="layout.discard"),
         Binding("p", "plan", "Plan", tooltip="have root read the disks and plan; writes nothing",
                 id="layout.plan"),
-        Binding("o", "plans", "Plans", tooltip="plans since boot, by anyone",
-                show=False, id="layout.plans"),
-        Binding("w", "progress", "Progress", tooltip="the running plan, step by step",
-                show=False, id="layout.progress"),
+        Binding("P", "plans", "Plans", tooltip="plans since boot, by anyone", show=False,
+                id="layout.plans"),
+        Binding("U", "undo", "Undo", tooltip="undo the last change of the draft", show=False,
+                id="layout.undo"),
+        Binding("D", "discard", "Discard", tooltip="discard the draft", show=False,
+                id="layout.discard"),
+        Binding("w", "progress", "Watch", tooltip="the running plan, step by step", show=False,
+                id="layout.progress"),
     ]  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()
         self.base: Layout | None = None
         self.draft = Draft()
+        # What it was before each change.
+        self._undo: list[Draft] = []
         self._base_problem = ""
         self._base_at = 0.0
         self._preview: Preview | None = None
@@ -101,6 +107,8 @@ class LayoutScreen(MainScreen):
     def _base_read(self, answer: Answer[Layout]) -> None:
         self._base_problem = answer.problem
         if answer.value is not None:
+            if self.base is not None and self.base.volumes != answer.value.volumes:
+                self._undo.clear()
             self.base, self._base_at = answer.value, answer.asked_at
             self.draft = self.draft.carried_on(self.base, self._carried)
         self.redraw()
@@ -185,10 +193,10 @@ class LayoutScreen(MainScreen):
             words = f"read-only: {clean(self.main.world.unable)}"
             lines += wrapped(words, first=lead, indent=2, width=width, style=marks.WARN)
         elif not self.draft.is_empty:
-            words = (
-                f"{view.glyphs.label} a draft: p plans it, and nothing changes before you confirm"
-            )
-            lines.append(Content.assemble((words, marks.BUSY), ("; z discards it", marks.MUTED)))
+            words = f"{view.glyphs.label} a draft: nothing changes until its plan is confirmed"
+            dot = f" {view.glyphs.dot} "
+            keys = dot.join(("", "U Undo", "D Discard"))
+            lines.append(Content.assemble((words, marks.BUSY), (keys, marks.MUTED)))
         return lines
 
     def _base_words(self, view: View) -> Content:
@@ -217,9 +225,10 @@ class LayoutScreen(MainScreen):
         width -= 1
         row = self.current_row
         lines = [] if row is None else volume_lines(row, width, glyphs)
-        why_none = self._preview_problem or ""
         if self.base is not None:
-            lines += outcome_lines(self._preview, why_none, width, glyphs)
+            outcome = outcome_lines(self._preview, self._preview_problem, width, glyphs)
+            # What is lost comes first.
+            lines = lines + outcome if self.draft.is_empty else outcome + lines
         stale = work.stale_by_digest(view)
         lines += plans_lines(
             work.notes, mine=work.mine, stale=stale, now=view.now, width=width, glyphs=glyphs
@@ -243,6 +252,8 @@ class LayoutScreen(MainScreen):
             return "there is no volume under the cursor"
         if action == "discard" and self.draft.is_empty:
             return "there is no draft"
+        if action == "undo" and not self._undo:
+            return "the draft was not changed"
         if action == "plans" and not self.work.notes:
             return "nothing was planned since boot"
         if action == "progress" and self.work.watched is None:
@@ -252,6 +263,11 @@ class LayoutScreen(MainScreen):
     # -- actions on the draft
 
     def _change(self, draft: Draft) -> None:
+        if draft != self.draft:
+            self._undo.append(self.draft)
+        self._show_draft(draft)
+
+    def _show_draft(self, draft: Draft) -> None:
         self.draft = draft
         self.redraw()
         self.main.update_permissions()
@@ -265,7 +281,7 @@ class LayoutScreen(MainScreen):
         if row is None:
             return
         if row.volume is None or row.change is Change.REMOVED:
-            self.main.tell("the volume is removed or not declared: d keeps it, a adds one")
+            self.main.tell("this volume is removed or not declared: - keeps it, + adds one")
         else:
             self._open_form(row)
 
@@ -321,6 +337,10 @@ class LayoutScreen(MainScreen):
                 self._change(draft_from(offered[key], self.base, self._carried))
 
         self.app.push_screen(PresetList(tuple(offered.values()), self.main.glyphs), chosen)
+
+    def action_undo(self) -> None:
+        base, before = self.base, self._undo.pop()
+        self._show_draft(before if base is None else before.carried_on(base, self._carried))
 
     def action_discard(self) -> None:
         self._change(Draft())

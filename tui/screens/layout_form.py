@@ -1,10 +1,10 @@
-"""The form of one volume: checked as it is typed, with what it would come to on these disks."""
+"""The form of one volume: each field checked when it is left, with a preview on these disks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -16,21 +16,16 @@ from textual.widgets import Button, Footer, Input, Static
 
 from appliance.model.disks import Disk
 from appliance.model.plans import Decision, Layout, Volume
-from appliance.model.toml_fields import Flag
 from appliance.storage.policy.layout_draft import Draft, is_another_shape
 from appliance.storage.policy.layout_fields import (
-    ALL,
-    COUNT,
-    DEFAULT,
-    NO,
-    ROLE,
-    SERIALS,
-    YES,
     Fields,
     Problem,
+    about,
     check,
     choices,
+    default_of,
     fields_of,
+    names,
     option_fields,
     used_fields,
 )
@@ -39,12 +34,12 @@ from tui import marks
 from tui.marks import Glyphs
 from tui.screens.layout_picker import DiskPicker
 from tui.widgets.layout import verdict_lines
-from tui.widgets.layout_form import LABEL_WIDTH, Field, PickField, field_id
+from tui.widgets.layout_form import Field
 from tui.widgets.panel import Line, Panel, clean, wrapped
 
-_VERDICT_ROWS = 5
+_ABOUT_ROWS, _VERDICT_ROWS = 3, 5
+_OPTIONS = frozenset(option.key for _, option in option_fields())
 _STAYS = (Decision.ASSEMBLE, Decision.NOTHING)
-_CHUNK_HINT = "256KiB; a power of two from 4KiB to 64MiB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +70,18 @@ AskPreview = Callable[[Volume, Callable[[Preview | None, str], None]], None]
 class VolumeForm(ModalScreen[Wish]):
     """Returns the volume as it is wanted, or nothing."""
 
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - as Textual declares it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "keep", "Keep", tooltip="put the volume into the draft",
                 id="form.keep", priority=True),
         Binding("ctrl+r", "two_plans", "Remove first",
                 tooltip="remove the existing volume by this plan, create this one by the next",
                 id="form.two", priority=True),
+        # Before the fields' scroll bar takes them.
         Binding("down", "app.focus_next", "Next field", tooltip="go to the next field",
-                show=False, id="form.down"),
-        Binding("up", "app.focus_previous", "Field before", tooltip="go to the field before",
-                show=False, id="form.up"),
+                show=False, id="form.down", priority=True),
+        Binding("up", "app.focus_previous", "Previous field", tooltip="go to the previous field",
+                show=False, id="form.up", priority=True),
         Binding("escape", "dismiss", "Back", tooltip="go back and change nothing", id="form.back"),
     ]  # fmt: skip
 
@@ -95,7 +92,8 @@ class VolumeForm(ModalScreen[Wish]):
         self._glyphs = glyphs
         self._fields = Fields() if subject.before is None else fields_of(subject.before)
         self._volume: Volume | None = None
-        self._problem: Problem | None = None
+        self._problems: tuple[Problem, ...] = ()
+        self._seen: frozenset[str] = frozenset()
         self._preview: Preview | None = None
         self._no_preview = ""
 
@@ -109,78 +107,45 @@ class VolumeForm(ModalScreen[Wish]):
         with Vertical(classes="sheet layout-form"):
             yield Static(self._title, classes="sheet-title", markup=False)
             with VerticalScroll(id="form-fields", can_focus=False):
-                yield Static("", id="form-problem", markup=False)
-                yield Field("name", "name", one.name, hint="data")
-                yield Field("disks", "disks", one.disks, words=(ALL, COUNT, ROLE, SERIALS))
-                yield Field("role", "role", one.role, hint="as a [[rule]] of the layout gives it")
-                yield Field("count", "how many", one.count, hint="2")
-                yield PickField("serials", "which", "")
-                yield Field("stripe", "stripe", one.stripe, words=choices("stripe"))
-                yield Field("chunk", "chunk", one.chunk, hint=_CHUNK_HINT)
-                yield Field(
-                    "raid10_layout",
-                    "raid10 layout",
-                    one.raid10_layout,
-                    words=choices("raid10_layout"),
-                )
-                yield Field("lvm_extent", "LVM extent", one.lvm_extent, hint="4MiB")
-                yield Field("filesystem", "filesystem", one.filesystem, words=choices("filesystem"))
-                yield Field("mount", "mount", one.mount, hint="/mnt/ and the name")
-                yield Field("on_short", "disks missing", one.on_short, words=choices("on_short"))
-                yield Field("on_loss", "disk lost", one.on_loss, words=choices("on_loss"))
-                yield Field("wait", "wait for disks", one.wait, hint="60s")
-                yield Field(
-                    "mount_options",
-                    "mount options",
-                    one.mount_options,
-                    hint="such as discard lazytime logbsize=256k",
-                )
-                yield from self._options()
-                yield Field(
-                    "initialise_rate",
-                    "initialise rate",
-                    one.initialise_rate,
-                    hint="200MiB/s, of a volume from a snapshot",
-                )
+                for name in names():
+                    value = one.options.get(name, "") if name in _OPTIONS else getattr(one, name)
+                    yield Field(name, value, words=choices(name), placeholder=default_of(one, name))
+            yield Panel(id="form-about")
             yield Panel(id="form-verdict")
             with Horizontal(classes="answers"):
                 yield Button("Cancel", id="leave", compact=True)
                 yield Button("Keep in the draft", id="keep", compact=True)
-        yield Footer(compact=True, show_command_palette=False)  # fmt: skip
-
-    def _options(self) -> Iterator[Field]:
-        """What may be set of each mkfs; only those of the chosen filesystem are shown."""
-        for kind, option in option_fields():
-            words = option.key.replace("_", " ")
-            label = f"{kind} {words}" if len(f"{kind} {words}") < LABEL_WIDTH else words
-            value = self._fields.options.get(option.key, "")
-            if isinstance(option.kind, Flag):
-                yield Field(option.key, label, value or DEFAULT, words=(DEFAULT, YES, NO))
-            else:
-                yield Field(option.key, label, value, hint="mkfs decides")
+        yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        # Inside a line of the sheet, whose borders and padding are not the panel's.
-        self.query_one("#field-name").query_one(Input).focus()
+        self._field("name").focus_editor()
         self._changed()
 
-    def on_resize(self, event: events.Resize) -> None:  # noqa: ARG002
+    def on_resize(self) -> None:
         self.call_after_refresh(self._draw)
+
+    def _field(self, name: str) -> Field:
+        return self.query_one(f"#field-{name.replace('_', '-')}", Field)
 
     # -- what is typed
 
     @on(Field.Changed)
     def _field_changed(self, event: Field.Changed) -> None:
-        value = event.field.value
-        if event.field.field == "wait" and value.isdigit():
+        name, value = event.field.field, event.field.value
+        if name == "wait" and value.isdigit():
             value += "s"
-        name = event.field.field
-        if name in {option.key for _, option in option_fields()}:
-            changed: dict[str, Any] = {"options": {**self._fields.options, name: value}}
-        else:
-            changed = {name: value}
-        self._fields = replace(self._fields, **changed)
+        self._fields = self._fields.with_text(name, value)
         self._changed()
+
+    @on(events.DescendantBlur)
+    def _left_field(self, event: events.DescendantBlur) -> None:
+        """Nothing is said of a field before it is left; from then on, as it is typed."""
+        self._seen |= {one.field for one in event.widget.ancestors if isinstance(one, Field)}
+        self._draw()
+
+    @on(events.DescendantFocus)
+    def _entered_field(self) -> None:
+        self._draw()
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
@@ -193,23 +158,24 @@ class VolumeForm(ModalScreen[Wish]):
 
     def _picked(self, serials: tuple[str, ...] | None) -> None:
         if serials is not None:
-            self._fields = replace(self._fields, serials=serials)
+            self._fields = self._fields.with_text("serials", serials)
             self._changed()
 
     def _changed(self) -> None:
-        """Check the volume, and have looked at what it would come to."""
+        """Check the volume, and have its preview computed."""
         subject = self._subject
         name = "" if subject.before is None else subject.before.name
         layout = subject.draft.layout(subject.base)
         others = [one for one in layout.volumes if one.name != name]
-        self._volume, problems = check(self._fields, others, subject.base)
-        self._problem = problems[0] if problems else None
+        self._volume, self._problems = check(self._fields, others, subject.base)
         if self._fields.name.strip() in subject.draft.removed:
             self._volume = None
-            self._problem = Problem(
-                "name",
-                "this draft removes a volume of that name: use another name, or add it after that"
-                " plan",
+            self._problems = (
+                Problem(
+                    "name",
+                    "this draft removes a volume of that name",
+                    "use another name, or add it after that plan",
+                ),
             )
         if self._volume is None:
             self._preview, self._no_preview = None, ""
@@ -228,43 +194,61 @@ class VolumeForm(ModalScreen[Wish]):
 
     # -- drawing
 
+    @property
+    def _entered(self) -> Field | None:
+        """The field that has the focus."""
+        return next((one for one in self.query(Field) if one.has_focus_within), None)
+
+    @property
+    def _said(self) -> dict[str, Problem]:
+        """What is wrong, as far as it is said yet: of fields that were left, and of the one that
+        alone is wrong.
+        """
+        problems, entered = self._problems, self._entered
+        at = "" if entered is None else entered.field
+        return {
+            one.field: one
+            for one in problems
+            if one.field in self._seen or (len(problems) == 1 and one.field != at)
+        }
+
     def _draw(self) -> None:
         if not self.is_mounted or not self.query("#form-verdict"):
             return
-        used = used_fields(self._fields)
+        used, said, entered = used_fields(self._fields), self._said, self._entered
+        short = self.has_class("-short")
         for field in self.query(Field):
             field.display = field.field in used
-        self._show_problem()
+            problem = said.get(field.field)
+            # What is allowed, the line of help says.
+            brief = short or field is entered
+            field.say("" if problem is None else problem.what if brief else problem.text)
         picked = ", ".join(clean(one) for one in self._fields.serials)
         number = len(self._fields.serials)
-        self.query_one(PickField).show(f"{number}: {picked}" if picked else "enter chooses them")
-        verdict = self.query_one("#form-verdict", Panel)
-        width = verdict.size.width - 2 or self.size.width - 12
-        verdict.show(self._verdict(width)[:_VERDICT_ROWS])
+        self._field("serials").show(f"{number}: {picked}" if picked else "enter chooses them")
+        width = self.query_one("#form-verdict").size.width or self.size.width - 12
+        help_words = "" if entered is None else clean(about(self._fields, entered.field))
+        self.query_one("#form-about", Panel).show(
+            wrapped(help_words, first=Content(""), indent=0, width=width, style=marks.MUTED,
+                    rows=1 if short else _ABOUT_ROWS)
+        )  # fmt: skip
+        verdict = self._verdict(width)[: 1 if short else _VERDICT_ROWS]
+        self.query_one("#form-verdict", Panel).show(verdict)
         self.query_one("#keep", Button).disabled = self._volume is None
         self.refresh_bindings()
-
-    def _show_problem(self) -> None:
-        """Say what is wrong in a line below the field where it is."""
-        line = self.query_one("#form-problem", Static)
-        wrong = "" if self._problem is None else self._problem.field
-        line.display = bool(wrong)
-        if self._problem is None or not wrong:
-            return
-        field = self.query_one(f"#{field_id(wrong)}", Field)
-        line.update(self._problem.text)
-        fields = self.query_one("#form-fields", VerticalScroll)
-        fields.move_child(line, after=field)
-        if field.has_focus_within:
-            self.call_after_refresh(line.scroll_visible, animate=False)
+        if entered is not None:
+            # With the line below it.
+            self.call_after_refresh(entered.scroll_visible, animate=False)
 
     def _verdict(self, width: int) -> list[Line]:
         glyphs, volume = self._glyphs, self._volume
         if volume is None:
-            problem = self._problem
-            text = "fix the field marked above"
-            if problem is not None and not problem.field:
-                text = problem.text
+            said = self._said
+            if not said:
+                return []
+            text = f"to be fixed: {', '.join(filter(None, said))}"
+            if "" in said:
+                text = said[""].text
             lead = Content.styled(glyphs.bad, marks.BAD)
             return wrapped(text, first=lead, indent=2, width=width, style=marks.BAD, rows=4)
         lines = self._needs(volume, width)
@@ -306,8 +290,9 @@ class VolumeForm(ModalScreen[Wish]):
 
     def why_not(self, action: str) -> str:
         """Why ``action`` cannot be done now; empty if it can."""
-        if action in {"keep", "two_plans"} and self._volume is None:
-            return "fix the field marked above"
+        if action in {"keep", "two_plans"} and self._problems:
+            first = self._problems[0]
+            return f"{first.field}: {first.text}" if first.field else first.text
         if action == "two_plans":
             stands, volume = self._subject.stands, self._volume
             if stands is None or volume is None or volume.name != stands.name:

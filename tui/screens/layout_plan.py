@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -19,7 +19,13 @@ from appliance.text import duration
 from tui import marks
 from tui.asking import Answer
 from tui.marks import Glyphs
-from tui.widgets.layout_plan import confirm_words, names_to_type, not_yet_confirmed, plan_lines
+from tui.widgets.layout_plan import (
+    STILL,
+    confirm_words,
+    names_to_type,
+    not_yet_confirmed,
+    plan_lines,
+)
 from tui.widgets.panel import Line, Panel, cell, clean, wrapped
 
 _WORD_ROWS = 4
@@ -53,10 +59,10 @@ class PlanScreen(ModalScreen[None]):
                 show=False, id="plan.down"),
         Binding("pageup", "page(-1)", "Page up", tooltip="the page before", show=False,
                 id="plan.up"),
-        Binding("down", "line(1)", "Scroll", tooltip="scroll the plan by a line",
+        Binding("down", "line(1)", "Scroll", tooltip="scroll the plan by a line", priority=True,
                 id="plan.line-down"),
         Binding("up", "line(-1)", "Scroll up", tooltip="scroll the plan back", show=False,
-                id="plan.line-up"),
+                priority=True, id="plan.line-up"),
         Binding("tab", "app.focus_next", "Next", tooltip="go to the answers and the text",
                 id="plan.next"),
         Binding("escape", "dismiss", "Back",
@@ -81,11 +87,11 @@ class PlanScreen(ModalScreen[None]):
             with VerticalScroll(id="plan-body", can_focus=False):
                 yield Panel(id="plan")
             yield Panel(id="plan-words")
-            yield Input(id="typed", placeholder="type here", compact=True)
+            yield Input(id="typed", placeholder="type here", compact=True, select_on_focus=False)
             yield Panel(id="plan-against")
             with Horizontal(classes="answers"):
                 yield Button("Cancel", id="leave", compact=True)
-                yield Button("Carry out", id="do", compact=True)
+                yield Button("Carry out", id="do", compact=True, classes="-danger")
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -104,6 +110,9 @@ class PlanScreen(ModalScreen[None]):
             self._names = names_to_type(answer.value.plan)
         if self.is_mounted:
             self._draw()
+            line = self.query_one("#typed", Input)
+            if line.display:
+                line.focus()
 
     def tick(self) -> None:
         """Once a second: how long it takes, and whether the plan still stands."""
@@ -151,18 +160,26 @@ class PlanScreen(ModalScreen[None]):
         if self.focused is None or not self.focused.display:
             # It stood on what has gone.
             self.query_one("#leave", Button).focus()
-        panel = self.query_one("#plan-against", Panel)
-        if against:
-            style = marks.MUTED if self._made is None else marks.WARN
-            lead = Content.styled(self._desk.glyphs.warn, style)
-            lines = wrapped(
-                f"cannot be carried out: {against}" if self._made else against,
-                first=lead, indent=2, width=width, style=style, rows=4,
-            )  # fmt: skip
-            panel.show(lines if self._made is not None else [])
-        else:
-            style = f"bold {marks.BAD}"
-            panel.show([Content.styled("tab goes to Carry out, which cannot be undone", style)])
+        self.query_one("#plan-against", Panel).show(self._against_lines(against, width))
+
+    def _against_lines(self, against: str, width: int) -> list[Line]:
+        """Why it is not carried out, or which key does it."""
+        if self._made is None:
+            return []
+        glyphs = self._desk.glyphs
+        if not against:
+            on_it = self.focused is self.query_one("#do")
+            words = "enter carries it out" if on_it else "enter goes to Carry out"
+            return [Content.styled(f"{words}: this cannot be undone", f"bold {marks.BAD}")]
+        style, lead, words = marks.WARN, glyphs.warn, f"cannot be carried out: {against}"
+        if not self._never():
+            # Still being typed; only a wrong name is a mistake.
+            typed = self.query_one("#typed", Input).value
+            style, lead, words = marks.MUTED, glyphs.dot, against
+            if typed.strip() and not against.startswith(STILL):
+                style, lead = marks.BAD, glyphs.bad
+        first = Content.styled(lead, style)
+        return wrapped(words, first=first, indent=2, width=width, style=style, rows=4)
 
     def _words(self, width: int) -> list[Line]:
         made, glyphs = self._made, self._desk.glyphs
@@ -217,6 +234,26 @@ class PlanScreen(ModalScreen[None]):
 
     def action_line(self, lines: int) -> None:
         self.query_one("#plan-body", VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    def on_descendant_focus(self) -> None:
+        self._draw()
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed is for the line, wherever the focus is."""
+        if event.is_printable and event.character and self._typed_elsewhere(event.character):
+            event.stop()
+            event.prevent_default()
+
+    def on_paste(self, event: events.Paste) -> None:
+        self._typed_elsewhere(event.text)
+
+    def _typed_elsewhere(self, text: str) -> bool:
+        line = self.query_one("#typed", Input)
+        if not line.display or line.has_focus:
+            return False
+        line.focus()
+        line.insert_text_at_cursor(text)
+        return True
 
     @on(Input.Changed, "#typed")
     def _typed(self) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from appliance.client.plan_requests import ApplyProgress, PlanNote
 from appliance.model.plans import Decision, Destruction, Volume
 from appliance.model.toml_fields import size_text
 from appliance.storage.policy.layout_draft import differences, disks_words
-from appliance.storage.policy.preview import Preview, PreviewDisk, VolumePreview
+from appliance.storage.policy.preview import Preview, VolumePreview
 from appliance.text import duration, size
 from tui import marks
 from tui.layout_rows import Change, VolumeRow
@@ -28,12 +29,12 @@ BLANK = "blank"
 def decision_mark(decision: Decision, glyphs: Glyphs) -> Mark:
     """What becomes of a volume, as glyph, word and colour."""
     return {
-        Decision.CREATE: Mark(glyphs.label, "made new", marks.BUSY),
+        Decision.CREATE: Mark(glyphs.label, "created", marks.BUSY),
         Decision.RECREATE: Mark(glyphs.bad, "recreated, empty", marks.BAD),
         Decision.REMOVE: Mark(glyphs.bad, "removed", marks.BAD),
         Decision.GROW: Mark(glyphs.label, "grown", marks.BUSY),
         Decision.ASSEMBLE: Mark(glyphs.good, "brought up", marks.GOOD),
-        Decision.NOTHING: Mark(glyphs.good, "stays as it is", marks.GOOD),
+        Decision.NOTHING: Mark(glyphs.good, "unchanged", marks.GOOD),
         Decision.WAIT: Mark(glyphs.busy, "waits for disks", marks.WARN),
         Decision.REFUSE: Mark(glyphs.warn, "refused", marks.WARN),
     }[decision]
@@ -43,7 +44,7 @@ def now_mark(row: VolumeRow, glyphs: Glyphs) -> Mark:
     """Whether the volume is there."""
     now = row.now
     if now is None:
-        return Mark(glyphs.idle, "not made", marks.MUTED)
+        return Mark(glyphs.idle, "absent", marks.MUTED)
     if now.is_up:
         word = "mounted" if now.mounted else "up"
         lacks = now.degraded or now.problem
@@ -100,13 +101,18 @@ def geometry_words(preview: VolumePreview, glyphs: Glyphs) -> str:
 
 
 def verdict_lines(preview: VolumePreview, width: int, glyphs: Glyphs) -> list[Line]:
-    """A declaration's preview: decision and reason, next step, capacity and geometry."""
+    """A declaration's preview: decision and reason, next step, capacity and geometry.
+
+    The disks of one that is removed are listed with all that is overwritten.
+    """
     mark = decision_mark(preview.decision, glyphs)
+    if preview.decision is Decision.REMOVE:
+        text = "its data is destroyed, its disks are freed"
+        return _labelled("would be", f"{mark.text}: {text}", width, mark.style)
     lines = _labelled("would be", f"{mark.text}: {clean(preview.reason)}", width, mark.style)
     if preview.hint:
         lines += _labelled("next", clean(preview.hint), width)
-    words = geometry_words(preview, glyphs)
-    if words and preview.decision is not Decision.REMOVE:
+    if words := geometry_words(preview, glyphs):
         lines += _labelled("gives", words, width)
     if preview.unread:
         names = ", ".join(_short(path) for path in preview.unread)
@@ -157,51 +163,62 @@ def _change_lines(row: VolumeRow, width: int, glyphs: Glyphs) -> list[Line]:
         words = ", ".join(differences(row.before, row.after, arrow))
         return _labelled("draft", clean(words), width, marks.BUSY)
     if row.change is Change.REMOVED:
-        return _labelled(
-            "draft", "removed: all data on it is destroyed, its disks are freed", width, marks.BAD
-        )
+        return [] if row.comes_to else _labelled("draft", "removed", width, marks.BAD)
     if row.change is Change.LATER and row.after is not None:
         changed = "" if row.before is None else ", ".join(differences(row.before, row.after, arrow))
-        text = f"two plans: p removes it and its data; then it is recreated, {changed}"
+        text = f"two plans: the first removes it and its data, the second recreates it, {changed}"
         return _labelled("draft", clean(text), width, marks.BAD)
     if row.change is Change.UNDECLARED:
         return _labelled(
-            "draft", "disks carry it, the layout does not declare it; d removes it", width
+            "draft", "the disks carry it, the layout does not declare it; - removes it", width
         )
     return []
 
 
 def outcome_lines(preview: Preview | None, why_none: str, width: int, glyphs: Glyphs) -> list[Line]:
-    """What the draft as a whole gives up and leaves over, from what boot saw of the disks."""
+    """What the draft as a whole destroys and leaves unused, from what boot saw of the disks."""
     if preview is None:
         return [section("DRAFT", Content.styled(clean(why_none), marks.MUTED), width, glyphs)]
-    note = "from what the boot unit saw; a plan reads the disks again"
-    lines = [section("ON THE DISKS", Content.styled(note, marks.MUTED), width, glyphs)]
     lost = [one for one in preview.destroys if is_loss(one)]
-    if not lost:
-        lines.append(Content.styled(f"{glyphs.good} nothing would be overwritten", marks.GOOD))
-    for one in lost[:_LOST_ROWS]:
-        lead = Content.styled(f"{glyphs.bad} overwritten  ", marks.BAD)
-        lines.append(_disk_line(lead, one, one.holds, glyphs))
+    lines = [destroyed_heading("WOULD BE DESTROYED", len(lost), width, glyphs)]
+    lines += destroyed_lines(lost[:_LOST_ROWS], width, glyphs)
     if len(lost) > _LOST_ROWS:
-        lines.append(Content.styled(f"  and {len(lost) - _LOST_ROWS} more disks", marks.BAD))
-    for disk in preview.unused:
-        lead = Content.styled(f"{glyphs.idle} left over    ", marks.MUTED)
-        lines.append(_disk_line(lead, disk, disk.reason, glyphs))
+        words = f"  and {len(lost) - _LOST_ROWS} more disks: the plan lists them"
+        lines.append(Content.styled(words, marks.BAD))
+    paths = {one.path for one in lost}
+    for disk in (one for one in preview.unused if one.path not in paths):
+        lead = f"{glyphs.idle} {_short(disk.path):<9} {clean(disk.serial):<20}"
+        text = f"{size(disk.size_bytes):>8}  unused: {clean(disk.reason)}"
+        lines += wrapped(text, first=Content(lead), indent=33, width=width, style=marks.MUTED)
+    return lines
+
+
+def destroyed_heading(title: str, disks: int, width: int, glyphs: Glyphs) -> Line:
+    """How many disks lose what they hold."""
+    style = marks.BAD if disks else marks.GOOD
+    words = f"{disks} {'disk' if disks == 1 else 'disks'}" if disks else "nothing"
+    note = Content.styled(f"{glyphs.bad if disks else glyphs.good} {words}", style)
+    return section(title, note, width, glyphs, style=f"bold {style}")
+
+
+def destroyed_lines(found: Sequence[Destruction], width: int, glyphs: Glyphs) -> list[Line]:
+    """Each disk that is overwritten: its name, serial and size, and what it holds now."""
+    lines: list[Line] = []
+    for one in found:
+        glyph, style = (glyphs.bad, marks.BAD) if is_loss(one) else (glyphs.label, marks.BUSY)
+        lead = f"{glyph} {clean(_short(one.path)):<9} {clean(one.serial) or '-':<20}"
+        lines += wrapped(
+            f"{size(one.size_bytes):>8}  {clean(one.holds)}",
+            first=Content.styled(lead, style),
+            indent=max(33, cell_len(lead) + 1),
+            width=width,
+        )
     return lines
 
 
 def is_loss(one: Destruction) -> bool:
     """Whether something is overwritten that was there."""
     return one.holds != BLANK
-
-
-def _disk_line(lead: Content, one: Destruction | PreviewDisk, words: str, glyphs: Glyphs) -> Line:
-    return Content.assemble(
-        lead,
-        cell(f"{clean(_short(one.path))} {clean(one.serial)}", 28, glyphs),
-        (f" {size(one.size_bytes):>8}  {clean(words)}", marks.MUTED),
-    )
 
 
 def note_words(note: PlanNote, now: float) -> str:
@@ -220,10 +237,10 @@ def plans_lines(
     width: int,
     glyphs: Glyphs,
 ) -> list[Line]:
-    """The latest plans of everybody; nothing where there are none."""
+    """The latest plans of all operators; nothing where there are none."""
     if not notes:
         return []
-    hint = Content.styled("o lists them", marks.MUTED)
+    hint = Content.styled("P lists them", marks.MUTED)
     lines = [section("PLANS SINCE BOOT", hint, width, glyphs)]
     for note in notes[:_NOTES]:
         whose = "yours" if note.digest in mine else "theirs"
@@ -250,7 +267,7 @@ def stale_mark(note: PlanNote, stale: dict[str, str], glyphs: Glyphs) -> Mark:
 
 
 def applying_line(progress: ApplyProgress, now: float, width: int, glyphs: Glyphs) -> Line:
-    """What is carried out right now, in a line."""
+    """The plan that is being carried out, in a line."""
     seconds = duration(max(0.0, now - progress.at_monotonic_s))
     text = f"step {progress.step} of {progress.steps}: {clean(progress.why)}, {seconds}"
     lead = f"{glyphs.pointer} APPLYING "

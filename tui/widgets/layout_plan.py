@@ -11,10 +11,9 @@ from textual.content import Content
 
 from appliance.client.plan_requests import PlannedHere
 from appliance.model.plans import Decision, Destruction, Plan
-from appliance.text import size
 from tui import marks
 from tui.marks import Glyphs
-from tui.widgets.layout import decision_mark, is_loss
+from tui.widgets.layout import decision_mark, destroyed_heading, destroyed_lines, is_loss
 from tui.widgets.panel import Line, clean, section, wrapped
 
 # What is made or loses what it holds.
@@ -25,12 +24,13 @@ _WHAT = {
     Decision.REMOVE: "is taken down: ALL DATA ON IT IS DESTROYED",
     Decision.GROW: "grows and keeps its data",
     Decision.ASSEMBLE: "is brought up with its data",
-    Decision.NOTHING: "stays as it is",
+    Decision.NOTHING: "is not changed",
     Decision.WAIT: "waits for disks",
     Decision.REFUSE: "is refused: nothing is done to it",
 }
 # What is typed where only the declaration changes.
 DECLARATION = "layout"
+STILL = "still to type"
 _NAME = re.compile(r"[^\s,;]+")
 
 
@@ -60,7 +60,7 @@ def not_yet_confirmed(names: Sequence[str], typed: str) -> str:
     if wrong := [one for one in said if one not in asked]:
         return f"{clean(wrong[0])!r} is not one of the names asked for"
     if left := [one for one in asked if one not in said]:
-        return f"still to be typed: {' '.join(left)}"
+        return f"{STILL}: {' '.join(left)}"
     return ""
 
 
@@ -86,7 +86,8 @@ def plan_lines(made: PlannedHere, width: int, glyphs: Glyphs, *, comments: bool)
         mark = decision_mark(one.decision, glyphs)
         lead = Content.assemble((mark.glyph, mark.style), " ", (clean(one.name), "bold"), " ")
         lines += wrapped(
-            f"{_WHAT[one.decision]}. {clean(one.reason)}",
+            # The disks of one that is removed are listed above.
+            mark.word + (f": {clean(one.reason)}" if one.decision is not Decision.REMOVE else ""),
             first=lead,
             indent=max(16, lead.cell_length),
             width=width,
@@ -118,52 +119,32 @@ def _below(text: str, width: int, style: str) -> list[Line]:
 
 def _lost(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
     written = destroyed(plan)
-    lost = [one for one in written if is_loss(one)]
-    words = f"{len(lost)} {'disk' if len(lost) == 1 else 'disks'}" if lost else "nothing"
-    style = marks.BAD if lost else marks.GOOD
-    glyph = glyphs.bad if lost else glyphs.good
-    count = Content.styled(f"{glyph} {words}", style)
-    lines = [section("WHAT IS DESTROYED", count, width, glyphs, style=f"bold {style}")]
-    for one in written:
-        glyph, style = (glyphs.bad, marks.BAD) if is_loss(one) else (glyphs.label, marks.BUSY)
-        lead = f"{glyph} {clean(one.path)}"
-        lines += wrapped(
-            f"serial {clean(one.serial) or '-'}, {size(one.size_bytes)}: {clean(one.holds)}",
-            first=Content.styled(lead, style),
-            indent=max(17, len(lead) + 1),
-            width=width,
-            rows=4,
-        )
-    return lines
+    lost = sum(map(is_loss, written))
+    return [
+        destroyed_heading("WHAT IS DESTROYED", lost, width, glyphs),
+        *destroyed_lines(written, width, glyphs),
+    ]
 
 
 def _steps(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
     words = (
-        "what would run; it is refused, and nothing runs"
+        "refused: nothing is run"
         if plan.decision is Decision.REFUSE
-        else "exactly what is run, in this order"
+        else "exactly what runs, in this order"
     )
     title = "1 STEP" if len(plan.steps) == 1 else f"{len(plan.steps)} STEPS"
     note = Content.styled(words, marks.MUTED)
     lines = [Content(""), section(title, note, width, glyphs)]
     for number, step in enumerate(plan.steps, 1):
         lead = f"{number}."
+        names = ", ".join(one.path.removeprefix("/dev/") for one in step.destroys)
+        why = clean(f"{step.why}; overwrites {names}" if names else step.why)
         lines += wrapped(
-            clean(step.why), first=Content.styled(lead, marks.MUTED), indent=4, width=width, rows=4
+            why, first=Content.styled(lead, marks.MUTED), indent=4, width=width, rows=6
         )
         lines += [
             Content.styled(f"    {part}", "bold") for part in command_lines(step.argv, width - 4)
         ]
-        if step.destroys:
-            names = ", ".join(one.path.removeprefix("/dev/") for one in step.destroys)
-            lines += wrapped(
-                f"overwrites {clean(names)}",
-                first=Content(""),
-                indent=4,
-                width=width,
-                style=marks.BAD,
-                rows=4,
-            )
     return lines
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from appliance.errors import UsageError
 from appliance.model.disks import DiskKind
@@ -45,8 +46,8 @@ class Fields:
 
     name: str = ""
     disks: str = ALL
-    count: str = ""
     role: str = ""
+    count: str = ""
     serials: tuple[str, ...] = ()
     stripe: str = "md-raid0"
     chunk: str = "256KiB"
@@ -58,8 +59,14 @@ class Fields:
     on_loss: str = "refuse"
     wait: str = ""
     mount_options: str = ""
-    initialise_rate: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+    initialise_rate: str = ""
+
+    def with_text(self, name: str, text: Any) -> Fields:  # noqa: ANN401 - as the field has it
+        """With ``text`` in the field, or option, ``name``."""
+        if name in {option.key for _, option in option_fields()}:
+            return replace(self, options={**self.options, name: text})
+        return replace(self, **{name: text})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +84,22 @@ class Problem:
         return f"{self.what}; {self.hint}" if self.hint else self.what
 
 
-def choices(key: str) -> tuple[str, ...]:
-    """The words that a field of the layout may have."""
-    kinds = (one.kind for one in volume_fields() if one.key == key)
-    return next((kind.allowed for kind in kinds if isinstance(kind, Choice)), ())
+def names() -> tuple[str, ...]:
+    """Every field and option, in the order of the form."""
+    options = tuple(option.key for _, option in option_fields())
+    at = [one.name for one in fields(Fields)]
+    return tuple(one for name in at for one in (options if name == "options" else (name,)))
+
+
+def choices(name: str) -> tuple[str, ...]:
+    """The words that a field may have; empty where it is typed."""
+    if name == "disks":
+        return ALL, COUNT, ROLE, SERIALS
+    known = {one.key: one.kind for one in (*volume_fields(), *(one for _, one in option_fields()))}
+    kind = known.get(name)
+    if isinstance(kind, Flag):
+        return DEFAULT, YES, NO
+    return kind.allowed if isinstance(kind, Choice) else ()
 
 
 def option_fields() -> tuple[tuple[str, Field], ...]:
@@ -171,10 +190,10 @@ def check(
 
 def _stand_in(texts: Fields, name: str) -> Fields:
     if name in texts.options:
-        return replace(texts, options={**texts.options, name: ""})
+        return texts.with_text(name, "")
     right = {"name": "x", "count": "2", "role": "x", "serials": ("x",)}
     value = right.get(name, getattr(Fields(), name, None))
-    return texts if value is None else replace(texts, **{name: value})  # type: ignore[arg-type]
+    return texts if value is None else texts.with_text(name, value)
 
 
 def _problem(error: UsageError, *, number: int) -> Problem:
@@ -259,28 +278,20 @@ _MEANING = {
 
 def about(texts: Fields, name: str) -> str:
     """What the field ``name`` means, what is allowed there, and its default, in one line."""
-    options = {option.key: (kind, option) for kind, option in option_fields()}
-    default = getattr(Fields(), name, "")
-    if name in options:
-        default = f"mkfs.{options[name][0]} decides"
-    elif name == "mount":
-        default = f"/mnt/{texts.name or 'NAME'}"
-    elif name == "wait":
-        default = f"{round(PATIENCE_SECONDS)}s"
-    parts = [_MEANING.get(name, ""), _allowed(texts, name), f"default {default}" if default else ""]
+    allowed, default = "", default_of(texts, name)
+    if not choices(name) and name != "serials":
+        # As the decoder says it.
+        _, problems = check(texts.with_text(name, _WRONG), (), Layout(()))
+        allowed = next((one.hint for one in problems if one.field == name), "")
+    parts = (_MEANING.get(name, ""), allowed, f"default {default}" if default else "")
     return "; ".join(part for part in parts if part)
 
 
-def _allowed(texts: Fields, name: str) -> str:
-    """What the decoder says is allowed in the field; empty where all words are shown."""
-    options = {option.key: option for _, option in option_fields()}
-    if choices(name) or name in {"disks", "serials"}:
-        return ""
-    if name in options and isinstance(options[name].kind, Flag):
-        return ""
-    if name in options:
-        wrong = replace(texts, options={**texts.options, name: _WRONG})
-    else:
-        wrong = replace(texts, **{name: _WRONG})  # type: ignore[arg-type]
-    _, problems = check(wrong, (), Layout(()))
-    return next((one.hint for one in problems if one.field == name), "")
+def default_of(texts: Fields, name: str) -> str:
+    """What holds where the field ``name`` is empty, in words."""
+    kinds = {option.key: kind for kind, option in option_fields()}
+    if name in kinds:
+        return f"mkfs.{kinds[name]} decides"
+    if name == "mount":
+        return f"/mnt/{texts.name or 'NAME'}"
+    return f"{PATIENCE_SECONDS:.0f}s" if name == "wait" else str(getattr(Fields(), name) or "")
