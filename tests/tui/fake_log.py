@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -54,8 +55,8 @@ class FakeLog:
     def state(self) -> LogState:
         return self.now
 
-    def load_older(self) -> None:
-        self.calls.append("older")
+    def load_older(self, back_to: float = math.inf) -> None:
+        self.calls.append("older" if back_to == math.inf else f"older {back_to:.0f}")
 
     def detail(self, key: str) -> EntryDetail:
         self.calls.append(f"detail {key}")

@@ -98,7 +98,7 @@ WALKS = (
             Step("escape e", "suites-schedule"),
             Step("escape 7", "log"),
             Step("f f", "log-warnings"),
-            Step("f f n", "log-units"),
+            Step("f f v", "log-units"),
             Step("escape enter", "log-entry"),
         ),
     ),
@@ -147,7 +147,7 @@ WALKS = (
             Step("enter", "drift-finding"),
             Step("escape a " + _typed("seen, ticket 4711"), "drift-acknowledge"),
             Step("escape b", "drift-approve"),
-            Step("escape c", "drift-confirm"),
+            Step("escape R", "drift-confirm"),
         ),
     ),
 )

@@ -48,6 +48,20 @@ async def test_findings_gravest_first_with_evidence_and_all_of_it(size):
         assert "▲ warning" in rows[1]
         assert "last check 2 min 00 s ago" in text
         assert "2 of 12 series are not judged yet: a baseline needs 12" in text
+        # What is wrong, since when, what it means and what to do, without a key.
+        lines = [line.strip() for line in text.splitlines()]
+        at = next(at for at, line in enumerate(lines) if line.startswith("#14 MOUNT")) + 1
+        for line, words in zip(
+            lines[at:],
+            (
+                "logs: /mnt/logs is not mounted",
+                "since     2026-09-21 13:58:20Z, 15 min 00 s ago",
+                "means     the volume is not mounted",
+                "next      mount it: systemctl start mnt-logs.mount",
+            ),
+            strict=False,
+        ):
+            assert line.startswith(words)
         # Without a series: expected against observed.
         assert "expected  mounted at /mnt/logs" in text
         assert "observed  not mounted" in text
@@ -60,10 +74,11 @@ async def test_findings_gravest_first_with_evidence_and_all_of_it(size):
         assert "IOPS of each run" in text
         assert "normal" in text
         assert "changed" in text
-        assert "see whether the disk warns" in text
-        # What does not fit is behind enter; a wide screen has it all.
-        assert ("enter: details" in text) == (size[0] == 80)
-        assert ("baseline_slots        60" in text) == (size[0] == 140)
+        assert "cause     member nvme3n1 waits longer than the others" in text
+        assert "next      R repeats the suspect job now, for about 2 min 40 s" in text
+        assert "drift list" not in text
+        # Beside the chart there is room for all of it.
+        assert ("normal range          403.7k to 420.2k" in text) == (size[0] == 140)
         assert ("2026-09-20 02:13:20Z  opened" in text) == (size[0] == 140)
         braille = text
         text = await pressed(acted, pilot, "m")
@@ -85,7 +100,7 @@ async def test_acknowledge_with_a_note(size):
         await shown(acted, pilot)
         text = await pressed(acted, pilot, "a")
         assert "Acknowledge finding 14?" in text
-        assert "it silences the alarm" in text
+        assert "silences the alert until it clears" in text
         await pressed(acted, pilot, "escape")
         assert drift.calls == ["findings"]
         await pilot.press("a")
@@ -108,7 +123,7 @@ async def test_approve_says_what_is_judged_and_has_cancel_focused(size):
     async with acted.app.run_test(size=size) as pilot:
         await shown(acted, pilot)
         text = await pressed(acted, pilot, "b")
-        assert "only a changed speed can be the new normal" in "".join(notices(acted.app))
+        assert "only a changed speed can become normal" in "".join(notices(acted.app))
         text = await pressed(acted, pilot, "down", "b")
         assert "403.7k to 420.2k IOPS, from 60 results" in text
         assert "only by results from run 61 on: a baseline needs 12 of them" in text
@@ -131,16 +146,16 @@ async def test_confirm_says_what_it_does_and_is_followed_to_its_end(size):
     drift = acted.app.world.drift
     async with acted.app.run_test(size=size) as pilot:
         await shown(acted, pilot)
-        text = await pressed(acted, pilot, "c")
+        text = await pressed(acted, pilot, "R")
         assert "smoke/rand-read-4k read" in text
         assert "about 2 min 40 s" in text
         assert "/mnt/scratch/.stripewright-bench" in text
         await pressed(acted, pilot, "enter")
         assert drift.calls == ["findings"]
-        await pressed(acted, pilot, "c", "right", "enter")
+        await pressed(acted, pilot, "R", "right", "enter")
         assert "confirm" in drift.calls
         assert "repeating the suspect jobs" in screen_text(acted.app)
-        await pressed(acted, pilot, "c")
+        await pressed(acted, pilot, "R")
         assert any("already being repeated" in notice for notice in notices(acted.app))
         # x stops it, and not the suite that another screen would stop.
         text = await pressed(acted, pilot, "x")
@@ -169,7 +184,7 @@ async def test_repeats_of_others_are_seen_and_a_suite_is_cancelled_as_elsewhere(
         await settled(pilot)
         assert "Stop suite smoke?" in await pressed(acted, pilot, "x")
         await pressed(acted, pilot, "escape")
-        assert "for suite smoke: waits for a running suite" in await pressed(acted, pilot, "c")
+        assert "for suite smoke to end" in await pressed(acted, pilot, "R")
 
 
 async def test_look_now_and_what_cannot_be_done_says_why():
@@ -180,8 +195,8 @@ async def test_look_now_and_what_cannot_be_done_says_why():
         await pressed(acted, pilot, "d")
         assert "look" in drift.calls
         assert "drift check done" in notices(acted.app)
-        await pressed(acted, pilot, "c")
-        assert any("repeated lately, or often enough" in notice for notice in notices(acted.app))
+        await pressed(acted, pilot, "R")
+        assert any("repeated recently, or often enough" in notice for notice in notices(acted.app))
         await pressed(acted, pilot, "T")
         assert any("no chart" in notice for notice in notices(acted.app))
         await pressed(acted, pilot, "f", "down", "down", "down", "a")
@@ -191,7 +206,7 @@ async def test_look_now_and_what_cannot_be_done_says_why():
         await pressed(acted, pilot, "d")
         assert "the look failed" in notices(acted.app)
         assert "nothing has drifted" in screen_text(acted.app)
-        await pressed(acted, pilot, "c")
+        await pressed(acted, pilot, "R")
         assert any("nothing is suspect" in notice for notice in notices(acted.app))
 
 
@@ -200,10 +215,10 @@ async def test_nothing_is_changed_where_nothing_may_be():
     drift = acted.app.world.drift
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await shown(acted, pilot)
-        await pressed(acted, pilot, "down", "a", "b", "c", "d", "x")
+        await pressed(acted, pilot, "down", "a", "b", "R", "d", "x")
         assert drift.calls == ["findings"]
         said = notices(acted.app)
-        for name in ("Ack", "Base", "Confirm", "Check", "Cancel"):
+        for name in ("Acknowledge", "Rebaseline", "Retest", "Check now", "Cancel"):
             assert f"{name}: only read here" in said
 
 
@@ -214,7 +229,7 @@ async def test_overdue_and_never_looked_are_said():
         assert "▲ not checked for 3 h 00 min; d checks now" in await shown(acted, pilot)
         acted.give(snapshot(replace(STATUS, drift=replace(late, checked_at=None, overdue=""))))
         await settled(pilot)
-        assert "never looked" in screen_text(acted.app)
+        assert "never checked" in screen_text(acted.app)
 
 
 async def test_a_history_that_hangs_freezes_nothing_and_shows_itself():
@@ -270,7 +285,7 @@ async def test_hostile_findings_are_text(size):
         text = await shown(acted, pilot)
         assert "\\x1b[31m[bold red]x" in text
         assert "\x1b" not in text
-        for key in ("enter", "T", "a", "c"):
+        for key in ("enter", "T", "a", "R"):
             text = await pressed(acted, pilot, key)
             assert "\x1b" not in text
             assert "\u202e" not in text
@@ -299,11 +314,11 @@ async def test_help_names_every_key_of_drift():
     acted = stage(snapshot())
     async with acted.app.run_test(size=(80, 24)) as pilot:
         text = await shown(acted, pilot)
-        for word in ("Detail", "Ack", "Base", "Confirm", "Check", "Closed"):
+        for word in ("Detail", "Acknowledge", "Rebaseline", "Retest", "Check now"):
             assert word in text.splitlines()[-1]
         await pilot.resize_terminal(140, 45)
         text = await pressed(acted, pilot, "question_mark")
-        for word in ("Ack", "Base", "Confirm", "Check", "Numbers", "Marker"):
+        for word in ("Run", "Trend", "Closed", "Cancel", "Numbers", "Marker"):
             assert word in text
     assert drift_questions.AT_ONCE == remeasure.MAX_SUSPECTS
 

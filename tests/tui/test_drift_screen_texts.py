@@ -15,12 +15,15 @@ from tests.tui.fake_drift import (
     REPEATS,
     SAID,
     SLOWER,
+    WALL,
 )
 from tui import marks
 from tui.charts.markers import Marker
 from tui.sources.drift import Evidence, Repeat
 from tui.widgets import drift, drift_chart
+from tui.widgets import drift_finding as finding
 from tui.widgets import drift_questions as questions
+from tui.widgets.drift_finding import Step
 
 
 def test_gravest_first_then_seen_then_closed_latest_first():
@@ -62,8 +65,9 @@ def test_what_was_normal_is_of_the_series_where_the_finding_does_not_say():
 def test_never_more_lines_than_there_is_room_for(glyphs, width, rows):
     marker = Marker.usual(glyphs)
     for record in RECORDS:
-        text = drift.finding_lines(record, OF_SLOWER, width, rows, glyphs, with_values=True)
-        assert len(text) <= rows
+        opening = finding.opening(record, OF_SLOWER, Step("do it"), wall=WALL)
+        text = drift.finding_lines(record, opening, width, glyphs)
+        text += drift.further_lines(record, OF_SLOWER, width)
     chart = drift_chart.chart_lines(SLOWER, OF_SLOWER, width, rows, marker=marker, glyphs=glyphs)
     assert len(chart) <= rows
     if glyphs is marks.ASCII:
@@ -84,7 +88,7 @@ def test_what_came_of_repeats_is_said_of_each():
 def test_the_question_counts_what_is_repeated_in_one_go_and_names_what_writes():
     more = [Repeat(f"s{n}", f"w{n}", "randwrite", "/mnt/x", 60.0 * n) for n in range(1, 5)]
     text = questions.confirm_text([*REPEATS, *more], running="").plain
-    assert "3 in one go" in text
+    assert "3 at a time" in text
     # The longest three: 240, 180 and 160 s.
     assert "9 min 40 s" in text
     assert "its own files, also in w1, w2, w3, w4" in " ".join(text.split())
@@ -105,9 +109,14 @@ def test_why_something_cannot_be_done():
 
 
 def test_the_sheet_has_everything_that_is_known():
-    text = drift.finding_sheet(SLOWER, OF_SLOWER, marks.UNICODE).plain
-    for part in ("baseline_slots", "60", "3 of 5 repeats", "opened", "performance"):
-        assert part in text
-    noted = drift.finding_sheet(KERNEL, Evidence(), marks.UNICODE).plain
+    rows = finding.opening(SLOWER, OF_SLOWER, Step("do it"), wall=WALL)
+    text = drift.finding_sheet(SLOWER, OF_SLOWER, rows, marks.UNICODE).plain
+    parts = ("do it", "evidence", "403.7k to 420.2k", "what happened", "opened", "more: ")
+    assert [text.count(part) > 0 for part in parts] == [True] * len(parts)
+    # What to do first, and raw figures last.
+    assert sorted(parts, key=text.index) == list(parts)
+    noted = drift.finding_sheet(
+        KERNEL, Evidence(), finding.opening(KERNEL, None, Step(""), wall=WALL), marks.UNICODE
+    ).plain
     assert "acknowledged by operator: planned upgrade" in noted
     assert DriftState.ACKNOWLEDGED.value in noted

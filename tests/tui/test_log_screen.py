@@ -70,7 +70,7 @@ async def test_entries_are_chosen_by_severity_unit_and_words(size):
         assert "COVERAGE" not in text
         await pilot.press("f")
         assert "60 entries" in await again(acted, pilot)
-        await pilot.press("n")
+        await pilot.press("v")
         await settled(pilot)
         assert "Entries of which unit?" in screen_text(acted.app)
         await pilot.press("down", "down", "enter")
@@ -87,9 +87,9 @@ async def test_entries_are_chosen_by_severity_unit_and_words(size):
         await pilot.press("escape", "escape")
         assert "60 entries" in await again(acted, pilot)
         await pilot.press("slash", *"nothing-has-this", "enter")
-        assert "none of 60 entries" in await again(acted, pilot)
+        assert "none of 60 entries: with: nothing" in await again(acted, pilot)
         await pilot.press("escape")
-        await pilot.press("n")
+        await pilot.press("v")
         await settled(pilot)
         await pilot.press("escape")
         await settled(pilot)
@@ -136,6 +136,54 @@ async def test_older_entries_are_read_when_asked_for_and_the_key_says_why_not():
         await settled(pilot)
         assert log.calls == ["older"]
         assert any("no older entries" in notice for notice in notices(acted.app))
+
+
+async def test_n_goes_to_the_next_match_and_keeps_what_is_around_it():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await shown(acted, pilot)
+        listed = acted.app.screen.query_one(LogList)
+        await pilot.press("n")
+        assert any("nothing has been looked for" in notice for notice in notices(acted.app))
+        await pilot.press("slash", *"coverage", "enter", "g")
+        assert [entry.key for entry in listed.entries][:2] == ["c4", "c11"]
+        await pilot.press("escape")
+        assert listed.current.key == "c4"
+        assert len(listed.entries) == 60
+        await pilot.press("n", "n")
+        assert listed.current.key == "c18"
+        await pilot.press("N")
+        assert listed.current.key == "c11"
+        await pilot.press("N", "N")
+        assert listed.current.key == "c4"
+        assert "no earlier entry has: coverage" in notices(acted.app)
+
+
+async def test_a_link_leads_to_its_time_and_reads_back_to_it():
+    acted = stage(snapshot())
+    log = acted.app.world.log
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await shown(acted, pilot)
+        await pilot.press("f", "f", "f")
+        screen = acted.app.screen
+        listed = screen.query_one(LogList)
+        goal = entry(0).at - 30
+        screen.jump(str(goal))
+        await again(acted, pilot)
+        assert log.calls == [f"older {goal:.0f}"]
+        log.now = replace(log.now, entries=(*entries(8, -8), *log.now.entries))
+        text = await again(acted, pilot)
+        assert listed.current.key == "c-3"
+        assert "paused" in text
+        # It was reached: what comes moves nothing.
+        log.give(entries(3, 60))
+        await again(acted, pilot)
+        assert listed.current.key == "c-3"
+        log.now = replace(log.now, has_older=False)
+        screen.jump(str(goal - 86_400))
+        await again(acted, pilot)
+        assert listed.current.key == "c-8"
+        assert any("for more: journalctl --since '2026-09-20" in one for one in notices(acted.app))
 
 
 async def test_a_log_that_hangs_is_shown_as_old_and_freezes_nothing():
@@ -241,7 +289,7 @@ async def test_hostile_entries_are_one_line_of_text_each(size):
         await settled(pilot)
         assert "\x1b" not in screen_text(acted.app)
         assert "\\u202e" in screen_text(acted.app)
-        await pilot.press("escape", "n")
+        await pilot.press("escape", "v")
         await settled(pilot)
         assert "stripewright-[red]" in screen_text(acted.app)
         assert "\x1b" not in screen_text(acted.app)

@@ -72,6 +72,21 @@ def test_this_boot_first_and_older_ones_when_asked_for():
     assert not follower._state.has_older
 
 
+def test_older_ones_are_read_back_to_a_time():
+    follower = Follower(lambda: FakeReading(last=9000, boot=8900), lambda _: None)
+    follower.step()
+    follower.step()
+    wanted = entries(1, 5500)[0]
+    follower.load_older(wanted.at)
+    follower.step()
+    assert follower._state.reads_older
+    for _ in range(4):
+        follower.step()
+    assert numbers(follower)[0] == 4900
+    assert not follower._state.reads_older
+    assert follower._state.has_older
+
+
 def test_what_comes_pushes_out_the_oldest():
     reading = FakeReading(come=[30])
     follower = Follower(lambda: reading, lambda _: None)

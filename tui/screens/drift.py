@@ -11,26 +11,26 @@ from textual.containers import Container
 from textual.content import Content
 from textual.widgets import DataTable
 
-from appliance.model.findings import FindingRecord
+from appliance.model.findings import DriftState, FindingRecord
 from appliance.text import duration
 from tui.asking import Answer
 from tui.charts.markers import Marker
 from tui.marks import Glyphs
 from tui.permission import may_cancel
-from tui.screens.base import FRAME_ROWS, MainScreen, chart_bindings
+from tui.screens.base import MainScreen, chart_bindings
 from tui.screens.drift_note import NoteScreen
 from tui.screens.drift_repeats import DriftRepeats
 from tui.screens.reading import ReadingScreen
-from tui.sources.drift import Evidence, Findings
+from tui.sources.drift import Evidence, Findings, series_key
 from tui.widgets import drift, drift_chart
+from tui.widgets import drift_finding as finding
 from tui.widgets import drift_questions as questions
-from tui.widgets.panel import Line, Panel, View, clean, section
+from tui.widgets.panel import Line, Panel, View, clean
 from tui.widgets.table import FilterTable
 
 _FINDINGS, _EVIDENCE, _SAY, _LOOK = "findings", "evidence", "say", "look"
 # Evidence of so many findings is kept.
 _KNOWN_MOST = 64
-_LEAST_TABLE, _LEAST_TEXT = 4, 6
 _GAP_CELLS = 2
 
 
@@ -39,18 +39,23 @@ class DriftScreen(MainScreen):
 
     NAME = "Drift"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "acknowledge", "Ack", tooltip="acknowledge a finding, with a note",
+        Binding("a", "acknowledge", "Acknowledge",
+                tooltip="silence the alert of a finding until it clears, with a note",
                 id="drift.acknowledge"),
-        Binding("b", "approve", "Base", tooltip="make the changed speed the new normal; asks first",
-                id="drift.approve"),
-        Binding("c", "confirm", "Confirm", tooltip="repeat the suspect jobs now; asks first",
+        Binding("b", "approve", "Rebaseline",
+                tooltip="make the changed speed the new normal; asks first", id="drift.approve"),
+        Binding("R", "confirm", "Retest", tooltip="repeat the suspect jobs now; asks first",
                 id="drift.confirm"),
-        Binding("d", "look", "Check", tooltip="check for drift now", id="drift.look"),
-        Binding("f", "closed", "Closed", tooltip="show closed findings too",
+        Binding("d", "look", "Check now", tooltip="check for drift now", id="drift.look"),
+        Binding("r", "run", "Run", tooltip="the run with which it began", show=False,
+                id="drift.run"),
+        Binding("t", "trend", "Trend", tooltip="its series over time", show=False,
+                id="drift.trend"),
+        Binding("f", "closed", "Closed", tooltip="show closed findings too", show=False,
                 id="drift.closed"),
         *chart_bindings("drift"),
         Binding("x", "stop", "Cancel", tooltip="stop the repeats, or the suite, that is running",
-                id="drift.stop"),
+                show=False, id="drift.stop"),
     ]  # fmt: skip
 
     def __init__(self) -> None:
@@ -66,7 +71,6 @@ class DriftScreen(MainScreen):
         self._generation = 0
         # Whose evidence was asked for last.
         self._evidence_of = 0
-        self._heading_rows = 1
         self._repeats = DriftRepeats(self, self._changed)
 
     def body(self) -> ComposeResult:
@@ -130,7 +134,6 @@ class DriftScreen(MainScreen):
             closed=self._with_closed,
         )
         self.query_one("#drift-heading", Panel).show(heading)
-        self._heading_rows = len(heading)
         records = drift.in_order(() if found is None else found.records, closed=self._with_closed)
         self.query_one("#drift", FilterTable).show(
             drift.columns(width),
@@ -142,7 +145,7 @@ class DriftScreen(MainScreen):
         self._draw_below(view, width)
 
     def _draw_below(self, view: View, width: int) -> None:
-        """The finding under the cursor: its words, and beside or below them its chart."""
+        """The finding under the cursor: its opening, and beside or below that its chart."""
         record = self._record
         wide = width >= drift.WIDE_CELLS
         self.set_class(wide, "-wide")
@@ -152,27 +155,30 @@ class DriftScreen(MainScreen):
             chart.show([])
             return
         self._ask_evidence(record)
-        shown = self.query_one("#drift", FilterTable).shown_count
-        height = self.size.height - FRAME_ROWS - self._heading_rows
-        table = min(shown + 1, max(_LEAST_TABLE, height * 2 // 5))
-        below = max(0, height - max(_LEAST_TABLE, table))
+        cells = width // 2 - _GAP_CELLS if wide else width
+        lines = drift.finding_lines(record, self._opening(record), cells, view.glyphs)
+        if wide and drift_chart.has_chart(self._known.get(record.id)):
+            lines += drift.further_lines(record, self._known[record.id], cells)
+        height = self.query_one("#drift-below").size.height
+        text.show(lines)
+        chart.show(self._chart(record, cells, height if wide else height - len(lines), view.glyphs))
+
+    def _opening(self, record: FindingRecord) -> finding.Rows:
         evidence = self._known.get(record.id)
-        with_chart = drift_chart.has_chart(evidence)
-        if wide:
-            cells = width // 2 - _GAP_CELLS
-            right = self._chart(record, cells, below, view.glyphs)
-            left = below
-        else:
-            cells = width
-            chart_rows = below - _LEAST_TEXT if with_chart else below // 2
-            right = self._chart(record, cells, chart_rows, view.glyphs)
-            left = below - len(right)
-        text.show(
-            drift.finding_lines(
-                record, evidence, cells, left, view.glyphs, with_values=with_chart or not right
-            )
+        return finding.opening(record, evidence, self._step(record), wall=self.main.world.wall())
+
+    def _step(self, record: FindingRecord) -> finding.Step:
+        found = self._findings or Findings(())
+        seconds = None
+        if record.state is DriftState.SUSPECT and not self.why_not("confirm"):
+            subject = record.fact.subject
+            seconds = next((one.seconds for one in found.repeats if one.subject == subject), None)
+        return finding.next_of(
+            record,
+            self._known.get(record.id),
+            found.records,
+            repeat_seconds=seconds,
         )
-        chart.show(right)
 
     def _chart(self, record: FindingRecord, width: int, rows: int, glyphs: Glyphs) -> list[Line]:
         evidence = self._known.get(record.id)
@@ -181,17 +187,13 @@ class DriftScreen(MainScreen):
             return drift_chart.chart_lines(
                 record, evidence, width, rows, marker=marker, glyphs=glyphs
             )
-        lines = drift.value_lines(record, width, glyphs)
-        problem = self._unknown.get(record.id, "")
+        note = Content("")
         seconds = self.asking_seconds(_EVIDENCE)
-        if problem:
-            lines[0] = section(
-                "EVIDENCE", Content(f"not read: {clean(problem)}"[: width // 2]), width, glyphs
-            )
+        if problem := self._unknown.get(record.id, ""):
+            note = Content(f"not read: {clean(problem)}"[: width // 2])
         elif evidence is None and seconds > 1:
-            words = f"{glyphs.busy} reading, for {duration(seconds)}"
-            lines[0] = section("EVIDENCE", Content(words), width, glyphs)
-        return lines[:rows]
+            note = Content(f"{glyphs.busy} reading, for {duration(seconds)}")
+        return drift.evidence_lines(record, note, width, glyphs)[:rows]
 
     def _work(self, view: View) -> drift.Work:
         doing = ""
@@ -224,7 +226,9 @@ class DriftScreen(MainScreen):
     def _chosen(self) -> None:
         record = self._record
         if record is not None:
-            sheet = drift.finding_sheet(record, self._known.get(record.id), self.main.glyphs)
+            sheet = drift.finding_sheet(
+                record, self._known.get(record.id), self._opening(record), self.main.glyphs
+            )
             title = f"Finding {record.id}: {clean(record.fact.code)}"
             self.app.push_screen(ReadingScreen(title, sheet))
 
@@ -241,6 +245,14 @@ class DriftScreen(MainScreen):
             record = self._record
             known = None if record is None else self._known.get(record.id)
             return "" if drift_chart.has_chart(known) else "this finding has no chart"
+        if action in {"run", "trend"}:
+            record = self._record
+            if record is None:
+                return "no finding is under the cursor"
+            if action == "trend":
+                return "" if series_key(record.fact) else "this finding is about no series"
+            has_run = isinstance(record.fact.evidence.get("change_run"), int)
+            return "" if has_run else "this finding is about no run"
         if action == "marker":
             fixed = Marker.usual(self.main.glyphs) is Marker.ASCII
             return "this terminal shows ASCII only" if fixed else ""
@@ -295,9 +307,9 @@ class DriftScreen(MainScreen):
 
         self.app.push_screen(
             NoteScreen(
-                f"Approve a new baseline for finding {record.id}?",
+                f"Rebaseline for finding {record.id}?",
                 questions.approve_text(record, self._known.get(record.id)),
-                do="Approve",
+                do="Rebaseline",
                 leave="Cancel",
                 careful=True,
             ),
@@ -332,6 +344,24 @@ class DriftScreen(MainScreen):
             self._repeats.stop()
         else:
             self.main.action_cancel_run()
+
+    def action_run(self) -> None:
+        from tui.screens.results_run import RunScreen
+
+        if self._record is not None:
+            self.app.push_screen(RunScreen(str(self._record.fact.evidence["change_run"])))
+
+    def action_trend(self) -> None:
+        from tui.screens.results_trend import TrendScreen
+
+        if self._record is not None:
+            self.app.push_screen(TrendScreen(series_key(self._record.fact)))
+
+    def jump(self, name: str) -> None:
+        """Put the cursor on finding ``name``, also if it is closed."""
+        self._with_closed = True
+        self.redraw()
+        self.query_one("#drift", FilterTable).move_to(name)
 
     def action_closed(self) -> None:
         self._with_closed = not self._with_closed

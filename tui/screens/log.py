@@ -32,9 +32,13 @@ class LogScreen(MainScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "level", "Severity", tooltip="raise the least severity shown, step by step",
                 id="log.level"),
-        Binding("n", "unit", "Unit", tooltip="show the entries of one unit", id="log.unit"),
+        Binding("v", "unit", "Unit", tooltip="show the entries of one unit", id="log.unit"),
         Binding("slash", "words", "Filter", tooltip="show only entries with these words",
                 id="log.words"),
+        Binding("n", "match(1)", "Next", tooltip="the next entry with the last words", show=False,
+                id="log.next"),
+        Binding("N", "match(-1)", "Previous", tooltip="the entry before with the last words",
+                show=False, id="log.previous"),
         Binding("o", "older", "Older", tooltip="read older entries, also of earlier boots",
                 id="log.older"),
         Binding("escape", "leave", "Back", tooltip="all entries again, or go back", show=False,
@@ -45,6 +49,11 @@ class LogScreen(MainScreen):
         super().__init__()
         self._state = LogState()
         self._choice = log.Choice()
+        # What was looked for last, also when the filter is gone.
+        self._sought: tuple[str, ...] = ()
+        # The time (seconds since the epoch) that a link leads to, until it is reached.
+        self._goal: float | None = None
+        self._reads_back = False
         self._drawn: tuple[object, ...] = ()
 
     def body(self) -> ComposeResult:
@@ -62,6 +71,7 @@ class LogScreen(MainScreen):
     def draw(self, view: View, width: int) -> None:
         self._state = self.main.world.log.state()
         self._fill(view)
+        self._go_on()
         self._show_around(view, width)
 
     def _fill(self, view: View) -> None:
@@ -83,7 +93,7 @@ class LogScreen(MainScreen):
             self._state,
             self._choice,
             width,
-            shown=listed.count,
+            shown=len(listed.entries),
             following=listed.following,
             below=listed.below,
         )
@@ -94,6 +104,25 @@ class LogScreen(MainScreen):
         self.query_one("#log-entry", Panel).show(
             log.entry_lines(listed.current, width, rows, glyphs)
         )
+
+    def jump(self, name: str) -> None:
+        """Show the time ``name``, in seconds since the epoch."""
+        self._goal, self._reads_back = float(name), False
+        self._choose(log.Choice())
+
+    def _go_on(self) -> None:
+        """Put the cursor on the time that is wanted, once the log has been read back to it."""
+        goal, state = self._goal, self._state
+        if goal is None or not state.entries:
+            return
+        if state.entries[0].at <= goal or not state.has_older:
+            self._goal = None
+            self._list.move_to(log.place_of(state.entries, goal))
+            if state.entries[0].at > goal:
+                self.main.tell(log.too_old_words(state, goal), "warning")
+        elif not self._reads_back:
+            self._reads_back = True
+            self.main.world.log.load_older(back_to=goal)
 
     def _line(self, entry: Entry, width: int) -> Content:
         view = self.view
@@ -131,6 +160,8 @@ class LogScreen(MainScreen):
             return log.older_words(self._state)
         if action == "unit" and not self._state.entries:
             return "there are no entries yet"
+        if action == "match" and not self._sought:
+            return "nothing has been looked for yet; / does"
         return ""
 
     def action_level(self) -> None:
@@ -144,6 +175,14 @@ class LogScreen(MainScreen):
         self.app.push_screen(
             LogUnitsScreen(log.units(self._state.entries), self._choice.unit), answered
         )
+
+    def action_match(self, step: int) -> None:
+        listed, words = self._list, " ".join(self._sought)
+        place = log.match(listed.entries, listed.at, self._sought, back=step < 0)
+        if place is None:
+            self.main.tell(f"no {'earlier' if step < 0 else 'later'} entry has: {words}")
+        else:
+            listed.move_to(place)
 
     def action_older(self) -> None:
         self.main.world.log.load_older()
@@ -178,7 +217,9 @@ class LogScreen(MainScreen):
     @on(Input.Changed, "#log-words")
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        self._choose(replace(self._choice, words=tuple(event.value.lower().split())))
+        words = tuple(event.value.lower().split())
+        self._sought = words or self._sought
+        self._choose(replace(self._choice, words=words))
 
     @on(Input.Submitted, "#log-words")
     def _kept(self, event: Input.Submitted) -> None:

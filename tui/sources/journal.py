@@ -99,8 +99,10 @@ class Log(Protocol):
         """The current state; reading begins with the first call and lasts while it is called."""
         ...
 
-    def load_older(self) -> None:
-        """Read more of what was before."""
+    def load_older(self, back_to: float = math.inf) -> None:
+        """Read more of what was before, and go on until the time ``back_to`` (seconds since the
+        epoch), if there is and may be kept as much.
+        """
         ...
 
     def detail(self, key: str) -> EntryDetail:
@@ -126,6 +128,7 @@ class Follower:
         self._room = KEPT
         self._rest_of_boot = False
         self._wants_older = False
+        self._back_to = math.inf
         self._watched = threading.Event()
         self._watched_at = self._asked_at = -math.inf
         self._thread: threading.Thread | None = None
@@ -144,7 +147,8 @@ class Follower:
             self._thread.start()
         return replace(self._state, asked_at=self._asked_at)
 
-    def load_older(self) -> None:
+    def load_older(self, back_to: float = math.inf) -> None:
+        self._back_to = back_to
         self._wants_older = True
 
     def detail(self, key: str) -> EntryDetail:
@@ -180,13 +184,15 @@ class Follower:
         elif self._wants_older:
             self._wants_older = False
             if len(self._state.entries) + _OLDER > MOST:
-                self._keep_state(has_older=False)
+                self._keep_state(has_older=False, reads_older=False)
                 return
             self._keep_state(reads_older=True)
             more = self._reading.older(_OLDER, this_boot=False)
             self._room = max(self._room, len(self._state.entries) + len(more))
             self._keep(more, older=True)
-            self._keep_state(has_older=bool(more), reads_older=False)
+            # The key may have been pressed meanwhile.
+            self._wants_older |= bool(more) and more[0].at > self._back_to
+            self._keep_state(has_older=bool(more), reads_older=self._wants_older)
         else:
             self._keep(self._reading.newer(_WAIT_SECONDS))
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len
 from textual.content import Content
 
 from appliance.drift.check_summary import DriftSummary
-from appliance.drift.codes import CODES
-from appliance.history.json_documents import next_step
 from appliance.model.findings import DriftSeverity, DriftState, FindingRecord, by_gravity
 from appliance.text import duration, moment
 from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.sources.drift import Evidence
+from tui.widgets import drift_finding as finding
 from tui.widgets.panel import Line, View, cell, clean, section, wrapped
 from tui.widgets.table import Column, Row
 
@@ -37,9 +35,7 @@ _WIDE_COLUMNS = (
 )
 _LABEL_CELLS = 10
 _SHEET_LABEL_CELLS = 22
-_MOST_MOVES = 200
-# Beside the chart, and from so much room on.
-_MOVES, _LEAST_MORE = 8, 8
+_SHEET_CELLS = 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,161 +159,80 @@ def _looked(summary: DriftSummary | None, wall: float) -> str:
     if summary is None:
         return ""
     if summary.checked_at is None:
-        return "never looked"
+        return "never checked"
     seconds = wall - summary.checked_at
-    return f"last check {duration(seconds)} ago" if seconds >= 0 else "last look just now"
+    return f"last check {duration(seconds)} ago" if seconds >= 0 else "last check just now"
 
 
 # ----------------------------------------------------------------------- the finding itself
 
 
 def finding_lines(
-    record: FindingRecord,
-    evidence: Evidence | None,
-    width: int,
-    rows: int,
-    glyphs: Glyphs,
-    *,
-    with_values: bool,
+    record: FindingRecord, rows: finding.Rows, width: int, glyphs: Glyphs
 ) -> list[Line]:
-    """The finding under the cursor in at most ``rows`` lines, what matters most first.
-
-    ``with_values``: expected and observed are among them, and not beside in a chart.
-    """
-    fact = record.fact
+    """What is wrong, then ``rows``: see :func:`tui.widgets.drift_finding.opening`."""
     state = state_mark(record.state, glyphs)
     lines = [
         section(
-            f"#{record.id} {clean(fact.code)}",
+            f"#{record.id} {clean(record.fact.code)}",
             Content.styled(state.text, state.style),
             width,
             glyphs,
         ),
-        *wrapped(clean(fact.summary), first=Content(""), indent=0, width=width, rows=3),
+        *wrapped(clean(record.fact.summary), first=Content(""), indent=0, width=width, rows=3),
     ]
-    for label, text in _facts(record, evidence, with_values=with_values):
-        lines += _labelled(label, text, width, _LABEL_CELLS, 2)
-    # Beside a chart there is room for all of it.
-    if rows > len(lines) + _LEAST_MORE:
-        lines += _further(record, evidence, width)
-    if len(lines) > rows > 1:
-        lines = [*lines[: rows - 1], Content.styled("enter: details", marks.MUTED)]
-    return lines[:rows]
+    return lines + _labelled(rows, _LABEL_CELLS, width)
 
 
-def _further(record: FindingRecord, evidence: Evidence | None, width: int) -> list[Line]:
-    """The figures of the evidence, and what happened to the finding."""
-    lines: list[Line] = [Content("")]
-    for name, value in record.fact.evidence.items():
-        lines += _labelled(clean(name), str(value), width, _SHEET_LABEL_CELLS, 2)
-    moves = evidence.transitions[-_MOVES:] if evidence else ()
-    lines += [Content("")] if moves else []
-    for one in moves:
-        words = _moved(one.kind, one.who, one.note)
-        lines += _labelled(moment(one.at), words, width, _SHEET_LABEL_CELLS, 2)
-    return lines
-
-
-def _facts(
-    record: FindingRecord, evidence: Evidence | None, *, with_values: bool
-) -> list[tuple[str, str]]:
-    fact = record.fact
-    code = CODES.get(fact.code)
-    values = [("expected", fact.expected), ("observed", fact.observed)] if with_values else []
-    found = [
-        ("next", next_step(record) if record.state is not DriftState.CLOSED else ""),
-        *values,
-        ("means", code.title if code else "a code that this version does not know"),
-        ("cause", str(fact.evidence.get("cause", ""))),
-        ("note", _noted(record)),
-        *(("repeated", one.words) for one in (evidence.said if evidence else ())[-1:]),
-        ("disk", fact.member),
-        ("closed", moment(record.closed_at) if record.closed_at is not None else ""),
-    ]
-    return [(label, text) for label, text in found if text]
-
-
-def _noted(record: FindingRecord) -> str:
-    if record.acknowledged_at is None:
-        return ""
-    said = f": {record.note}" if record.note else ""
-    return f"acknowledged by {record.acknowledged_by or 'unknown'}{said}"
-
-
-def _labelled(label: str, text: str, width: int, indent: int, rows: int) -> list[Line]:
-    lead = Content.styled(label, marks.MUTED)
-    return wrapped(clean(text), first=lead, indent=indent, width=width, rows=rows)
-
-
-def value_lines(record: FindingRecord, width: int, glyphs: Glyphs) -> list[Line]:
-    """Expected against observed: the evidence of what has no series."""
-    fact = record.fact
+def further_lines(record: FindingRecord, evidence: Evidence | None, width: int) -> list[Line]:
+    """The figures and what happened, below the opening where the chart is beside it."""
+    figures, happened = finding.evidence_rows(record), finding.happened_rows(evidence)
     return [
-        section("EVIDENCE", Content(""), width, glyphs),
-        *_labelled("expected", fact.expected or "-", width, _LABEL_CELLS, 3),
-        *_labelled("observed", fact.observed or "-", width, _LABEL_CELLS, 3),
+        Content(""),
+        *_labelled(figures, _SHEET_LABEL_CELLS, width),
+        Content(""),
+        *_labelled(happened, _SHEET_LABEL_CELLS, width),
     ]
 
 
-def finding_sheet(record: FindingRecord, evidence: Evidence | None, glyphs: Glyphs) -> Content:
-    """Everything that is known of a finding."""
+def evidence_lines(record: FindingRecord, note: Content, width: int, glyphs: Glyphs) -> list[Line]:
+    """The figures, where there is no chart."""
+    head = section("EVIDENCE", note, width, glyphs)
+    return [head, *_labelled(finding.evidence_rows(record), _LABEL_CELLS, width)]
+
+
+def finding_sheet(
+    record: FindingRecord, evidence: Evidence | None, rows: finding.Rows, glyphs: Glyphs
+) -> Content:
+    """Everything that is known of a finding; ``rows`` are its opening, and come first."""
     fact = record.fact
-    code = CODES.get(fact.code)
     severity, state = severity_mark(fact.severity, glyphs), state_mark(record.state, glyphs)
-    rows = [
-        ("means", code.title if code else ""),
-        ("next", next_step(record)),
-        ("area", code.area.value if code else ""),
-        ("subject", fact.subject),
-        ("volume", fact.volume),
-        ("disk", fact.member),
-        ("expected", fact.expected),
-        ("observed", fact.observed),
-        ("since", moment(record.opened_at)),
-        ("last seen", moment(record.seen_at)),
-        ("closed", moment(record.closed_at) if record.closed_at is not None else ""),
-        ("found", f"{record.times} times" if record.times > 1 else "once"),
-        ("note", _noted(record)),
-    ]
-    lines = [
+    lines: list[Line] = [
         Content.assemble(
             (severity.text, f"bold {severity.style}"), "  ", (state.text, state.style)
         ),
-        Content(clean(fact.summary)),
+        *wrapped(clean(fact.summary), first=Content(""), indent=0, width=_SHEET_CELLS, rows=9),
         Content(""),
-        *_sheet_rows(rows),
+        *_labelled(rows, _LABEL_CELLS, _SHEET_CELLS),
     ]
-    lines += _part("evidence", [(name, str(value)) for name, value in fact.evidence.items()])
-    if evidence is not None:
-        lines += _part("repeats", [(moment(one.at), one.words) for one in evidence.said])
-        lines += _part(
-            "what happened",
-            [(moment(one.at), _moved(one.kind, one.who, one.note))
-             for one in evidence.transitions[-_MOST_MOVES:]],
-        )  # fmt: skip
-    if code is not None:
-        more = f"journalctl -x -t stripewright STRIPEWRIGHT_DRIFT_CODE={code.name}"
-        lines += [Content(""), Content.assemble(("more: ", marks.MUTED), more)]
+    times = f"{record.times} times" if record.times > 1 else "once"
+    happened = [("found", times), ("last seen", moment(record.seen_at))]
+    for title, part in (
+        ("evidence", finding.evidence_rows(record)),
+        ("repeats", finding.repeat_rows(evidence)),
+        ("what happened", [*happened, *finding.happened_rows(evidence)]),
+    ):
+        if part:
+            lines += [Content(""), Content.styled(title, marks.TITLE)]
+            lines += _labelled(part, _SHEET_LABEL_CELLS, _SHEET_CELLS)
+    if command := finding.catalog_command(record):
+        lines += [Content(""), Content.assemble(("more: ", marks.MUTED), command)]
     return Content("\n").join(lines)
 
 
-def _moved(kind: str, who: str, note: str) -> str:
-    return f"{kind}{f' by {who}' if who else ''}{f': {note}' if note else ''}"
-
-
-def _part(title: str, rows: Sequence[tuple[str, str]]) -> list[Content]:
-    if not rows:
-        return []
-    return [Content(""), Content.styled(title, marks.TITLE), *_sheet_rows(rows)]
-
-
-def _sheet_rows(rows: Sequence[tuple[str, str]]) -> list[Content]:
-    return [
-        Content.assemble((_padded(clean(name)), marks.MUTED), clean(value))
-        for name, value in rows
-        if value
-    ]
-
-
-def _padded(name: str) -> str:
-    return name + " " * max(1, _SHEET_LABEL_CELLS - cell_len(name))
+def _labelled(rows: finding.Rows, indent: int, width: int) -> list[Line]:
+    lines: list[Line] = []
+    for label, text in rows:
+        lead = Content.styled(clean(label), marks.MUTED)
+        lines += wrapped(clean(text), first=lead, indent=indent, width=width, rows=6)
+    return lines

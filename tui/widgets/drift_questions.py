@@ -23,14 +23,13 @@ _TEXT_CELLS = 72
 _LABEL_CELLS = 10
 # Of appliance.drift.remeasure, which is not imported for a word; a test compares them.
 AT_ONCE = 3
-_WAITS = "waits for a running suite, half an hour at most"
 
 
 def acknowledge_text(record: FindingRecord) -> Content:
     return _facts(
         [
             ("finding", f"#{record.id} {record.fact.code}: {record.fact.summary}"),
-            ("then", "it silences the alarm; the finding stays here until it clears"),
+            ("then", "silences the alert until it clears; the finding stays listed"),
             ("before", record.note),
         ]
     )
@@ -57,10 +56,10 @@ def approve_text(record: FindingRecord, evidence: Evidence | None) -> Content:
             ("from now", f"{new}its level since run {run} is normal"),
             (
                 "judged",
-                f"only by results from run {run} on: a baseline needs {LEAST} of them{there}, "
-                "and until then this series is not judged",
+                f"only by results from run {run} on: a baseline needs {LEAST} of them{there}; "
+                "until then this series is not judged",
             ),
-            ("closes", f"finding #{record.id}; what was measured stays in the history"),
+            ("closes", f"finding #{record.id}; all results stay in the history"),
         ]
     )
 
@@ -70,7 +69,7 @@ def confirm_text(repeats: Sequence[Repeat], *, running: str) -> Content:
     seconds = sum(one.seconds for one in sorted(repeats, key=lambda one: -one.seconds)[:AT_ONCE])
     writes = sorted({one.job for one in repeats if "read" not in one.rw or "rw" in one.rw})
     targets = ", ".join(sorted({one.target for one in repeats}))
-    at_once = f"; {AT_ONCE} in one go, the largest change first" if len(repeats) > AT_ONCE else ""
+    at_once = f"; {AT_ONCE} at a time, the largest change first" if len(repeats) > AT_ONCE else ""
     said = "only its own files" if not writes else f"its own files, also in {', '.join(writes)}"
     return _facts(
         [
@@ -78,8 +77,8 @@ def confirm_text(repeats: Sequence[Repeat], *, running: str) -> Content:
             ("how", "each job five times, beside a job that touches no disk"),
             ("takes", f"about {duration(seconds)}, plus writing the files first"),
             ("writes", f"{said}, in {targets}"),
-            ("effect", "other I/O on these disks gets slower, and postpones the repeats"),
-            ("waits", f"for suite {running}: {_WAITS}" if running else ""),
+            ("effect", "slows other I/O on these disks; postponed if other I/O is running"),
+            ("waits", f"up to half an hour for suite {running} to end" if running else ""),
             ("then", "each suspect is confirmed or closed; x stops it"),
         ]
     )
@@ -89,8 +88,8 @@ def stop_text() -> Content:
     return _facts(
         [
             ("stops", "the running repeats"),
-            ("keeps", "the answers of earlier repeats"),
-            ("then", "suspects stay suspect, and are repeated another time"),
+            ("keeps", "the results of earlier repeats"),
+            ("then", "suspects stay suspect and are repeated later"),
         ]
     )
 
@@ -117,7 +116,7 @@ def why_not_approve(record: FindingRecord | None) -> str:
         return why
     if record is None or record.fact.code not in APPROVABLE:
         code = "" if record is None else clean(record.fact.code)
-        return f"{code} can be fixed or acknowledged; only a changed speed can be the new normal"
+        return f"{code} can be fixed or acknowledged; only a changed speed can become normal"
     if type(record.fact.evidence.get("change_run")) is not int:
         return f"finding {record.id} does not say with which run its change began"
     return ""
@@ -132,8 +131,8 @@ def why_not_confirm(records: Sequence[FindingRecord] | None, repeats: Sequence[R
     if not suspects:
         return "nothing is suspect, so there is nothing to repeat"
     if all("by_hand" in one.fact.evidence for one in suspects):
-        return "the suspects were measured by hand, and are repeated by hand"
-    return "the suspects were repeated lately, or often enough"
+        return "the suspects were measured by hand: repeat them by hand"
+    return "the suspects were repeated recently, or often enough"
 
 
 def _facts(rows: Sequence[tuple[str, str]]) -> Content:

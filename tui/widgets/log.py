@@ -29,7 +29,7 @@ LEVELS = ((7, "all"), (5, "notice and above"), (4, "warning and above"), (3, "er
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which entries are shown: at least as grave as ``level`` (an index of :data:`LEVELS`), of
+    """Which entries are shown: at least as severe as ``level`` (an index of :data:`LEVELS`), of
     ``unit`` (all, if empty), with all of ``words`` (lower case).
     """
 
@@ -40,10 +40,7 @@ class Choice:
     def takes(self, entry: Entry) -> bool:
         if entry.priority > LEVELS[self.level][0] or (self.unit and entry.unit != self.unit):
             return False
-        if not self.words:
-            return True
-        text = f"{entry.unit} {entry.message} {severity_word(entry.priority)}".lower()
-        return all(word in text for word in self.words)
+        return has_words(entry, self.words)
 
     @property
     def in_words(self) -> str:
@@ -52,6 +49,27 @@ class Choice:
         said += [f"unit {short(self.unit)}"] if self.unit else []
         said += [f"with: {' '.join(self.words)}"] if self.words else []
         return ", ".join(said)
+
+
+def has_words(entry: Entry, words: Sequence[str]) -> bool:
+    """Whether all of ``words`` (lower case) are in what is shown of ``entry``."""
+    if not words:
+        return True
+    text = f"{entry.unit} {entry.message} {severity_word(entry.priority)}".lower()
+    return all(word in text for word in words)
+
+
+def match(entries: Sequence[Entry], at: int, words: Sequence[str], *, back: bool) -> int | None:
+    """The place of the next entry after (``back``: before) ``at`` that has ``words``."""
+    places = range(at - 1, -1, -1) if back else range(at + 1, len(entries))
+    return next((place for place in places if has_words(entries[place], words)), None)
+
+
+def place_of(entries: Sequence[Entry], at: float) -> int:
+    """The place of the first entry at or after ``at`` (seconds since the epoch); else the last."""
+    return next(
+        (place for place, entry in enumerate(entries) if entry.at >= at), max(0, len(entries) - 1)
+    )
 
 
 def chosen(entries: Sequence[Entry], choice: Choice) -> tuple[Entry, ...]:
@@ -130,11 +148,11 @@ def heading_lines(
     if choice.in_words:
         parts.append(clean(choice.in_words))
     if state.reads_older:
-        parts.append("reading older ones")
+        parts.append("reading older entries")
     if following:
         mark = Mark(glyphs.good, "following", marks.GOOD)
     else:
-        mark = Mark(glyphs.idle, f"paused, {below:,} below; end follows", marks.BUSY)
+        mark = Mark(glyphs.idle, _paused(below, glyphs), marks.BUSY)
     note = Content.assemble(
         (f" {glyphs.dot} ".join(parts), marks.MUTED), "  ", (mark.text, mark.style)
     )
@@ -153,8 +171,13 @@ def heading_lines(
     return lines
 
 
+def _paused(below: int, glyphs: Glyphs) -> str:
+    newer = f"{below:,} below {glyphs.dot} " if below else ""
+    return f"paused {glyphs.dot} {newer}End to follow"
+
+
 def staleness(view: View, state: LogState) -> str:
-    """Why the log is not what it should be: it does not answer, or it fails; else empty."""
+    """What is wrong with the log: it does not answer, or it fails; else empty."""
     read_at = view.started if state.read_at is None else state.read_at
     old = duration(view.now - read_at)
     if state.problem:
@@ -191,18 +214,25 @@ def nothing_words(state: LogState, choice: Choice, view: View) -> str:
     if state.read_at is None:
         return "reading the log" if not state.problem else ""
     if state.entries:
-        return f"none of {len(state.entries):,} entries is {clean(choice.in_words)}"
+        return f"none of {len(state.entries):,} entries: {clean(choice.in_words)}"
     return "no entries yet" if view.snapshot else ""
+
+
+def too_old_words(state: LogState, at: float) -> str:
+    """What to do about a time before all entries; there is one at least."""
+    begins = moment(state.entries[0].at)
+    since = moment(at).removesuffix("Z")
+    return f"the log here begins {begins}; for more: journalctl --since '{since} UTC'"
 
 
 def older_words(state: LogState) -> str:
     """Why nothing older can be read; empty if it can."""
     if state.reads_older:
-        return "older entries are just being read"
+        return "older entries are already being read"
     if state.has_older:
         return ""
     if len(state.entries) > MOST // 2:
-        return f"{MOST:,} entries are kept at most; for all: journalctl -u 'stripewright*'"
+        return f"at most {MOST:,} entries are kept here; for more: journalctl -u 'stripewright*'"
     return "there are no older entries"
 
 

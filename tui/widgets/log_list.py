@@ -29,13 +29,13 @@ class LogList(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"log--cursor"}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", show=False),
-        Binding("down", "move(1)", show=False),
+        Binding("up,k", "move(-1)", show=False),
+        Binding("down,j", "move(1)", show=False),
         Binding("pageup", "page(-1)", show=False),
         Binding("pagedown", "page(1)", show=False),
-        Binding("home", "first", "Oldest", tooltip="go to the oldest entry", show=False,
+        Binding("home,g", "first", "Oldest", tooltip="go to the oldest entry", show=False,
                 id="log.first"),
-        Binding("end", "follow", "Follow", tooltip="go to the newest entry and stay there",
+        Binding("end,G", "follow", "Follow", tooltip="go to the newest entry and stay there",
                 id="log.follow"),
         Binding("enter", "choose", "Detail", tooltip="all fields of this entry, and what it means",
                 id="log.detail"),
@@ -66,10 +66,6 @@ class LogList(ScrollView, can_focus=True):
     def current(self) -> Entry | None:
         """The entry under the cursor."""
         return self._entries[self._at] if self._entries else None
-
-    @property
-    def count(self) -> int:
-        return len(self._entries)
 
     @property
     def below(self) -> int:
@@ -119,14 +115,23 @@ class LogList(ScrollView, can_focus=True):
 
     # -- moving
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return self._entries
+
+    @property
+    def at(self) -> int:
+        """The place of the cursor in :attr:`entries`."""
+        return self._at
+
     def action_move(self, lines: int) -> None:
-        self._move_to(self._at + lines)
+        self.move_to(self._at + lines)
 
     def action_page(self, pages: int) -> None:
-        self._move_to(self._at + pages * max(1, self.size.height - 1))
+        self.move_to(self._at + pages * max(1, self.size.height - 1))
 
     def action_first(self) -> None:
-        self._move_to(0)
+        self.move_to(0)
 
     def action_follow(self) -> None:
         self._following = True
@@ -139,13 +144,14 @@ class LogList(ScrollView, can_focus=True):
             self.post_message(self.Chosen(self.current))
 
     def on_click(self, event: events.Click) -> None:
-        self._move_to(self.scroll_offset.y + event.y)
+        self.move_to(self.scroll_offset.y + event.y)
 
     def on_mouse_scroll_up(self) -> None:
         self._following = False
         self.post_message(self.Moved())
 
-    def _move_to(self, place: int) -> None:
+    def move_to(self, place: int) -> None:
+        """Put the cursor on entry ``place``, or on the nearest there is; following ends."""
         if not self._entries:
             return
         self._following = False
