@@ -230,7 +230,8 @@ def _last_check(*, now: float) -> Check:
 
 def _host() -> list[Check]:
     """The appliance's own disk, /run, the clock and how the last boot ended."""
-    from appliance.drift import host_rules, hostlook
+    from appliance.drift.looks import hostlook
+    from appliance.drift.rules import host_rules
     from appliance.model.findings import DriftSeverity
 
     found = [

@@ -98,7 +98,6 @@ def list_findings(*, everything: bool, db: Path, as_json: bool) -> int:
 
 def show(*, finding_id: int, db: Path, as_json: bool) -> int:
     """Print one finding with everything that is known of it."""
-    from appliance.drift import lifecycle
     from appliance.drift.codes import CODES
     from appliance.history import exports, queries
 
@@ -106,11 +105,7 @@ def show(*, finding_id: int, db: Path, as_json: bool) -> int:
         record = reader.drift_finding(finding_id)
         moves = reader.drift_transitions(finding_id)
         document = exports.drift_document(reader, record)
-        repeats = [
-            one.words
-            for one in reader.confirmations()
-            if (one.code, one.subject, one.identity) == lifecycle.key(record.fact)
-        ]
+        repeats = [one.words for one in reader.confirmations() if one.key == record.fact.key]
     if as_json:
         print_json({**document, "confirmations": repeats})
         return EXIT_OK

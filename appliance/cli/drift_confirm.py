@@ -40,7 +40,8 @@ def confirm(*, db: Path, as_json: bool) -> int:
     if finding_actions.has_a_unit_for(db) and not finding_actions.is_ours_to_write(db):
         end = _have_confirmed(db)
         return _print(end.made, end.waits, failed=end.failed, as_json=as_json)
-    from appliance.drift import check, evaluate, remeasure
+    from appliance.drift import check
+    from appliance.drift.series import evaluate, remeasure
 
     if db.absolute() == paths.HISTORY_DB:
         # First: what becomes suspect from now on asks for itself.
@@ -102,7 +103,8 @@ def accept(*, db: Path, as_json: bool) -> int:
 
     5 if a disk is behind the others or the stripe behind what is published.
     """
-    from appliance.drift import check, evaluate, remeasure
+    from appliance.drift import check
+    from appliance.drift.series import evaluate, remeasure
 
     line = StatusLine()
     found = remeasure.accept(db, on_progress=progress_on(line))

@@ -16,7 +16,7 @@ from appliance.errors import EXIT_OK
 
 if TYPE_CHECKING:
     from appliance.drift.detection.normal import Baseline
-    from appliance.drift.detection.points import Change
+    from appliance.drift.detection.settling import Change
     from appliance.drift.replay import Replay
 
 _TELL_AFTER_SECONDS = 1.0
@@ -106,21 +106,18 @@ def _baseline(baseline: Baseline) -> dict[str, object]:
 
 def _note(found: Replay) -> str:
     """What the reader has to know of the end of the series; empty if nothing."""
-    from appliance.drift.detection import normal as baselines
+    from appliance.drift.detection.normal import FULL, LEAST
 
     baseline = found.detector.baseline
     if baseline is None:
         return (
             f"too short for a baseline: {found.rows} slots with a value"
-            f"{' in all epochs' if found.epochs > 1 else ''}; {baselines.LEAST} are needed"
+            f"{' in all epochs' if found.epochs > 1 else ''}; {LEAST} are needed"
         )
     if found.detector.settling:
         return "the last change has not settled yet; its date and effect may still move"
     if baseline.provisional:
-        return (
-            f"the baseline is provisional: {baseline.count} slots,"
-            f" and {baselines.FULL} make a full one"
-        )
+        return f"the baseline is provisional: {baseline.count} slots, and {FULL} make a full one"
     return ""
 
 

@@ -60,7 +60,7 @@ def watch() -> int:
     """Have the boot unit look at disks that arrive, and drift checked after any other change."""
     import threading
 
-    from appliance.drift import watch_machine
+    from appliance.drift.looks import watch_machine
     from appliance.storage.execute import watch as arriving
     from appliance.system import services
 
@@ -106,7 +106,7 @@ def look() -> int:
     Whatever does not answer is left out.
     """
     from appliance.bench import schedule_effect
-    from appliance.drift import privileged_scan
+    from appliance.drift.looks import privileged_scan
 
     privileged_scan.look()
     with contextlib.suppress(OperatorError):
@@ -121,7 +121,7 @@ def rewind_timers() -> int:
     systemd rewinds a timer that waits when the clock is put back, and forgets one whose unit is at
     work: when that has ended, the next time is counted from the one that lies ahead.
     """
-    from appliance.drift import hostlook
+    from appliance.drift.looks import hostlook
     from appliance.system import journal, services
 
     failed = False

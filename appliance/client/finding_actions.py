@@ -15,13 +15,12 @@ from pathlib import Path
 
 from appliance import paths, text
 from appliance.client import answers
-from appliance.drift import acknowledge as words
-from appliance.drift import lifecycle
-from appliance.drift.acknowledge import Action, Word
+from appliance.drift import acknowledge
+from appliance.drift.acknowledge import Action, Request
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model.confirmations import CONFIRM_SUITE, Confirmation
-from appliance.model.findings import DriftState, Fact, FindingRecord, Transition
+from appliance.model.findings import DriftState, Fact, FindingRecord
 from appliance.model.runs import RunState
 from appliance.system import services
 
@@ -51,45 +50,39 @@ def say(db: Path, finding_id: int, action: Action, note: str = "") -> FindingRec
     note = text.printable(" ".join(note.split()))
     with queries.open_readonly(db) as reader:
         record = reader.drift_finding(finding_id)
-    who = _user()
+    request = Request(finding_id, action, note, _user())
     # Said here and not by a unit's journal: what can't be done is known before one is asked.
-    if action is Action.APPROVE:
-        wanted: Transition | None = lifecycle.approve(record, who=who, note=note)
-        words.baseline_of(record)
-    else:
-        wanted = lifecycle.acknowledge(record, who=who, note=note)
-    if wanted is None:
+    if acknowledge.decide(record, request) is None:
         return record
-    word = Word(finding_id, action, note, who)
     if not is_ours_to_write(db):
-        return _leave(db, word)
+        return _leave(db, request)
 
     from appliance.history.store import History
 
     # A damaged history stays where it is: in a new one there would be no such finding.
     with History.open_writable(db, may_set_aside=False) as history:
-        return words.say(history, word, now=time.time())
+        return acknowledge.keep(history, request, now=time.time())
 
 
-def _leave(db: Path, word: Word) -> FindingRecord:
+def _leave(db: Path, request: Request) -> FindingRecord:
     """Have the drift check, which owns the history, write it."""
     if db.absolute() != paths.HISTORY_DB or not services.is_installed(services.DRIFT_UNIT):
         raise _not_ours(db)
-    words.leave(paths.DRIFT_SPOOL_DIR, word)
+    acknowledge.leave(paths.DRIFT_SPOOL_DIR, request)
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
-        # One that was at work already may have read the spool before the word was in it.
+        # One that was at work already may have read the spool before the request was in it.
         services.start_and_wait(services.DRIFT_UNIT)
         with queries.open_readonly(db) as reader:
-            record = reader.drift_finding(word.finding_id)
-        acknowledged = record.state is DriftState.ACKNOWLEDGED and record.note == word.note
+            record = reader.drift_finding(request.finding_id)
+        acknowledged = record.state is DriftState.ACKNOWLEDGED and record.note == request.note
         if record.state is DriftState.CLOSED or (
-            acknowledged and word.action is Action.ACKNOWLEDGE
+            acknowledged and request.action is Action.ACKNOWLEDGE
         ):
             return record
         if time.monotonic() > deadline:
             raise OperatorError(
-                f"finding {word.finding_id} is not {_DONE[word.action]} yet",
+                f"finding {request.finding_id} is not {_DONE[request.action]} yet",
                 answers.see_journal(services.DRIFT_UNIT),
             )
         time.sleep(_POLL_SECONDS)
@@ -156,7 +149,7 @@ def poll_confirm(asked: AskedConfirm) -> ConfirmEnd | None:
     state = services.unit_state(services.CONFIRM_UNIT)
     if state.busy:
         return None
-    from appliance.drift import confirmation, evaluate
+    from appliance.drift.series import confirmation, evaluate
 
     now = time.time()
     facts = evaluate.facts_of(asked.db, now=now)
@@ -174,7 +167,7 @@ def poll_confirm(asked: AskedConfirm) -> ConfirmEnd | None:
         made=tuple(one for one in answered if one.run_id > asked.last_run),
         waits=tuple(
             (fact, reasons.get(str(fact.evidence["target"])) or elsewhere)
-            for fact in confirmation.waiting(facts, answered, last_tried=None, now=now)
+            for fact in confirmation.waiting(facts, answered, now=now)
         ),
         failed=state.result not in {"", "success"},
     )

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.drift import check_summary as drift_summary
-from appliance.drift import host_rules, hostlook
 from appliance.drift.check_summary import DriftSummary
+from appliance.drift.looks import hostlook
+from appliance.drift.rules import host_rules
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model import advice

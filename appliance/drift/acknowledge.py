@@ -1,4 +1,4 @@
-"""A person's word on a finding: on its way through the spool, kept in the history, and told.
+"""An operator's request about a finding: through the spool into the history, and to the journal.
 
 An operator cannot write the history. ``drift ack`` leaves a small file in a directory where
 operators may put files and see none, and starts the drift check, which reads it. Everything in
@@ -23,7 +23,7 @@ from appliance.drift import journal_events, lifecycle
 from appliance.drift.lifecycle import MAX_NOTE_CHARS
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.history.drift_queries import NoSuchFindingError
-from appliance.model.findings import FindingRecord
+from appliance.model.findings import FindingRecord, Transition
 from appliance.state import codec
 from appliance.state.codec import bounded
 from appliance.system import journal, spools
@@ -39,14 +39,14 @@ _MAX_SWEEP = 10_000
 
 
 class Action(StrEnum):
-    """What a person can do with a finding."""
+    """What an operator can do with a finding."""
 
     ACKNOWLEDGE = "acknowledge"
     APPROVE = "approve"
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Request:
     """An operator action on a finding. ``name`` is that of the file in the spool."""
 
     finding_id: int
@@ -72,11 +72,11 @@ class Rejected:
     why: str
 
 
-def leave(spool: Path, word: Word) -> None:
-    """Put ``word`` into the spool, as an operator; its ``who`` is not written."""
-    document = asdict(_Document(word.action, word.finding_id, word.note))
+def leave(spool: Path, request: Request) -> None:
+    """Put ``request`` into the spool, as an operator; its ``who`` is not written."""
+    document = asdict(_Document(request.action, request.finding_id, request.note))
     name = f"{secrets.token_hex(16)}.json"
-    # Nobody but its reader can list the directory: of the name others know nothing.
+    # Only its reader can list the directory: the name is known to none but us.
     part = spool / f".{name}"
     try:
         descriptor = os.open(part, spools.CREATE, 0o644)
@@ -93,7 +93,7 @@ def leave(spool: Path, word: Word) -> None:
         ) from error
 
 
-def read(spool: Path) -> tuple[Word | Rejected, ...]:
+def read(spool: Path) -> tuple[Request | Rejected, ...]:
     """What lies in the spool, in the order in which it came; nothing if there is no spool."""
     try:
         with spools.opened(spool) as folder:
@@ -122,7 +122,7 @@ def _names(folder: int) -> list[str]:
     return [name for _, name in sorted(found)[:_MAX_FILES]]
 
 
-def _one(folder: int, name: str) -> Word | Rejected:
+def _one(folder: int, name: str) -> Request | Rejected:
     shown = printable(name)[:80]
     try:
         raw, owner = spools.read(folder, name, _MAX_BYTES)
@@ -130,16 +130,11 @@ def _one(folder: int, name: str) -> Word | Rejected:
         who = "" if error.owner is None else _who(error.owner)
         return Rejected(name, who, f"{shown} {error.why}")
     who = _who(owner)
-    word = _parse(raw, who, name)
-    return word or Rejected(name, who, f"{shown} is not a valid request")
-
-
-def _parse(raw: bytes, who: str, name: str) -> Word | None:
     try:
         found = codec.parse(_Document, raw)
     except codec.DecodeError:
-        return None
-    return Word(found.finding, found.action, printable(found.note), who, name)
+        return Rejected(name, who, f"{shown} is not a valid request")
+    return Request(found.finding, found.action, printable(found.note), who, name)
 
 
 def _who(uid: int) -> str:
@@ -152,39 +147,41 @@ def _who(uid: int) -> str:
 # ------------------------------------------------------------------------ into the history
 
 
-def say(history: History, word: Word, *, now: float) -> FindingRecord:
-    """Keep ``word``; returns the finding as it is now.
+def decide(record: FindingRecord, request: Request) -> Transition | None:
+    """What ``request`` makes of a finding, ``None`` if that is so already. Raises as keep()."""
+    if request.action is Action.ACKNOWLEDGE:
+        return lifecycle.acknowledge(record, who=request.who, note=request.note)
+    transition = lifecycle.approve(record, who=request.who, note=request.note)
+    baseline_of(record)
+    return transition
+
+
+def keep(history: History, request: Request, *, now: float) -> FindingRecord:
+    """Keep ``request``; returns the finding as it is now.
 
     :class:`NoSuchFindingError` if there is none, :class:`Refused` or :class:`UsageError` if it
     cannot be done, another :class:`OperatorError` if the history cannot be written.
     """
-    if word.action is Action.APPROVE:
-        record, transition = history.drift.decide_on(
-            word.finding_id,
-            lambda found: lifecycle.approve(found, who=word.who, note=word.note),
-            now=now,
-            approval=baseline_of,
-        )
-    else:
-        record, transition = history.drift.decide_on(
-            word.finding_id,
-            lambda found: lifecycle.acknowledge(found, who=word.who, note=word.note),
-            now=now,
-        )
+    record, transition = history.drift.decide_on(
+        request.finding_id,
+        lambda found: decide(found, request),
+        now=now,
+        approval=baseline_of if request.action is Action.APPROVE else None,
+    )
     if transition is not None:
         journal_events.tell(record, transition)
     return record
 
 
-def hear(history: History, one: Word | Rejected, *, now: float) -> None:
-    """The same for what lay in the spool: what cannot be done is told, and forgotten.
+def take(history: History, one: Request | Rejected, *, now: float) -> None:
+    """The same for what lay in the spool: what cannot be done goes to the journal alone.
 
     :class:`OperatorError` if it may be done later: the history is in use, or the disk is full.
     """
     why = one.why if isinstance(one, Rejected) else ""
-    if isinstance(one, Word):
+    if isinstance(one, Request):
         try:
-            say(history, one, now=now)
+            keep(history, one, now=now)
         except (NoSuchFindingError, Refused, UsageError) as error:
             why = error.message
     if why:

@@ -15,13 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import paths
-from appliance.drift import (
-    acknowledge,
-    check_summary,
-    collect,
-    journal_events,
-    lifecycle,
-)
+from appliance.drift import acknowledge, check_summary, collect, journal_events, lifecycle
 from appliance.drift.codes import CODES
 from appliance.drift.collect import Gathered
 from appliance.drift.lifecycle import Scope
@@ -67,7 +61,7 @@ def check(db: Path, *, now: float | None = None) -> Outcome:
     :class:`OperatorError` if there is neither an appliance to look at nor a history to read.
     """
     now = time.time() if now is None else now
-    deaf = _hear(db, now=now)
+    pending = _take_requests(db, now=now)
     unexplained = journal_events.keep_roots_events(db)
     remembered = check_summary.load(paths.DRIFT_RUN_DIR)
     seen = collect.gather(db, remembered, now=now)
@@ -98,7 +92,7 @@ def check(db: Path, *, now: float | None = None) -> Outcome:
             **seen.not_judged,
             **({Area.PERFORMANCE: seen.unlearned} if seen.unlearned else {}),
         },
-        notes=tuple(note for note in (*seen.notes, deaf, unexplained, problem) if note),
+        notes=tuple(note for note in (*seen.notes, pending, unexplained, problem) if note),
     )
 
 
@@ -124,19 +118,21 @@ def keep_performance(
     return tuple(one for one in kept.records if one.state is not DriftState.CLOSED)
 
 
-def _hear(db: Path, *, now: float) -> str:
+def _take_requests(db: Path, *, now: float) -> str:
     """Do what operators have left in the spool; why not, if the history cannot be written."""
-    if db.absolute() != paths.HISTORY_DB or not (words := acknowledge.read(paths.DRIFT_SPOOL_DIR)):
+    if db.absolute() != paths.HISTORY_DB or not (
+        requests := acknowledge.read(paths.DRIFT_SPOOL_DIR)
+    ):
         return ""
     from appliance.history.store import History
 
     try:
         with History.open_writable(db) as history:
-            for one in words:
-                acknowledge.hear(history, one, now=now)
+            for one in requests:
+                acknowledge.take(history, one, now=now)
                 acknowledge.remove(paths.DRIFT_SPOOL_DIR, one.name)
     except OperatorError as error:
-        return f"{len(words)} operator actions are pending: {error.message}; {error.hint}"
+        return f"{len(requests)} operator actions are pending: {error.message}; {error.hint}"
     return ""
 
 
@@ -165,11 +161,9 @@ def _with_reason(one: Transition, confirmations: Sequence[Confirmation]) -> Tran
     if one.kind is not Kind.CLOSED or one.fact.state is DriftState.CONFIRMED:
         return one
     said = [
-        confirmation.words
-        for confirmation in confirmations
-        if (confirmation.code, confirmation.subject, confirmation.identity)
-        == lifecycle.key(one.fact)
-        and confirmation.verdict is Verdict.NOT_REPEATED
+        answer.words
+        for answer in confirmations
+        if answer.key == one.fact.key and answer.verdict is Verdict.NOT_REPEATED
     ]
     return dataclasses.replace(one, note=said[-1]) if said else one
 
@@ -220,7 +214,7 @@ def _remember(
 
 
 def _told_key(one: Transition) -> str:
-    return "\n".join((*lifecycle.key(one.fact), one.state.value))
+    return "\n".join((*one.fact.key, one.state.value))
 
 
 def _wants_repeats(
@@ -231,7 +225,7 @@ def _wants_repeats(
     suspects = [one.fact for one in findings if one.state in unsure]
     if not suspects or any(map(_is_broken, findings)):
         return False
-    from appliance.drift import confirmation
+    from appliance.drift.series import confirmation
 
     # Repeats that are refused before they are a run leave nothing in the history, and start the
     # next check all the same: having asked counts like a run.

@@ -34,7 +34,7 @@ _MOST_TOLD = 256
 @dataclass(frozen=True, slots=True)
 class DriftSummary:
     """Findings that are not closed. ``critical``, ``warning`` and ``notice`` count those that
-    nobody has acknowledged and that are not suspect. ``worst`` is the gravest of these in words.
+    are neither acknowledged nor suspect. ``worst`` is the gravest of these in words.
 
     ``checked_at`` is when the last check was, seconds since the epoch, ``None`` if that is not
     known. ``overdue`` says in words that checks have stopped.
@@ -85,7 +85,7 @@ class DriftSummary:
 def read(reader: queries.Reader, *, is_appliance: bool, now: float | None = None) -> DriftSummary:
     """The summary of a history.
 
-    An appliance looks at itself from time to time: if it does not, that is told.
+    An appliance looks at itself from time to time: if it does not, the summary says so.
     """
     now = time.time() if now is None else now
     checked_at = last_check(reader)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from appliance import paths
-from appliance.drift import host_rules
 from appliance.drift.check_summary import Memory
 from appliance.drift.lifecycle import Scope
+from appliance.drift.looks import hostlook
+from appliance.drift.rules import host_rules
 from appliance.errors import OperatorError
 from appliance.history import queries
 from appliance.model.confirmations import CONFIRM_SUITE, Confirmation
@@ -69,7 +70,7 @@ def gather(db: Path, remembered: Memory, *, now: float) -> Gathered:
     # Not by the name of the host: every machine of one image has the same.
     is_own = is_appliance and db.absolute() == paths.HISTORY_DB
     if is_own and not os.path.lexists(db):
-        return _machine_alone({Area.PERFORMANCE: "there is no history yet"})
+        return _without(_machine(None, None, None), "there is no history yet", Area.PERFORMANCE)
     try:
         with queries.open_readonly(db) as reader:
             if is_own:
@@ -80,19 +81,19 @@ def gather(db: Path, remembered: Memory, *, now: float) -> Gathered:
             raise
         why = f"the history cannot be read: {error.message}; {error.hint}"
         # What was before is in it, too: without it a change of the environment is not seen.
-        return _machine_alone({Area.ENVIRONMENT: why, Area.PERFORMANCE: why})
+        return _without(_machine(None, None, None), why, Area.ENVIRONMENT, Area.PERFORMANCE)
 
 
-def _machine_alone(not_judged: Mapping[Area, str]) -> Gathered:
-    seen = _machine(None, None, None)
-    return replace(seen, not_judged={**not_judged, **seen.not_judged})
+def _without(seen: Gathered, why: str, *areas: Area) -> Gathered:
+    """``seen`` with ``why`` these areas were not judged; what is said of one already stays."""
+    return replace(seen, not_judged={**dict.fromkeys(areas, why), **seen.not_judged})
 
 
 def _with_history(reader: queries.Reader, db: Path, remembered: Memory, *, now: float) -> Gathered:
     boot_id = liveness.boot_id()
     known = reader.knows_surroundings(boot_id)
     before = reader.surroundings_before(boot_id)
-    ahead = reader.runs_after(now + host_rules.AHEAD_SECONDS)
+    ahead = reader.runs_after(now + hostlook.AHEAD_SECONDS)
     seen = _machine(reader.current_epoch(), before, ahead)
     seen = replace(seen, surroundings={} if known else seen.surroundings)
     seen = _with_records(seen, reader, now=now)
@@ -103,11 +104,7 @@ def _with_history(reader: queries.Reader, db: Path, remembered: Memory, *, now: 
     except Exception as error:
         # What was seen of the disks is not lost by it: it may be that data is about to be.
         why = f"an internal error: {type(error).__name__}: {printable(str(error))[:200]}"
-        return replace(
-            seen,
-            not_judged={**seen.not_judged, Area.PERFORMANCE: why},
-            defect=traceback.format_exc(),
-        )
+        return replace(_without(seen, why, Area.PERFORMANCE), defect=traceback.format_exc())
 
 
 def _runs_alone(
@@ -142,34 +139,27 @@ def _machine(
     ahead: tuple[int, float] | None,
 ) -> Gathered:
     """``ahead`` is as for :func:`host_rules.judge`."""
-    from appliance.drift import environment_rules, hostlook, layout_rules, observe
+    from appliance.drift.looks import observe
+    from appliance.drift.rules import environment_rules, layout_rules
 
-    observation = observe.look()
+    observation, appliance = observe.look(), hostlook.look()
     # Whatever the boot unit is at: what stops the appliance stops that, too.
-    appliance = hostlook.look()
-    stopping = host_rules.judge(appliance, ahead=ahead)
-    unseen = host_rules.blind(appliance)
+    facts = host_rules.judge(appliance, ahead=ahead)
+    blind = host_rules.blind(appliance)
     if ahead is None:
-        unseen |= {("HOST-CLOCK", "history")}
-    notes = observation.notes
+        blind |= {("HOST-CLOCK", "history")}
+    seen = Gathered(facts, blind=blind, notes=observation.notes, boot_id=observation.boot_id)
     if ("*", "") in observation.blind:
-        why = "; ".join(notes) or "the boot unit has not finished"
-        return Gathered(
-            facts=stopping,
-            not_judged={Area.LAYOUT: why, Area.ENVIRONMENT: why},
-            blind=unseen,
-            notes=notes,
-            boot_id=observation.boot_id,
-        )
-    return Gathered(
+        why = "; ".join(observation.notes) or "the boot unit has not finished"
+        return _without(seen, why, Area.LAYOUT, Area.ENVIRONMENT)
+    return replace(
+        seen,
         facts=(
-            *stopping,
+            *facts,
             *layout_rules.judge(observation),
             *environment_rules.judge(observation, epoch=epoch, before=before),
         ),
-        blind=unseen | frozenset(observation.blind),
-        notes=notes,
-        boot_id=observation.boot_id,
+        blind=blind | frozenset(observation.blind),
         surroundings=observation.surroundings,
     )
 
@@ -179,18 +169,18 @@ def _with_runs(
 ) -> Gathered:
     mark = reader.drift_mark()
     if mark.startswith("0/"):
-        why = "no run has ended yet"
-        return replace(seen, not_judged={**seen.not_judged, Area.PERFORMANCE: why})
+        return _without(seen, "no run has ended yet", Area.PERFORMANCE)
     judged = f"{db.absolute()}: {mark}"
     lately = abs(now - remembered.judged_at) < _JUDGE_AGAIN_SECONDS
     if seen.is_own and lately and judged == remembered.judged:
-        why = "nothing was measured since the last check"
-        return replace(seen, not_judged={**seen.not_judged, Area.PERFORMANCE: why})
+        return _without(seen, "nothing was measured since the last check", Area.PERFORMANCE)
     # It reads months of results: imported only where there is something to judge.
-    from appliance.drift import evaluate
+    from appliance.drift.series import evaluate
+    from appliance.history import series_slots
 
-    facts = evaluate.performance_facts(reader, now=now, is_own=seen.is_own)
-    some, words = evaluate.unlearned(reader)
+    spans = series_slots.spans(reader)
+    facts = evaluate.performance_facts(reader, spans, now=now, is_own=seen.is_own)
+    some, words = evaluate.unlearned(spans)
     return replace(
         seen,
         facts=(*seen.facts, *facts),

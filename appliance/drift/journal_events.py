@@ -1,4 +1,4 @@
-"""The journal: what it is told of findings, and what root's units told it.
+"""The journal: what goes into it about findings, and what root's units have written to it.
 
 Each code of findings has its own MESSAGE_ID. The other way, root writes no history of its own
 accord but its audit, and units without any privilege could not: so the drift check, which owns the

@@ -37,8 +37,6 @@ MAX_NOTE_CHARS = 500
 # What a new baseline can be made of.
 APPROVABLE = ("PERF-SLOWER", "PERF-FASTER", "PERF-LATENCY-MODE")
 
-Key = tuple[str, str, str]
-
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -56,17 +54,12 @@ class Scope:
         """Whether the absence of ``fact`` from this look says that it is no longer so."""
         code = CODES.get(fact.code)
         if code is None or code.area not in self.areas:
-            # The code of a later version: who does not know it cannot say that it is over.
+            # The code of a later version: this one cannot say that it is over.
             return False
         if code.area is Area.PERFORMANCE:
             return True
         about = {"", fact.subject, fact.volume}
         return not any(name in {"*", fact.code} and what in about for name, what in self.blind)
-
-
-def key(fact: Fact) -> Key:
-    """What makes a fact the same fact."""
-    return (fact.code, fact.subject, fact.identity)
 
 
 def step(
@@ -83,7 +76,7 @@ def step(
     ``boot_id`` is that of the boot that was looked at; empty if it is not known.
     """
     here = _distinct(facts)
-    active = {key(one.fact): one for one in records if one.state is not DriftState.CLOSED}
+    active = {one.fact.key: one for one in records if one.state is not DriftState.CLOSED}
     moved: list[Transition] = []
     for identity, fact in here.items():
         if (record := active.get(identity)) is not None:
@@ -98,7 +91,7 @@ def step(
             record.id,
             record.fact,
             DriftState.CLOSED,
-            # Who was not told that it came back is not told that it has gone.
+            # A return that was not announced is followed by no announced end.
             announce=not record.quiet,
             note="no longer so",
         )
@@ -109,24 +102,14 @@ def step(
 
 
 def acknowledge(record: FindingRecord, *, who: str, note: str) -> Transition | None:
-    """Somebody has seen it. ``None`` if that is said already, in the same words; without any, the
-    words that are there stay.
+    """An operator has seen it. ``None`` if that is said already, in the same words; without any,
+    the words that are there stay.
 
     :class:`Refused` for a finding that is closed, :class:`UsageError` for a note that is too long.
     """
-    _require_note(note)
-    _require_here(record)
-    if record.state is DriftState.ACKNOWLEDGED and note in ("", record.note):
-        return None
-    return Transition(
-        Kind.ACKNOWLEDGED,
-        record.id,
-        record.fact,
-        DriftState.ACKNOWLEDGED,
-        announce=True,
-        who=who,
-        note=note,
-    )
+    said = _said(record, Kind.ACKNOWLEDGED, DriftState.ACKNOWLEDGED, who, note)
+    known = record.state is DriftState.ACKNOWLEDGED and note in ("", record.note)
+    return None if known else said
 
 
 def approve(record: FindingRecord, *, who: str, note: str) -> Transition:
@@ -134,8 +117,7 @@ def approve(record: FindingRecord, *, who: str, note: str) -> Transition:
 
     :class:`Refused` for what no baseline can answer, or what is closed.
     """
-    _require_note(note)
-    _require_here(record)
+    said = _said(record, Kind.APPROVED, DriftState.CLOSED, who, note)
     if record.fact.code not in APPROVABLE:
         raise Refused(
             f"finding {record.id} is {record.fact.code}: only {', '.join(APPROVABLE)}"
@@ -143,15 +125,20 @@ def approve(record: FindingRecord, *, who: str, note: str) -> Transition:
             f"what to do: stripewright drift show {record.id}; to acknowledge it:"
             f" stripewright drift ack {record.id} --note TEXT",
         )
-    return Transition(
-        Kind.APPROVED,
-        record.id,
-        record.fact,
-        DriftState.CLOSED,
-        announce=True,
-        who=who,
-        note=note,
-    )
+    return said
+
+
+def _said(record: FindingRecord, kind: Kind, state: DriftState, who: str, note: str) -> Transition:
+    if len(note) > MAX_NOTE_CHARS:
+        raise UsageError(
+            f"the note has {len(note)} characters; the limit is {MAX_NOTE_CHARS}", "shorten it"
+        )
+    if record.state is DriftState.CLOSED:
+        raise Refused(
+            f"finding {record.id} is already closed",
+            "open findings: stripewright drift list",
+        )
+    return Transition(kind, record.id, record.fact, state, announce=True, who=who, note=note)
 
 
 def alarms(state: DriftState, severity: DriftSeverity) -> bool:
@@ -159,11 +146,11 @@ def alarms(state: DriftState, severity: DriftSeverity) -> bool:
     return severity is not DriftSeverity.NOTICE and state in {DriftState.OPEN, DriftState.CONFIRMED}
 
 
-def _distinct(facts: Iterable[Fact]) -> dict[Key, Fact]:
+def _distinct(facts: Iterable[Fact]) -> dict[tuple[str, str, str], Fact]:
     """Each fact once, in the order of gravity; of two that are the same the graver one."""
-    found: dict[Key, Fact] = {}
+    found: dict[tuple[str, str, str], Fact] = {}
     for fact in sorted(facts, key=lambda one: GRAVITY[one.severity]):
-        found.setdefault(key(fact), fact)
+        found.setdefault(fact.key, fact)
     return found
 
 
@@ -224,7 +211,7 @@ def _just_closed(
         one
         for one in records
         if one.state is DriftState.CLOSED
-        and key(one.fact) == key(fact)
+        and one.fact.key == fact.key
         and _is_same(one, fact, now, boot_id)
     ]
     return max(found, key=lambda one: one.id, default=None)
@@ -245,18 +232,3 @@ def _is_same(closed: FindingRecord, fact: Fact, now: float, boot_id: str) -> boo
 
 def _apart(now: float, then: float | None, seconds: float) -> bool:
     return then is None or abs(now - then) >= seconds
-
-
-def _require_here(record: FindingRecord) -> None:
-    if record.state is DriftState.CLOSED:
-        raise Refused(
-            f"finding {record.id} is already closed",
-            "open findings: stripewright drift list",
-        )
-
-
-def _require_note(note: str) -> None:
-    if len(note) > MAX_NOTE_CHARS:
-        raise UsageError(
-            f"the note has {len(note)} characters; the limit is {MAX_NOTE_CHARS}", "shorten it"
-        )

@@ -19,7 +19,7 @@ from typing import IO
 
 from appliance import text
 from appliance.drift.detection.detector import Detector
-from appliance.drift.detection.points import Change
+from appliance.drift.detection.settling import Change
 from appliance.errors import UsageError
 
 _BLOCK = 1 << 20

@@ -40,6 +40,11 @@ class Confirmation:
     repeats: tuple[float, ...] = ()
     control: tuple[float, ...] = ()
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """That of the fact (:attr:`appliance.model.findings.Fact.key`)."""
+        return (self.code, self.subject, self.identity)
+
 
 @dataclass(frozen=True, slots=True)
 class Approval:

@@ -67,6 +67,11 @@ class Fact:
     next_step: str = ""
     state: DriftState = DriftState.OPEN
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes a fact the same fact."""
+        return (self.code, self.subject, self.identity)
+
 
 # Fields of a fact that are texts.
 TEXTS = (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from appliance import __version__, text
-from appliance.drift import trends
+from appliance.drift.series import trends
 from appliance.errors import OperatorError, UsageError
 from appliance.figures.selection import Selector
 from appliance.history import exports, queries, series_slots

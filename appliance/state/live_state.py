@@ -45,9 +45,14 @@ def live_problem(
 def live_array(md: Path) -> tuple[int, str]:
     """How many members an array lacks, and what it does about it (``recover 12 %``)."""
     array = kernel.read_md(md)
+    return array.degraded, sync_words(array)
+
+
+def sync_words(array: kernel.MdArray) -> str:
+    """What an array does to be in sync again, and how far it is; empty if that is nothing."""
     share = "" if array.sync_percent is None else f" {array.sync_percent} %"
     idle = array.sync_action in {"", "idle"}
-    return array.degraded, "" if idle else f"{array.sync_action}{share}"
+    return "" if idle else f"{array.sync_action}{share}"
 
 
 @dataclass(slots=True)

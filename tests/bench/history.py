@@ -23,7 +23,7 @@ from pathlib import Path
 
 from appliance.bench.suite import load_suite
 from appliance.cli import bench_import, compare, export, results
-from appliance.drift import trends
+from appliance.drift.series import trends
 from appliance.figures import sampling
 from appliance.fio_import import import_reports
 from appliance.history import format as file_format

@@ -12,14 +12,15 @@ come from is what the answer hangs on, so there are two kinds:
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from appliance.drift import confirmation
 from appliance.drift.detection.detector import Detector
-from appliance.drift.detection.points import Change
+from appliance.drift.detection.settling import Change
+from appliance.drift.series import confirmation
 from appliance.model.confirmations import Verdict
 from tests.drift.measuring import of_each
 from tests.drift.series import NOISES, SLOTS_A_DAY
@@ -97,7 +98,7 @@ def _series(process: Process, slots: int, noise_pct: float) -> tuple[int, int]:
         for suspect, tries in waiting:
             said = confirmation.verdict(
                 suspect.baseline.median,
-                values[suspect.change_slot :],
+                statistics.median(values[suspect.change_slot :]),
                 [_value(one, noise_pct) for one in repeat_noise()],
             ).verdict
             confirmed += said is Verdict.CONFIRMED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from appliance.drift.detection.detector import Detector
-from appliance.drift.detection.points import Point
+from appliance.drift.detection.normal import Point
 
 
 def detect(points: Iterable[Point]) -> Detector:

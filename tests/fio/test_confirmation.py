@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 import shutil
 import time
@@ -12,7 +13,7 @@ import pytest
 
 from appliance.bench import directory, idle_check, job_order, runner, validity
 from appliance.bench.suite import content_hash
-from appliance.drift import acceptance, evaluate, remeasure
+from appliance.drift.series import acceptance, evaluate, remeasure
 from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model.confirmations import CONFIRM_SUITE, Verdict
@@ -22,7 +23,7 @@ from appliance.model.runs import Job, RunState, Suite
 from tests.unit.histories import select
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-PATIENCE = idle_check.Patience(1.0)
+_run_suite = runner.run_suite
 
 
 def job(name: str) -> Job:
@@ -41,15 +42,18 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_order, "CONTROL_SECONDS", 1.0)
     # Valid wherever this test runs, whatever else uses the disk.
     monkeypatch.setattr(validity, "judge", lambda _: ())
+    _hasten(monkeypatch, idle_check.Patience(1.0))
     # This machine's shell may itself be a unit's.
     monkeypatch.delenv("INVOCATION_ID", raising=False)
 
 
+def _hasten(monkeypatch: pytest.MonkeyPatch, patience: idle_check.Patience) -> None:
+    monkeypatch.setattr(runner, "run_suite", functools.partial(_run_suite, patience=patience))
+
+
 def measured(place: Path) -> dict[str, JobResult]:
     """One real run, and what its jobs did. Its epoch is that of the directory."""
-    run_id = runner.run_suite(
-        suite("honest", "slower"), target=place, db=place / "history.db", patience=PATIENCE
-    )
+    run_id = runner.run_suite(suite("honest", "slower"), target=place, db=place / "history.db")
     with queries.open_readonly(place / "history.db") as reader:
         assert reader.run(run_id).state is RunState.COMPLETE
         return {result.job: result for result in reader.results(run_id)}
@@ -107,7 +111,7 @@ def test_two_suspects_one_of_which_is_so(place):
     assert {fact.state for fact in suspects} == {DriftState.SUSPECT}
     assert len(suspects) == 2
 
-    found = remeasure.repeat_suspects(db, patience=PATIENCE)
+    found = remeasure.repeat_suspects(db)
     assert found.waits == ()
     said = {one.subject: one for one in found.made}
     assert said["mini/slower read"].verdict is Verdict.CONFIRMED, said
@@ -148,7 +152,8 @@ def test_a_suspect_waits_while_others_use_the_disks(place, monkeypatch):
         ],
     )
     monkeypatch.setattr(idle_check, "foreign_load", lambda *_, **__: "foreign load: sda was busy")
-    found = remeasure.repeat_suspects(db, patience=idle_check.Patience(seconds=0.0))
+    _hasten(monkeypatch, idle_check.Patience(seconds=0.0))
+    found = remeasure.repeat_suspects(db)
     assert [(fact.subject, why) for fact, why in found.waits] == [
         ("mini/slower read", "foreign load: sda was busy")
     ]
@@ -163,7 +168,8 @@ def test_acceptance_makes_the_run_that_is_missing(place, monkeypatch):
     db = place / "history.db"
     monkeypatch.setattr(remeasure, "load_suite", lambda _: dataclasses.replace(
         suite("honest"), name="smoke"))  # fmt: skip
-    found = remeasure.accept(db, target=place, patience=PATIENCE)
+    monkeypatch.setattr(runner, "default_target", lambda: place)
+    found = remeasure.accept(db)
     assert isinstance(found, acceptance.Acceptance)
     assert found.facts == ()
     with queries.open_readonly(db) as reader:
@@ -176,4 +182,4 @@ def test_acceptance_makes_the_run_that_is_missing(place, monkeypatch):
         epoch = latest.epoch_id or 0
         assert len(series_slots.earlier_controls(reader, epoch, "control-honest", "read")) == 3
     # The second time the same run is judged.
-    assert remeasure.accept(db, target=place, patience=PATIENCE).run_id == found.run_id
+    assert remeasure.accept(db).run_id == found.run_id

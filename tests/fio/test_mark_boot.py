@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import hostlook
+from appliance.drift.looks import hostlook
 
 SCRIPT = Path(__file__).parents[2] / "mkosi.extra/usr/lib/stripewright/mark-boot"
 BOOTS = [f"00000000-0000-4000-8000-{number:012d}" for number in range(9)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from appliance.client.finding_actions import AskedConfirm, ConfirmEnd
 from appliance.drift.detection.normal import learn
-from appliance.drift.trends import Stretch
+from appliance.drift.series.trends import Stretch
 from appliance.errors import OperatorError
 from appliance.history.drift_queries import TransitionRecord
 from appliance.model.confirmations import Confirmation, Verdict
@@ -150,7 +150,7 @@ OF_SLOWER = Evidence(
     Stretch(
         EpochRecord(3, WALL - 86_400 * 20, {}, {}),
         slots(),
-        learn([slot.iops for slot in slots()[:60]], first_slot=0, last_slot=59),
+        learn([(at, slot.iops) for at, slot in enumerate(slots()[:60])]),
         slots()[0].started_at,
     ),
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from appliance.drift.detection.normal import learn
-from appliance.drift.trends import Stretch, Trend
+from appliance.drift.series.trends import Stretch, Trend
 from appliance.errors import OperatorError
 from appliance.figures import comparison, selection, sides
 from appliance.figures.sides import Chosen
@@ -183,7 +183,7 @@ def trend(key: SeriesKey = KEY) -> Trend:
     ):
         found = slots(first, last, level)
         early = [slot.iops for slot in found[:40] if slot.valid]
-        normal = learn(early, first_slot=0, last_slot=len(early) - 1)
+        normal = learn(list(enumerate(early)))
         stretches.append(Stretch(epoch(number), found, normal, found[0].started_at))
     return Trend(key, tuple(stretches), (SLOWER,) if key == KEY else ())
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from appliance.client.finding_actions import ConfirmEnd
-from appliance.drift import remeasure
+from appliance.drift.series import remeasure
 from appliance.errors import OperatorError, Refused
 from appliance.model.confirmations import CONFIRM_SUITE
 from tests.tui.driving import both_sizes, notices, settled, until

@@ -7,7 +7,7 @@ import pytest
 
 from appliance.bench import job_order
 from appliance.bench.suite import load_suite
-from appliance.drift import confirmation
+from appliance.drift.series import confirmation
 from appliance.history.store import History
 from appliance.model.confirmations import Confirmation, Verdict
 from appliance.model.findings import DriftSeverity, DriftState, Fact, Kind, SeriesKey, Transition
@@ -109,7 +109,7 @@ def test_evidence_has_the_series_of_its_epoch_the_repeats_and_what_happened(db):
 
 
 def test_too_few_results_are_told_and_counted_anew_only_after_a_run(db, monkeypatch):
-    from appliance.drift import evaluate
+    from appliance.drift.series import evaluate
 
     asked = []
     monkeypatch.setattr(evaluate, "unlearned", lambda _: (asked.append(1), "too few")[0:2])

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from appliance import paths
-from appliance.drift import collect, environment_rules, evaluate, layout_rules, observe
+from appliance.drift import collect
+from appliance.drift.looks import observe
+from appliance.drift.rules import environment_rules, layout_rules
+from appliance.drift.series import evaluate
 from appliance.history.store import History
 from appliance.model.findings import DriftSeverity, Fact
 from appliance.model.runs import RunState
@@ -74,7 +77,7 @@ def set_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(paths, "DRIFT_RUN_DIR", made.folder)
     monkeypatch.setattr(paths, "DRIFT_SPOOL_DIR", made.spool)
     monkeypatch.setattr(paths, "CONFIRM_WANTED", made.wanted)
-    monkeypatch.setattr(collect.liveness, "boot_id", lambda: "boot")
+    monkeypatch.setattr(collect.liveness, "boot_id", lambda *_: "boot")
     monkeypatch.setattr(observe, "look", made.look)
     monkeypatch.setattr(layout_rules, "judge", lambda _: tuple(made.layout))
     monkeypatch.setattr(environment_rules, "judge", lambda _, **__: ())

@@ -11,9 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from appliance.drift import environment_rules, observe
-from appliance.drift import layout_rules as layout
-from appliance.drift.observation import Observation
+from appliance.drift.looks import observe
+from appliance.drift.looks.observation import Observation
+from appliance.drift.rules import environment_rules
+from appliance.drift.rules import layout_rules as layout
 from appliance.model.disks import Filesystem, Inventory
 from appliance.model.findings import Fact
 from appliance.model.plans import Decision, Layout, Plan, VolumePlan

@@ -205,9 +205,7 @@ def normals(earlier: tuple[Detail, ...]) -> dict[tuple[str, str, str], BesideNor
     return {
         key: BesideNormal(
             len(known),
-            detection.learn(known, first_slot=0, last_slot=len(known) - 1)
-            if len(known) >= detection.LEAST
-            else None,
+            detection.learn(list(enumerate(known))) if len(known) >= detection.LEAST else None,
         )
         for key, known in values.items()
     }

@@ -6,8 +6,8 @@ import dataclasses
 import random
 from collections.abc import Mapping, Sequence
 
-from appliance.drift import performance, series_state
-from appliance.drift import series_state as drift_series
+from appliance.drift.series import performance, series_state
+from appliance.drift.series import series_state as drift_series
 from appliance.model.confirmations import Confirmation, Verdict
 from appliance.model.findings import SeriesKey
 from appliance.model.measurement import DeviceIo, JobResult

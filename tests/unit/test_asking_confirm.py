@@ -10,7 +10,7 @@ import pytest
 from appliance import paths
 from appliance.cli import main, output
 from appliance.client import finding_actions
-from appliance.drift import evaluate
+from appliance.drift.series import evaluate
 from appliance.errors import OperatorError, Refused
 from appliance.history import queries
 from appliance.history.store import History
@@ -193,7 +193,7 @@ def test_no_unit_writes_another_history_or_where_there_is_none(
 def test_who_may_write_the_history_needs_no_unit(
     unit: Unit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from appliance.drift import remeasure
+    from appliance.drift.series import remeasure
 
     monkeypatch.setattr(finding_actions, "is_ours_to_write", lambda _: True)
     monkeypatch.setattr(paths, "CONFIRM_WANTED", unit.db.with_name("wanted"))

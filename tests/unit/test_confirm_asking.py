@@ -10,7 +10,8 @@ import pytest
 from appliance.bench import fio_process, runner
 from appliance.cli import drift_confirm, main
 from appliance.drift import check as checking
-from appliance.drift import check_summary, evaluate
+from appliance.drift import check_summary
+from appliance.drift.series import evaluate
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError, ProgramMissing
 from appliance.history.store import History
 from appliance.model.findings import DriftState

@@ -14,7 +14,8 @@ from appliance import paths
 from appliance.bench import runner
 from appliance.bench.suite import load_suite
 from appliance.cli import drift_confirm
-from appliance.drift import check, evaluate, remeasure
+from appliance.drift import check
+from appliance.drift.series import evaluate, remeasure
 from appliance.errors import Refused
 from appliance.history import queries
 from appliance.history.store import History

@@ -18,7 +18,7 @@ def noise(count, seed=1, sigma=1.0, level=100.0):
 
 
 def baseline(values):
-    return learn(values, first_slot=3, last_slot=3 + len(values) - 1)
+    return learn(list(enumerate(values, start=3)))
 
 
 def test_the_scale_of_normal_noise_is_its_standard_deviation():

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import acceptance
 from appliance.drift.codes import CODES
+from appliance.drift.series import acceptance
 from appliance.model.findings import DriftState, SeriesKey
 from appliance.model.measurement import Capability, Finding, Severity
 from tests.unit.spans import FINGERPRINT, KEY, MEMBERS, QD1, detail, result

@@ -6,7 +6,8 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import confirmation, lifecycle
+from appliance.drift import lifecycle
+from appliance.drift.series import confirmation
 from appliance.model.confirmations import Verdict
 from appliance.model.findings import DriftSeverity, DriftState, FindingRecord
 from tests.unit.spans import (

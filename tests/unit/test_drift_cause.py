@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import attribution
+from appliance.drift.series import attribution
 from appliance.model.measurement import DeviceLatency, Finding, Provisioned, Severity
 from appliance.model.runs import RunState
 from appliance.model.slots import Attempt, Happening

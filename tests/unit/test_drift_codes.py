@@ -39,9 +39,9 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Code:
 def test_a_new_code_is_told_kept_and_explained(toy: Code, watched: Machine, drift) -> None:
     made = fact(
         toy.name,
-        "drum",
-        expected="20 dB",
-        observed="90 dB",
+        "20 dB",
+        "90 dB",
+        subject="drum",
         volume="scratch",
         evidence={"toy": "a drum"},
         knob="/sys/knob",
@@ -74,7 +74,7 @@ def test_the_codes_and_their_ids_are_distinct() -> None:
 
 
 def test_the_names_in_a_summary_are_not_formatted_again() -> None:
-    made = fact("ENV-FIO", "{0}", expected="{expected.__class__}", observed="{x}", since="{")
+    made = fact("ENV-FIO", "{expected.__class__}", "{x}", subject="{0}", since="{")
     assert made.summary == "fio is {x}; { it was {expected.__class__}"
     assert made.identity == "{expected.__class__} -> {x}"
 
@@ -82,7 +82,7 @@ def test_the_names_in_a_summary_are_not_formatted_again() -> None:
 def test_hostile_texts_become_one_harmless_line() -> None:
     nasty = "a\nb\x1b[31m\udce9\u202e" + "x" * 5000
     made = fact(
-        "ENV-FIO", nasty, expected="1", observed=nasty, since="then",
+        "ENV-FIO", "1", nasty, subject=nasty, since="then",
         evidence={nasty: nasty, "nan": float("nan"), "n": 1},
     )  # fmt: skip
     assert made.subject == made.observed
@@ -94,14 +94,14 @@ def test_hostile_texts_become_one_harmless_line() -> None:
 
 def test_of_evidence_without_end_a_part_is_kept() -> None:
     many = {f"key{number}": number for number in range(100)}
-    made = fact("ENV-FIO", "fio", expected="1", observed="2", since="then", evidence=many)
+    made = fact("ENV-FIO", "1", "2", subject="fio", since="then", evidence=many)
     assert len(made.evidence) == 64
 
 
 def test_hostile_names_are_one_line_everywhere(watched: Machine, capsys) -> None:
     nasty = "a\nstripewright: all is well\x1b[2J\udce9"
     swapped = fact(
-        "MEMBER-SWAPPED", nasty, expected="AWS3", observed=nasty, volume="scratch", member=nasty,
+        "MEMBER-SWAPPED", "AWS3", nasty, subject=nasty, volume="scratch", member=nasty,
         evidence={"slot": 2, "was": "AWS3"}, array="md0",
     )  # fmt: skip
     watched.layout = [swapped]
@@ -127,7 +127,7 @@ def test_every_rule_gives_the_words_that_its_code_asks_for() -> None:
     """A name that is missing would end the whole check, and only when the fault is there."""
     always = {"subject", "expected", "observed", "volume", "member"}
     seen = set()
-    for file in DRIFT.glob("*.py"):
+    for file in DRIFT.rglob("*.py"):
         for call in ast.walk(ast.parse(file.read_text())):
             if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
                 continue

@@ -9,7 +9,8 @@ import pytest
 
 from appliance.cli.main import main
 from appliance.drift import check as checking
-from appliance.drift import check_summary, observe
+from appliance.drift import check_summary
+from appliance.drift.looks import observe
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
 from appliance.history import queries
 from appliance.model.findings import DriftSeverity, DriftState

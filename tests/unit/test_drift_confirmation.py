@@ -2,7 +2,7 @@
 
 import random
 
-from appliance.drift import confirmation
+from appliance.drift.series import confirmation
 from appliance.model.confirmations import Confirmation, Verdict
 from appliance.model.findings import DriftSeverity, DriftState, Fact
 
@@ -10,7 +10,7 @@ NORMAL = 100.0
 DAY = 86_400.0
 
 
-def verdict(repeats, *, changed=(90.0,), **known):
+def verdict(repeats, *, changed=90.0, **known):
     return confirmation.verdict(NORMAL, changed, repeats, **known)
 
 
@@ -19,7 +19,7 @@ def test_repeats_at_the_changed_level_confirm_it():
     assert found.verdict is Verdict.CONFIRMED
     assert "5 of 5 repeats" in found.words
     assert "no earlier values" in found.words
-    assert verdict([111, 110, 109, 112, 108], changed=[110]).verdict is Verdict.CONFIRMED
+    assert verdict([111, 110, 109, 112, 108], changed=110).verdict is Verdict.CONFIRMED
 
 
 def test_one_odd_repeat_decides_nothing():
@@ -43,13 +43,12 @@ def test_results_that_are_not_valid_are_missing():
 
 
 def test_a_difference_in_the_dead_band_is_never_confirmed():
-    assert verdict([98.9] * 5, changed=[98.9]).verdict is Verdict.UNCLEAR
-    assert verdict([98.0] * 5, changed=[98.0]).verdict is Verdict.CONFIRMED
+    assert verdict([98.9] * 5, changed=98.9).verdict is Verdict.UNCLEAR
+    assert verdict([98.0] * 5, changed=98.0).verdict is Verdict.CONFIRMED
 
 
 def test_without_a_level_nothing_is_said():
-    assert confirmation.verdict(0.0, [1.0], [1.0] * 5).verdict is Verdict.UNCLEAR
-    assert confirmation.verdict(1.0, [], [1.0] * 5).verdict is Verdict.UNCLEAR
+    assert confirmation.verdict(0.0, 1.0, [1.0] * 5).verdict is Verdict.UNCLEAR
 
 
 def test_the_machine_is_the_cause_when_a_job_without_a_disk_slows_as_well():
@@ -75,10 +74,10 @@ def test_how_often_noise_alone_is_confirmed_and_a_change_is_not():
     def repeats(level):
         return [source.gauss(level, 1.0) for _ in range(confirmation.REPEATS)]
 
-    false = [verdict(repeats(100.0), changed=[95.0]).verdict for _ in range(20_000)]
+    false = [verdict(repeats(100.0), changed=95.0).verdict for _ in range(20_000)]
     assert false.count(Verdict.CONFIRMED) == 0
     assert false.count(Verdict.NOT_REPEATED) > 19_950
-    true = [verdict(repeats(95.0), changed=[95.0]).verdict for _ in range(5_000)]
+    true = [verdict(repeats(95.0), changed=95.0).verdict for _ in range(5_000)]
     assert true.count(Verdict.CONFIRMED) > 4_950
     assert true.count(Verdict.NOT_REPEATED) == 0
 
@@ -96,7 +95,7 @@ def test_two_of_five_that_show_it_decide_nothing():
 
 
 def test_a_control_job_within_the_dead_band_is_no_cause():
-    found = verdict([98] * 5, changed=(98,), control_before=[100.0] * 3, control=[99.0] * 3)
+    found = verdict([98] * 5, changed=98, control_before=[100.0] * 3, control=[99.0] * 3)
     assert found.verdict is Verdict.CONFIRMED
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import layout_rules
-from appliance.drift.observation import (
+from appliance.drift.looks.observation import (
     Answer,
     Observation,
     Seen,
 )
+from appliance.drift.rules import layout_rules
 from appliance.model.disks import (
     Disk,
     DiskKind,
@@ -43,7 +43,7 @@ def seen_on(volume: BootVolume, disks: Sequence[Disk], **more: object) -> Observ
     mount = Mount("253:0", volume.mount, "ext4", "/dev/dm-0", "rw,nosuid,nodev,noatime", "rw", 40)
     declared = Volume(volume.name, volume.mount, stripe=volume.stripe, filesystem="ext4")
     observation = Observation(
-        "boot", 0.0, Layout((declared,)), MachineSeen(), (volume,), tuple(disks), mounts=(mount,),
+        "boot", Layout((declared,)), MachineSeen(), (volume,), tuple(disks), mounts=(mount,),
         numbers={one.path: f"8:{one.path[-1]}" for one in disks},
         mapped={"LVM volume 'stripewright--data-data'": "253:0"},
         seen=Seen(0.0, ()),

@@ -6,7 +6,7 @@ import pytest
 
 from appliance.bench import runner
 from appliance.cli.main import main
-from appliance.drift import remeasure
+from appliance.drift.series import remeasure
 from appliance.errors import EXIT_USAGE, OperatorError
 
 

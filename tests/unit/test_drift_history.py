@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from appliance.drift import acknowledge, lifecycle
-from appliance.drift.acknowledge import Action, Word
+from appliance.drift.acknowledge import Action, Request
 from appliance.drift.lifecycle import Scope
 from appliance.errors import OperatorError, Refused
 from appliance.history import queries
@@ -75,7 +75,9 @@ def test_its_whole_life_is_kept(db):
     with History.open_writable(db) as history:
         look(history, [FACT])
         look(history, [FACT], NOW + 3600)
-        acknowledge.say(history, Word(1, Action.ACKNOWLEDGE, "known", "operator"), now=NOW + 3700)
+        acknowledge.keep(
+            history, Request(1, Action.ACKNOWLEDGE, "known", "operator"), now=NOW + 3700
+        )
         look(history, [], NOW + 7200)
         look(history, [FACT], NOW + 7500)
     with queries.open_readonly(db) as reader:
@@ -147,12 +149,12 @@ def test_what_fails_half_way_leaves_nothing(db):
 def test_an_approval_begins_a_baseline_and_closes_the_finding(db):
     with History.open_writable(db) as history:
         look(history, [SLOWER])
-        closed = acknowledge.say(
-            history, Word(1, Action.APPROVE, "new kernel", "operator"), now=NOW
+        closed = acknowledge.keep(
+            history, Request(1, Action.APPROVE, "new kernel", "operator"), now=NOW
         )
         assert closed.state is DriftState.CLOSED
         with pytest.raises(Refused, match="is already closed"):
-            acknowledge.say(history, Word(1, Action.APPROVE, "", "operator"), now=NOW)
+            acknowledge.keep(history, Request(1, Action.APPROVE, "", "operator"), now=NOW)
     with queries.open_readonly(db) as reader:
         assert reader.approvals() == (Approval(SLOWER.subject, "/mnt/scratch", 38),)
     assert select(db, "SELECT who, note, finding_id FROM drift_approval") == [
@@ -165,7 +167,7 @@ def test_a_change_without_its_run_cannot_be_approved(db, evidence):
     with History.open_writable(db) as history:
         look(history, [dataclasses.replace(SLOWER, evidence=evidence)])
         with pytest.raises(Refused, match="does not say with which run"):
-            acknowledge.say(history, Word(1, Action.APPROVE, "", "operator"), now=NOW)
+            acknowledge.keep(history, Request(1, Action.APPROVE, "", "operator"), now=NOW)
     with queries.open_readonly(db) as reader:
         assert len(reader.drift_findings()) == 1, "nothing of it was done"
 
@@ -218,7 +220,7 @@ def test_the_mark_moves_with_everything_that_performance_is_judged_by(db):
         assert mark() == marks[-1], "a run that has not ended has nothing to be judged by"
         history.finish_run(run_id, RunState.COMPLETE)
         marks.append(mark())
-        acknowledge.say(history, Word(1, Action.APPROVE, "", "operator"), now=NOW)
+        acknowledge.keep(history, Request(1, Action.APPROVE, "", "operator"), now=NOW)
         marks.append(mark())
     assert len(set(marks)) == 4
 

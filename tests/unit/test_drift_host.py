@@ -14,16 +14,11 @@ import pytest
 from appliance import paths
 from appliance.cli import doctor, main
 from appliance.client.machine_status import read_status
-from appliance.drift import (
-    check_summary,
-    collect,
-    host_rules,
-    hostlook,
-    missing_runs,
-    privileged_scan,
-)
-from appliance.drift.host_rules import Ended, Host, Room
-from appliance.drift.hostlook import Sources
+from appliance.drift import check_summary, collect
+from appliance.drift.looks import hostlook, privileged_scan
+from appliance.drift.looks.hostlook import Ended, Host, Room, Sources
+from appliance.drift.rules import host_rules
+from appliance.drift.series import missing_runs
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, OperatorError
 from appliance.history.store import History
 from appliance.model.findings import DriftSeverity
@@ -159,7 +154,7 @@ def test_what_is_read_only_is_said(sources, monkeypatch, options, code, path):
 
 
 def seen(sources: Sources, **what: object) -> None:
-    sources.seen.write_text(json.dumps({"boot_id": BOOT, "host": what}))
+    sources.seen.write_text(json.dumps({"boot_id": BOOT, "host": what}, default=dataclasses.asdict))
 
 
 def test_a_clock_that_was_set_is_said_until_it_is_set_back(sources: Sources) -> None:
@@ -191,19 +186,23 @@ def test_nonsense_of_roots_look_is_no_look(sources: Sources, nonsense: str) -> N
 
 
 def test_root_compares_the_clock_with_its_first_look_of_the_boot(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(liveness, "up_since", lambda _: 1000.0)
-    first = privileged_scan._host({}, BOOT)
-    assert first["set_seconds"] == 0.0
-    monkeypatch.setattr(liveness, "up_since", lambda _: 1000.0 + YEARS)
-    again = {"boot_id": BOOT, "host": first}
-    assert privileged_scan._host(again, BOOT)["set_seconds"] == YEARS
-    assert privileged_scan._host(
-        {"boot_id": BOOT, "host": privileged_scan._host(again, BOOT)}, BOOT
-    )["set_seconds"] == (YEARS)
-    assert privileged_scan._host({**again, "boot_id": "another"}, BOOT)["set_seconds"] == 0.0
-    assert privileged_scan._host({"boot_id": BOOT, "host": ["x"]}, BOOT)["set_seconds"] == 0.0
+    kept = tmp_path / "seen.json"
+
+    def set_seconds(up_since: float, *, boot: str = BOOT, host: object = None) -> float | None:
+        monkeypatch.setattr(liveness, "up_since", lambda _: up_since)
+        if host is not None:
+            kept.write_text(json.dumps({"boot_id": BOOT, "host": host}))
+        found = privileged_scan._host(kept, boot)
+        kept.write_text(json.dumps({"boot_id": boot, "host": dataclasses.asdict(found)}))
+        return found.set_seconds
+
+    assert set_seconds(1000.0) == 0.0
+    assert set_seconds(1000.0 + YEARS) == YEARS
+    assert set_seconds(1000.0 + YEARS) == YEARS
+    assert set_seconds(1000.0 + YEARS, boot="another") == 0.0
+    assert set_seconds(1000.0, host=["x"]) == 0.0
 
 
 def stamp(sources: Sources, timer: str, at: float) -> Path:

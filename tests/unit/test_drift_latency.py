@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import series_rules
+from appliance.drift.series import series_rules
 from appliance.figures.histogram import percentile_ns
 
 _DATA = Path(__file__).parent / "data" / "fio-3.33-latency-slots.json"

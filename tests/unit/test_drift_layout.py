@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import layout_rules, observe
+from appliance.drift.looks import observe
+from appliance.drift.rules import layout_rules
 from appliance.model.findings import DriftSeverity
 from tests.unit.drift_machine import (
     LAYOUT,
@@ -372,7 +373,8 @@ def test_a_disk_that_left_an_array_made_again_of_the_others(machine: Machine) ->
     rest = tuple(
         replace(one, slot=one.slot - 1) for one in array.slots if one.kernel_name != "nvme1n1"
     )
-    fewer = replace(array, uuid=OTHER_UUID, slots=rest, slot_count=3, state="clean", degraded=0)
+    md = replace(array.md, raid_disks=3, state="clean", degraded=0)
+    fewer = replace(array, uuid=OTHER_UUID, slots=rest, md=md)
     facts = layout_rules.judge(replace(seen, arrays=(fewer,), built_then={}, built_now={}))
     assert ("MEMBER-MISSING", "AWS1") in {(one.code, one.member) for one in facts}
 
@@ -381,7 +383,8 @@ def test_an_array_that_counts_its_loss_has_noticed_it(machine: Machine) -> None:
     machine.pull("nvme1n1")
     seen = machine.look()
     for state, degraded, noticed in (("clean", 0, False), ("clean", 1, True), ("broken", 0, True)):
-        array = replace(seen.arrays[0], state=state, degraded=degraded)
+        md = replace(seen.arrays[0].md, state=state, degraded=degraded)
+        array = replace(seen.arrays[0], md=md)
         facts = layout_rules.judge(replace(seen, arrays=(array,)))
         (gone,) = (one for one in facts if one.code == "MEMBER-MISSING")
         assert ("has not noticed yet" in gone.summary) is not noticed

@@ -36,7 +36,7 @@ class Book:
 
     def __init__(self) -> None:
         self.records: dict[int, FindingRecord] = {}
-        self.told: list[tuple[float, Kind, lifecycle.Key]] = []
+        self.told: list[tuple[float, Kind, tuple[str, str, str]]] = []
 
     def look(self, facts, now, scope=ALL, boot_id="boot"):
         records = tuple(self.records.values())
@@ -61,7 +61,7 @@ class Book:
             times=before.times + came_back,
         )
         if one.announce:
-            self.told.append((now, one.kind, lifecycle.key(one.fact)))
+            self.told.append((now, one.kind, one.fact.key))
             if one.state is not DriftState.CLOSED:
                 record = dataclasses.replace(record, announced_at=now)
         if one.kind is Kind.ACKNOWLEDGED:
@@ -361,7 +361,7 @@ def test_no_fact_is_told_twice_nothing_is_lost_acknowledged_stays(looks):
             for code, subject, identity in sorted(keys)
         ]
         book.look(facts, now, Scope(frozenset(areas)))
-        here = {lifecycle.key(one.fact) for one in book.active}
+        here = {one.fact.key for one in book.active}
         assert keys <= here, "what is there has a finding"
         assert len(here) == len(book.active), "and only one"
         for one in book.active:

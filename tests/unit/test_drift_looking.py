@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from appliance.drift import layout_rules, observe
-from appliance.drift.observation import Answer
+from appliance.drift.looks import observe
+from appliance.drift.looks.observation import Answer
+from appliance.drift.rules import layout_rules
 from appliance.storage.probe import blockdev, settings
 from appliance.system import child, process
 from tests.unit.drift_machine import BOOT, ROOT_MOUNT, Machine, booted, codes, no_process
@@ -143,14 +144,19 @@ def test_a_group_that_root_did_not_see_is_not_judged(machine: Machine) -> None:
 def test_an_array_that_is_at_work_on_itself(machine: Machine) -> None:
     machine.put("md127/md/raid_disks", "5 (4)")
     machine.put("md127/md/chunk_size", "524288 (262144)")
-    machine.put("md127/md/sync_action", "reshape")
-    machine.put("md127/md/sync_completed", "0 / 0")
     (array,) = machine.look().arrays
-    assert (array.slot_count, array.chunk_bytes, array.sync) == (5, 524288, "reshape")
-    machine.put("md127/md/sync_completed", "512 / 2048")
-    assert machine.look().arrays[0].sync == "reshape 25 %"
-    machine.put("md127/md/sync_action", "frozen")
-    assert machine.look().arrays[0].sync == ""
+    assert (array.md.raid_disks, array.md.chunk_bytes) == (5, 524288)
+    machine.put("md127/md/degraded", "1")
+    for done, action, sync in (
+        ("0 / 0", "reshape", "reshape"),
+        ("512 / 2048", "reshape", "reshape 25 %"),
+        ("512 / 2048", "frozen", ""),
+        ("none", "idle", ""),
+    ):
+        machine.put("md127/md/sync_completed", done)
+        machine.put("md127/md/sync_action", action)
+        (degraded,) = (one for one in machine.layout_facts() if one.code == "ARRAY-DEGRADED")
+        assert degraded.evidence["sync"] == sync
 
 
 def test_a_spare_has_no_slot(machine: Machine) -> None:
@@ -176,14 +182,14 @@ def test_a_pipe_in_place_of_a_file_of_root_holds_nobody_up(
     pipe.unlink()
     os.mkfifo(pipe)
     monkeypatch.setattr(os, "open", opened)
-    assert observe._json(pipe) is None
+    assert observe.read_seen(pipe, BOOT) is None
     assert flags == [os.O_NONBLOCK], "without it the pipe's writer is waited for"
 
 
 def test_a_file_without_end_is_none(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observe, "_MAX_FILE_BYTES", (machine.root / "seen.json").stat().st_size)
     (machine.root / "seen.json").open("a").write(" ")
-    assert observe._json(machine.root / "seen.json") is None
+    assert observe.read_seen(machine.root / "seen.json", BOOT) is None
 
 
 def test_a_file_that_is_nested_too_deep_is_none(machine: Machine) -> None:
@@ -206,11 +212,11 @@ def test_a_device_that_goes_while_it_is_looked_at(
 ) -> None:
     looks = []
 
-    def once(sources: observe.Sources, state: object) -> object:
+    def once(sources: observe.Sources) -> object:
         looks.append(sources)
         if len(looks) == 1:
             raise FileNotFoundError("/sys/block/nvme3n1")
-        return real(sources, state)
+        return real(sources)
 
     real = observe._look
     monkeypatch.setattr(observe, "_look", once)

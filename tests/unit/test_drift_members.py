@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import member_rules
+from appliance.drift.series import member_rules
 from tests.unit import spans
 from tests.unit.spans import FINGERPRINT, KEY, MEMBERS, QD1, counters, detail, result, run
 

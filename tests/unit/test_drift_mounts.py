@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import observe
+from appliance.drift.looks import observe
 from tests.unit.drift_machine import LAYOUT, ROOT_MOUNT, XFS, Machine, booted, codes, only
 
 

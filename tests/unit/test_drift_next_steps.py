@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import environment_rules, layout_rules
 from appliance.drift.codes import CODES
+from appliance.drift.rules import environment_rules, layout_rules
 from appliance.storage.probe import settings
 from tests.unit.drift_machine import LAYOUT, ROOT_MOUNT, UUID, XFS, Machine
 

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import confirmation
 from appliance.drift.codes import CODES
+from appliance.drift.series import confirmation
 from appliance.model.confirmations import Approval
 from appliance.model.findings import DriftSeverity, DriftState, SeriesKey
 from appliance.model.slots import Happening

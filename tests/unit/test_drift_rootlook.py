@@ -13,7 +13,7 @@ import pytest
 
 from appliance.bench import log_page
 from appliance.clouds.provider import Exceeded
-from appliance.drift import privileged_scan
+from appliance.drift.looks import privileged_scan
 from appliance.errors import CommandFailed
 from appliance.model.measurement import Provisioned
 from appliance.storage.formats import lvm

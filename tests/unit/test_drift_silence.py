@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from appliance.drift import missing_runs
+from appliance.drift.series import missing_runs
 from appliance.model.findings import DriftState
 from appliance.model.measurement import Finding, Severity
 from appliance.model.runs import RunState

@@ -12,7 +12,7 @@ import pytest
 
 from appliance.drift import acknowledge
 from appliance.drift import check as checking
-from appliance.drift.acknowledge import Action, Word
+from appliance.drift.acknowledge import Action, Request
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, OperatorError
 from appliance.history import opening, published
 from appliance.history.findings_store import DriftWriter
@@ -92,7 +92,7 @@ def test_where_no_unit_can_write_it_either(watched, drift, operator, monkeypatch
 
 def leave(watched, **changes):
     acknowledge.leave(
-        watched.spool, dataclasses.replace(Word(1, Action.ACKNOWLEDGE, "n"), **changes)
+        watched.spool, dataclasses.replace(Request(1, Action.ACKNOWLEDGE, "n"), **changes)
     )
 
 
@@ -215,7 +215,7 @@ def test_on_a_full_disk_words_wait(watched, drift, monkeypatch, journalled):
 
 def test_a_directory_of_another_is_no_place_for_words(tmp_path):
     with pytest.raises(Exception, match="cannot write to"):
-        acknowledge.leave(tmp_path / "none", Word(1, Action.ACKNOWLEDGE, ""))
+        acknowledge.leave(tmp_path / "none", Request(1, Action.ACKNOWLEDGE, ""))
     assert acknowledge.read(tmp_path / "none") == ()
 
 
@@ -233,14 +233,14 @@ def test_a_pipe_with_something_in_it_is_no_word(watched):
 
 def test_a_full_spool_is_read_in_parts(watched):
     for number in range(70):
-        acknowledge.leave(watched.spool, Word(number + 1, Action.ACKNOWLEDGE, ""))
+        acknowledge.leave(watched.spool, Request(number + 1, Action.ACKNOWLEDGE, ""))
     assert [one.finding_id for one in acknowledge.read(watched.spool)] == list(range(1, 65))
 
 
 def test_what_is_left_can_be_read_by_the_check_whatever_the_umask_is(watched):
     before = os.umask(0o077)
     try:
-        acknowledge.leave(watched.spool, Word(1, Action.ACKNOWLEDGE, ""))
+        acknowledge.leave(watched.spool, Request(1, Action.ACKNOWLEDGE, ""))
     finally:
         os.umask(before)
     (file,) = watched.spool.iterdir()

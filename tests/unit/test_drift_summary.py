@@ -12,7 +12,7 @@ from appliance.bench import timetable
 from appliance.bench.timetable import Schedule
 from appliance.cli import export, main
 from appliance.drift import acknowledge, check, check_summary
-from appliance.drift.acknowledge import Action, Word
+from appliance.drift.acknowledge import Action, Request
 from appliance.drift.check_summary import DriftSummary
 from appliance.history import exports, metrics, queries
 from appliance.history.store import History
@@ -44,7 +44,9 @@ def findings(db):
             for one in history.drift.step(lambda _: (), now=NOW).records
             if one.fact.identity == "known"
         )
-        acknowledge.say(history, Word(acknowledged, Action.ACKNOWLEDGE, "", "operator"), now=NOW)
+        acknowledge.keep(
+            history, Request(acknowledged, Action.ACKNOWLEDGE, "", "operator"), now=NOW
+        )
     return db
 
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import confirmation, performance, series_state
+from appliance.drift.series import confirmation, performance, series_state
 from appliance.model.confirmations import Verdict
 from appliance.model.findings import DriftState, FindingRecord
 from tests.unit import spans

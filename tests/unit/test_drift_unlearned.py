@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import evaluate
+from appliance.drift.series import evaluate
 from appliance.errors import EXIT_OK
-from appliance.history import queries
+from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model.runs import RunState
 from tests.unit.test_slots import STRIPE, add, epoch_of
@@ -28,7 +28,7 @@ def runs(db, results, *more, state=RunState.COMPLETE):
 
 def said(db):
     with queries.open_readonly(db) as reader:
-        return evaluate.unlearned(reader)
+        return evaluate.unlearned(series_slots.spans(reader))
 
 
 def test_twelve_valid_results_can_be_judged(db):

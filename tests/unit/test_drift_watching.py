@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance.cli import units
-from appliance.drift import watch_machine
+from appliance.drift.looks import watch_machine
 from appliance.errors import CommandFailed
 from appliance.system import journal, process, services
 

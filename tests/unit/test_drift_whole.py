@@ -8,7 +8,7 @@ import pytest
 
 from appliance import paths
 from appliance.cli.main import main
-from appliance.drift import observe
+from appliance.drift.looks import observe
 from appliance.errors import EXIT_DRIFT, EXIT_OK
 from appliance.system import journal
 from tests.unit import drift_machine

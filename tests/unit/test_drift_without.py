@@ -13,7 +13,9 @@ import pytest
 
 from appliance import paths
 from appliance.cli.main import main
-from appliance.drift import collect, environment_rules, evaluate
+from appliance.drift import collect
+from appliance.drift.rules import environment_rules
+from appliance.drift.series import evaluate
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from appliance.history import opening, published, queries
 from appliance.history.format import HistoryBusyError

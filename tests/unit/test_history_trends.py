@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from appliance.drift import trends
+from appliance.drift.series import trends
 from appliance.history import queries
 from appliance.history.store import History
 from appliance.model.confirmations import CONFIRM_SUITE

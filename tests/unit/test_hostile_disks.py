@@ -13,9 +13,9 @@ import pytest
 
 from appliance import paths
 from appliance.client import plan_requests
-from appliance.drift import observe
-from appliance.drift.observation import Health, Then
-from appliance.drift.observe import Sources
+from appliance.drift.looks import observe
+from appliance.drift.looks.observation import Health, Observation
+from appliance.drift.looks.observe import Sources
 from appliance.errors import OperatorError
 from appliance.model.disks import Disk, Inventory, Machine
 from appliance.state import boot_state
@@ -83,7 +83,7 @@ def scanned(tmp_path: Path, **health: object) -> tuple[Any, list[str]]:
     file.write_text(json.dumps({"boot_id": "b", "at": time.time(), "health": health}))
     notes: list[str] = []
     sources = dataclasses.replace(Sources(), seen=file)
-    return observe._root_look(sources, Then(judged=True), "b", notes)[0], notes
+    return observe._root_look(sources, Observation("b"), notes)[0], notes
 
 
 def test_one_drive_with_absurd_health_hides_no_other(tmp_path: Path) -> None:

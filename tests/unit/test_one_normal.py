@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drift import series_state, trends
+from appliance.drift.series import series_state, trends
 from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model.findings import SeriesKey

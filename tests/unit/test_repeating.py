@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from appliance.bench.suite import load_suite
-from appliance.drift import remeasure
+from appliance.drift.series import remeasure
 from appliance.model.measurement import Finding, Severity
 from tests.unit import test_confirming
 from tests.unit.test_confirming import EVEN, MODE, SLOW, confirm, measures, stripe, with_history

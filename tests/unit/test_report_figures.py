@@ -15,8 +15,7 @@ from tests.unit import reports
 
 
 def normal(values: list[float]) -> BesideNormal:
-    last = len(values) - 1
-    return BesideNormal(len(values), detection.learn(values, first_slot=0, last_slot=last))
+    return BesideNormal(len(values), detection.learn(list(enumerate(values))))
 
 
 def test_a_baseline_needs_twelve_runs():

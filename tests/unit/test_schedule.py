@@ -10,7 +10,7 @@ import pytest
 from appliance.bench import timetable
 from appliance.bench.suite import suite_names
 from appliance.bench.timetable import Schedule, SuiteTimes, parse_schedule
-from appliance.drift import missing_runs
+from appliance.drift.series import missing_runs
 from appliance.errors import UsageError
 from appliance.model.findings import SeriesKey
 from appliance.model.slots import Slot, Span

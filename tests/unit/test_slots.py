@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from appliance.bench.suite import load_suite
-from appliance.drift import codes, evaluate, lifecycle
+from appliance.drift import codes, lifecycle
+from appliance.drift.series import evaluate
 from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model.confirmations import CONFIRM_SUITE
@@ -232,7 +233,9 @@ def test_a_history_without_runs_has_nothing_to_say(db, history):
     assert spans(db) == ()
     epoch_of(history)
     with queries.open_readonly(db) as reader:
-        facts = evaluate.performance_facts(reader, now=time.time(), is_own=True)
+        facts = evaluate.performance_facts(
+            reader, series_slots.spans(reader), now=time.time(), is_own=True
+        )
     assert facts == ()
 
 
@@ -260,7 +263,7 @@ def test_what_a_look_at_the_machine_found_explains_a_change(db, history):
         add(history, dataclasses.replace(STRIPE, iops=1000.0 + index % 3), epoch=epoch)
     scope = lifecycle.Scope(frozenset({Area.ENVIRONMENT}))
     seen = codes.fact(
-        "ENV-SCHEDULER", "nvme0n1", expected="none", observed="bfq",
+        "ENV-SCHEDULER", "none", "bfq", subject="nvme0n1",
         summary="nvme0n1 has scheduler bfq", next_step="set it back",
     )  # fmt: skip
     history.drift.step(lambda known: lifecycle.step(known, [seen], scope, now=time.time()),

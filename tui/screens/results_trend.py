@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from appliance.drift.trends import Trend
+from appliance.drift.series.trends import Trend
 from appliance.model.findings import SeriesKey
 from tui import marks
 from tui.charts.markers import Marker

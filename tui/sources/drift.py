@@ -16,7 +16,7 @@ from appliance.system import services
 # What only some questions need is imported when they are asked: the first screen waits for none.
 if TYPE_CHECKING:
     from appliance.client.finding_actions import AskedConfirm, ConfirmEnd
-    from appliance.drift.trends import Stretch
+    from appliance.drift.series.trends import Stretch
     from appliance.history.drift_queries import TransitionRecord
 
 # A histogram says more of it than a series does.
@@ -97,28 +97,22 @@ class MachineDrift:
         self._unjudged: tuple[str, str] | None = None
 
     def findings(self) -> Findings:
-        from appliance.drift import confirmation
+        from appliance.drift.series import confirmation
 
         with queries.open_readonly(self._db) as reader:
             records = reader.drift_findings(include_closed=True)
             here = [one.fact for one in records if one.closed_at is None]
-            wanted = confirmation.waiting(
-                here, reader.confirmations(), last_tried=None, now=time.time()
-            )
+            wanted = confirmation.waiting(here, reader.confirmations(), now=time.time())
             repeats = [_repeat(reader, fact) for fact in wanted]
             return Findings(records, self._not_yet(reader), tuple(filter(None, repeats)))
 
     def evidence(self, record: FindingRecord) -> Evidence:
-        from appliance.drift import lifecycle, trends
+        from appliance.drift.series import trends
         from appliance.history import series_slots
 
         key = series_key(record.fact)
         with queries.open_readonly(self._db) as reader:
-            said = tuple(
-                one
-                for one in reader.confirmations()
-                if (one.code, one.subject, one.identity) == lifecycle.key(record.fact)
-            )
+            said = tuple(one for one in reader.confirmations() if one.key == record.fact.key)
             moves = reader.drift_transitions(record.id)
             if key is None:
                 return Evidence(moves, said)
@@ -163,11 +157,12 @@ class MachineDrift:
 
     def _not_yet(self, reader: queries.Reader) -> str:
         """It reads the whole epoch: only after a run has ended."""
-        from appliance.drift import evaluate
+        from appliance.drift.series import evaluate
+        from appliance.history import series_slots
 
         mark = reader.drift_mark()
         if self._unjudged is None or self._unjudged[0] != mark:
-            self._unjudged = (mark, evaluate.unlearned(reader)[1])
+            self._unjudged = (mark, evaluate.unlearned(series_slots.spans(reader))[1])
         return self._unjudged[1]
 
 
@@ -190,7 +185,7 @@ def _stretch_of(fact: Fact, stretches: Sequence[Stretch]) -> Stretch | None:
 def _repeat(reader: queries.Reader, fact: Fact) -> Repeat | None:
     """How long the repeats of a suspect take, from its job as it was asked for."""
     from appliance.bench import job_order
-    from appliance.drift import confirmation
+    from appliance.drift.series import confirmation
     from appliance.history import series_slots
 
     run, job = fact.evidence.get("change_run"), fact.evidence.get("job")

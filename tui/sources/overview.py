@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from appliance.model.slots import Slot
 
 _RUNS = 60
-# A baseline is known after far fewer slots, as in appliance.drift.trends.
+# A baseline is known after far fewer slots, as in appliance.drift.series.trends.
 _LEARNING_SLOTS = 240
 
 
@@ -63,7 +63,7 @@ class HistoryOverview:
 
 def _levels(reader: queries.Reader, run: RunRecord) -> dict[tuple[str, str], Level]:
     """The first baseline of each series of ``run``: what drift takes for normal."""
-    from appliance.drift import series_state
+    from appliance.drift.series import series_state
     from appliance.history import series_slots
     from appliance.model.slots import Span
 

@@ -13,7 +13,7 @@ from appliance.model.runs import EpochRecord, RunRecord
 
 # What only some questions need is imported when they are asked: the first screen waits for none.
 if TYPE_CHECKING:
-    from appliance.drift.trends import Trend
+    from appliance.drift.series.trends import Trend
     from appliance.figures.sides import Chosen, Worded
     from appliance.history.pages import Page
     from appliance.history.queries import ImportRecord
@@ -107,13 +107,13 @@ class HistoryResults:
             return reader.import_reports(import_id)
 
     def series(self) -> tuple[SeriesKey, ...]:
-        from appliance.drift import trends
+        from appliance.drift.series import trends
 
         with queries.open_readonly(self._db) as reader:
             return trends.keys(reader)
 
     def trend(self, key: SeriesKey) -> Trend:
-        from appliance.drift import trends
+        from appliance.drift.series import trends
 
         with queries.open_readonly(self._db) as reader:
             return trends.whole(reader, key)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # What fits into the question on a terminal of 80 columns.
 _TEXT_CELLS = 72
 _LABEL_CELLS = 10
-# Of appliance.drift.remeasure, which is not imported for a word; a test compares them.
+# Of appliance.drift.series.remeasure, which is not imported for a word; a test compares them.
 AT_ONCE = 3
 
 

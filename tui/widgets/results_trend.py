@@ -11,7 +11,7 @@ from itertools import pairwise
 from textual.content import Content
 
 from appliance.drift.detection.normal import LEAST
-from appliance.drift.trends import Stretch, Trend
+from appliance.drift.series.trends import Stretch, Trend
 from appliance.model.findings import DriftSeverity, DriftState, FindingRecord
 from appliance.model.slots import Slot
 from appliance.text import count, moment

@@ -8,7 +8,7 @@ rule that calls :func:`fact`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from appliance.drift.codes import (
     environment_codes,
@@ -33,10 +33,10 @@ Evidence = Mapping[str, str | int | float]
 
 def fact(
     code: str,
-    subject: str,
-    *,
     expected: str,
     observed: str,
+    *,
+    subject: str = "",
     identity: str = "",
     volume: str = "",
     member: str = "",
@@ -49,45 +49,35 @@ def fact(
 ) -> Fact:
     """A fact: the entry of ``code`` gives severity and sentences, unless they are given.
 
-    The templates' names are the arguments here, the keys of ``evidence`` and ``words``.
-    ``identity`` is what was observed in place of what was expected, unless it is given.
-
-    Names of mount points, labels and serials are hostile: control
-    characters and bytes that are no UTF-8 become visible, and no text is endless.
+    The ``subject`` is the volume, the ``identity`` what was observed in place of what was expected,
+    unless they are given. The templates' names are the arguments here, the keys of ``evidence`` and
+    ``words``. Names of mount points, labels and serials are hostile: control characters and bytes
+    that are no UTF-8 become visible, and no text is endless.
     """
     entry = CODES[code]
     evidence = evidence or {}
-    known = {
-        **evidence,
-        "subject": subject,
+    texts = {
+        "subject": subject or volume,
         "expected": expected,
         "observed": observed,
         "volume": volume,
         "member": member,
-        **words,
     }
+    known = {**evidence, **texts, **words}
     return Fact(
         code=code,
-        subject=_line(subject),
         summary=_line((summary or entry.summary).format_map(known)),
         identity=_line(identity or f"{expected} -> {observed}"),
         severity=severity or entry.severity,
-        expected=_line(expected),
-        observed=_line(observed),
-        volume=_line(volume),
-        member=_line(member),
-        evidence=_clean(evidence.items()),
+        evidence={
+            _line(name): _line(value) if isinstance(value, str) else value
+            for name, value in list(evidence.items())[:_MAX_EVIDENCE]
+            if not isinstance(value, float) or math.isfinite(value)
+        },
         next_step=_line((next_step or entry.next_step).format_map(known)),
         state=state,
+        **{name: _line(text) for name, text in texts.items()},
     )
-
-
-def _clean(evidence: Iterable[tuple[str, str | int | float]]) -> Evidence:
-    return {
-        _line(name): _line(value) if isinstance(value, str) else value
-        for name, value in list(evidence)[:_MAX_EVIDENCE]
-        if not isinstance(value, float) or math.isfinite(value)
-    }
 
 
 def _line(text: str) -> str:

@@ -13,19 +13,16 @@ from collections import deque
 from dataclasses import replace
 
 from appliance.drift.detection import cusum, dating, settling
-from appliance.drift.detection import normal as baselines
-from appliance.drift.detection.normal import Baseline, median
-from appliance.drift.detection.points import (
+from appliance.drift.detection.normal import LEAST, Baseline, Point, learn, median, values
+from appliance.drift.detection.settling import (
+    LOOK_BACK,
+    WINDOW,
     Change,
     Direction,
-    Point,
+    Outcome,
+    Settling,
     effect_pct,
-    learned,
-    score,
-    scores,
-    values,
 )
-from appliance.drift.detection.settling import LOOK_BACK, WINDOW, Outcome, Settling
 
 # A baseline grows up to this many slots and is then fixed: one that went on moving would follow
 # a slow decay for ever and never see it.
@@ -137,9 +134,9 @@ class Detector:
         self._pending: deque[Point] = deque()
 
     def _learn(self) -> None:
-        if len(self._recent) >= baselines.LEAST:
+        if len(self._recent) >= LEAST:
             points = list(self._recent)
-            self._watch(learned(points), learnt=points)
+            self._watch(learn(points), learnt=points)
 
     def _watch(self, baseline: Baseline, *, learnt: list[Point] | None) -> None:
         """Watch from the next slot on; ``learnt`` are the slots of a baseline that still grows."""
@@ -175,7 +172,7 @@ class Detector:
             return
         waiting = values(list(self._pending))
         calm = all(
-            abs(score(median(some), baseline)) < _CALM for some in (waiting, waiting[-guard:])
+            abs(baseline.score(median(some))) < _CALM for some in (waiting, waiting[-guard:])
         )
         quiet = min(self._zero_up, self._zero_down)
         while calm and len(self._pending) > guard and self._seen - len(self._pending) < quiet:
@@ -184,7 +181,7 @@ class Detector:
             self._pending.popleft()
         count = len(self._learnt)
         if count >= min(FIXED, baseline.count * _GROWTH):
-            self._take(learned(self._learnt))
+            self._take(learn(self._learnt))
             self._measure_last()
             if count >= FIXED:
                 self._growing = False
@@ -207,7 +204,7 @@ class Detector:
         # With next to nothing before it the sum itself dates the change.
         at = max(0, len(points) - length)
         if at >= dating.LEAST_PART:
-            at = dating.split(scores(points, self._known()))
+            at = dating.split(self._known().scores(points))
         return self._raise(direction, slot, points[:at], points[at:], self._known())
 
     def _raise(
@@ -259,7 +256,7 @@ class Detector:
             points = change.regime
             self._before = change.before
             self._recent = deque(change.after, maxlen=WINDOW)
-            self._watch(learned(points), learnt=points)
+            self._watch(learn(points), learnt=points)
             self._measure_last()
         return None
 

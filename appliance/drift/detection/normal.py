@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from appliance.drift.detection import cusum
+
+# A slot and its value.
+Point = tuple[int, float]
 
 # A baseline from fewer slots raises nothing; one below FULL is provisional.
 LEAST = 12
@@ -33,6 +36,8 @@ _SMALL_SAMPLE_B = 30.0
 # No scale is smaller or larger, so that every finite series gives finite scores or ±infinity.
 _TINY = 1e-300
 HUGE = 1e300
+# Farther away than this is all the same for dating.
+_FAR = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +69,42 @@ class Baseline:
         """A slot above it counts towards an alarm."""
         return self.median + cusum.REFERENCE * self.scale_up
 
+    def score(self, value: float) -> float:
+        """How far ``value`` is from the level, in scales of its side, clipped."""
+        return _score(value - self.median, self.scale_down, self.scale_up)
 
-def learn(values: Sequence[float], *, first_slot: int, last_slot: int) -> Baseline:
-    """The baseline of at least two finite ``values`` in the order of their slots."""
-    count = len(values)
-    centre = median(values)
-    distances = [value - centre for value in values]
+    def scores(self, points: Sequence[Point]) -> list[float]:
+        """Scores for dating: not clipped, but finite."""
+        down, up = self.scale_down, self.scale_up
+        distances = (value - self.median for _, value in points)
+        return [max(-_FAR, min(_FAR, d / (down if d < 0 else up))) for d in distances]
+
+    def shifted(self, points: Sequence[Point]) -> Baseline:
+        """A first idea of the level of a few ``points``.
+
+        They scatter as this one does or, at a higher level, in proportion to it.
+        """
+        level = median(values(points))
+        grown = level / self.median if self.median > 0 else 1.0
+        # A level of few slots is known as badly as a baseline of few.
+        factor = max(1.0, grown) * (1 + 1 / len(points))
+        return replace(
+            self,
+            median=level,
+            scale_down=min(HUGE, self.scale_down * factor),
+            scale_up=min(HUGE, self.scale_up * factor),
+            count=len(points),
+            provisional=True,
+            first_slot=points[0][0],
+            last_slot=points[-1][0],
+        )
+
+
+def learn(points: Sequence[Point]) -> Baseline:
+    """The baseline of at least two points with finite values, in the order of their slots."""
+    count = len(points)
+    centre = median(values(points))
+    distances = [value - centre for _, value in points]
     down, up = _scales(distances)
     enlarged = 1 + _SMALL_SAMPLE_A / count + _SMALL_SAMPLE_B / count**2
     floor = max(_TINY, DEAD_BAND / cusum.REFERENCE * centre)
@@ -84,11 +119,15 @@ def learn(values: Sequence[float], *, first_slot: int, last_slot: int) -> Baseli
         scale_up=up,
         count=count,
         provisional=count < FULL,
-        first_slot=first_slot,
-        last_slot=last_slot,
+        first_slot=points[0][0],
+        last_slot=points[-1][0],
         threshold_down=threshold_down,
         threshold_up=threshold_up,
     )
+
+
+def values(points: Sequence[Point]) -> list[float]:
+    return [value for _, value in points]
 
 
 def median(values: Sequence[float]) -> float:

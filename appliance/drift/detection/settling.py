@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Literal
 
 from appliance.drift.detection import cusum, dating
-from appliance.drift.detection import normal as baselines
-from appliance.drift.detection.normal import Baseline, median
-from appliance.drift.detection.points import (
-    Change,
-    Point,
-    calm,
-    effect_pct,
-    score,
-    scores,
-    shifted,
-    values,
-)
+from appliance.drift.detection.normal import LEAST, Baseline, Point, median, values
 
+Direction = Literal["down", "up"]
+Shape = Literal["step", "ramp", "spike"]
+# A level nearer to zero than so many of its scales may as well be zero.
+_FROM_ZERO = 3.0
+# Single outliers are drawn in to this distance from their neighbours.
+_CALM = 2.0
 # What the dating looks at before a change, and at most in all.
 LOOK_BACK = 60
 WINDOW = 240
@@ -27,7 +25,7 @@ WINDOW = 240
 SPIKE = 6
 # Slots that must stand still (|t| of their trend below the limit) for a new baseline: few, and
 # after a ramp also many.
-_STILL = baselines.LEAST
+_STILL = LEAST
 _STILL_LONG = 24
 _STILL_T = 2.0
 _STILL_LONG_T = 3.0
@@ -39,10 +37,62 @@ _BROKEN_LINE = 0.85
 _END_OF_RAMP = 5
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a series.
+
+    ``change_slot`` is the first slot of the new regime and may be dated better while the new
+    level settles; ``alarm_slot``, at which the statistic alone raised it, never moves.
+    ``effect_pct`` is the new level against ``baseline`` in percent, signed; ``None`` where the
+    baseline is not positive. Beside zero it is a number and means little: what people are told
+    is ``percent``. ``provisional``: the baseline had fewer than 30 slots. A ``spike``
+    was over within five slots. ``settled``: the new level stands still, or something else came.
+    """
+
+    change_slot: int
+    alarm_slot: int
+    direction: Direction
+    effect_pct: float | None
+    provisional: bool
+    baseline: Baseline
+    shape: Shape = "step"
+    settled: bool = False
+    epoch: str = ""
+
+    @property
+    def percent(self) -> float | None:
+        """``effect_pct`` where a percentage of the level means something.
+
+        ``None`` where the level of ``baseline`` is below 3 of its scales towards zero
+        (``scale_down``): then it cannot be told from zero by its own scatter. So it is for
+        every level that is zero or negative.
+        """
+        if self.baseline.median < _FROM_ZERO * self.baseline.scale_down:
+            return None
+        return self.effect_pct
+
+
 class Outcome(Enum):
     GOES_ON = 1
     STANDS = 2
     TURNED = 3
+
+
+def calm(scores: Sequence[float]) -> list[float]:
+    """Scores without single outliers: near the median of five neighbours."""
+    around = [median(scores[max(0, i - 2) : i + 3]) for i in range(len(scores))]
+    return [
+        max(near - _CALM, min(near + _CALM, score))
+        for near, score in zip(around, scores, strict=True)
+    ]
+
+
+def effect_pct(old: float, new: float) -> float | None:
+    """The new level against the old one in percent; ``None`` if that says nothing."""
+    if old <= 0:
+        return None
+    effect = (new / old - 1) * 100
+    return effect if math.isfinite(effect) else None
 
 
 class Settling:
@@ -56,7 +106,7 @@ class Settling:
         self._old = change.baseline
         self._ramp = ramp
         self._back = 0.0
-        self._level = shifted(self._old, after[-_STILL:])
+        self._level = self._old.shifted(after[-_STILL:])
 
     @property
     def regime(self) -> list[Point]:
@@ -70,18 +120,18 @@ class Settling:
             del self.after[0]
         falling = self.change.direction == "down"
         # The sum towards the old level, seen from the new one.
-        step = score(point[1], self._level)
+        step = self._level.score(point[1])
         self._back = max(0.0, self._back + (step if falling else -step) - cusum.REFERENCE)
         limit = self._level.threshold_up if falling else self._level.threshold_down
         if self._back > limit:
             return Outcome.TURNED
         if not self._back:
-            self._level = shifted(self._old, self.after[-_STILL:])
+            self._level = self._old.shifted(self.after[-_STILL:])
         return Outcome.STANDS if self._stands() else Outcome.GOES_ON
 
     def turned(self) -> tuple[list[Point], list[Point]]:
         """The slots of the change, and those since it went the other way."""
-        at = dating.split(scores(self.after, self._old))
+        at = dating.split(self._old.scores(self.after))
         return self.after[:at], self.after[at:]
 
     def was_spike(self, there: list[Point], back: list[Point]) -> bool:
@@ -97,18 +147,18 @@ class Settling:
             again < self._old.low if falling else again > self._old.high
         ):
             return False
-        self._level, self._back = shifted(self._old, back), 0.0
+        self._level, self._back = self._old.shifted(back), 0.0
         return True
 
     def level(self, there: list[Point]) -> Baseline:
         """The level that it had until it turned."""
-        return shifted(self._old, there[-_STILL:])
+        return self._old.shifted(there[-_STILL:])
 
     def dated(self) -> Change:
         """The change as all slots since show it: its date, whether it is a ramp, its size."""
         points = self.before[-LOOK_BACK:] + self.after
         if not self._ramp and len(self.before) >= dating.LEAST_PART:
-            seen = scores(points, self._old)
+            seen = self._old.scores(points)
             at = dating.split(seen)
             if len(points) - at >= _STILL:
                 quiet = calm(seen)
@@ -136,7 +186,7 @@ class Settling:
             self.dated()
         if self._ramp and len(self.after) < _STILL_LONG:
             return False
-        quiet = calm(scores(self.after[-_STILL_LONG:], self._old))
+        quiet = calm(self._old.scores(self.after[-_STILL_LONG:]))
         if abs(dating.trend(quiet[-_STILL:])) > _STILL_T:
             return False
         return len(quiet) == _STILL or abs(dating.trend(quiet)) <= _STILL_LONG_T
@@ -152,7 +202,7 @@ def continues(last: Change, before: list[Point], since: list[Point]) -> Settling
     begin = len(points) - len(since)
     if begin < dating.LEAST_PART or len(since) >= WINDOW:
         return None
-    quiet = calm(scores(points, last.baseline))
+    quiet = calm(last.baseline.scores(points))
     knee, one_ramp = dating.knee(quiet)
     second = begin + dating.split(quiet[begin:])
     # Two steps have two parameters more, and a third for where the second one is.

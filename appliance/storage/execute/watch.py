@@ -3,7 +3,7 @@ the boot unit, which takes in what is new and says what can grow.
 
 This runs without privileges: it hears udev's events and may ask for two things, that the boot
 unit looks again, which never touches a volume that is up, and that drift is looked for
-(:mod:`appliance.drift.watch_machine`).
+(:mod:`appliance.drift.looks.watch_machine`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from unittest import mock
 from appliance import paths
 from appliance.bench.suite import load_suite
 from appliance.cli import drift_confirm
-from appliance.drift import remeasure
+from appliance.drift.series import remeasure
 from appliance.errors import EXIT_DRIFT
 from tests.lab.drift import measured
 from tests.lab.drift.watched import Seen, Watched, called, in_child

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appliance.drift import series_state
 from appliance.drift.detection.normal import Baseline
+from appliance.drift.series import series_state
 from appliance.history import series_slots
 from appliance.history.queries import Reader
 from appliance.model.confirmations import CONFIRM_SUITE, Approval, Confirmation

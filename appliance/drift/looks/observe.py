@@ -7,43 +7,44 @@ A file that is missing, or says nonsense, is a note, never an error.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from appliance import paths
-from appliance.drift.observation import (
+from appliance.drift.looks.observation import (
     ROOT_CODES,
     Answer,
     ArrayNow,
+    Health,
     Observation,
     Seen,
     SlotNow,
-    Then,
     is_same,
     kernel_name,
-    read_then,
+    left_by_boot,
 )
 from appliance.errors import OperatorError
 from appliance.model import surroundings as names
-from appliance.model.disks import Disk, Machine
+from appliance.model.disks import Disk, Filesystem, Machine
 from appliance.model.plans import Layout
 from appliance.state import boot_state, codec
-from appliance.state.boot_state import BootState, BootVolume
+from appliance.state.boot_state import BootVolume
 from appliance.storage.formats import lvm
 from appliance.storage.policy import identity
 from appliance.storage.policy.layout import load_layout
-from appliance.storage.probe import settings
+from appliance.storage.probe import mounted, settings
 from appliance.storage.probe.devices import Probe
-from appliance.system import child, files
+from appliance.system import child, files, liveness
 from appliance.system.kernel import Kernel, read_text
 
-# A filesystem that answers does it at once; one on a dead disk, never.
-_ANSWER_SECONDS = 2.0
+_T = TypeVar("_T")
+_ANSWER_SECONDS = mounted.ANSWER_SECONDS
 _MAX_FILE_BYTES = 16 * 1024 * 1024
 # Root's unit looks every few minutes; after so long it does not any more.
 STALE_SECONDS = 3600.0
@@ -71,7 +72,7 @@ def look(sources: Sources | None = None) -> Observation:
     for _ in range(2):
         state = boot_state.find(sources.state)
         try:
-            seen = _look(sources, state)
+            seen = _look(sources)
         except OSError as error:
             problem = str(error)
             continue
@@ -80,35 +81,35 @@ def look(sources: Sources | None = None) -> Observation:
             return seen
         problem = "the boot unit, or a plan, was at work meanwhile"
     note = f"nothing was judged: {problem}"
-    return Observation("", time.time(), Layout(()), Machine(), blind=(("*", ""),), notes=(note,))
+    return Observation(blind=(("*", ""),), notes=(note,))
 
 
-def _look(sources: Sources, state: BootState | None) -> Observation:
-    kernel = sources.kernel
-    boot_id = read_text(kernel.proc_root / "sys/kernel/random/boot_id").strip()
+def of_boot_unit(sources: Sources) -> Observation:
+    """What the boot unit has left, and nothing of now."""
+    kernel, state = sources.kernel, boot_state.find(sources.state)
     at_work = state is not None and kernel.has_process(state.pid)
-    then = read_then(state, boot_id, at_work=at_work)
+    return left_by_boot(state, liveness.boot_id(kernel.proc_root), at_work=at_work)
+
+
+def _look(sources: Sources) -> Observation:
+    kernel, then = sources.kernel, of_boot_unit(sources)
     notes = list(then.notes)
     try:
         layout = load_layout(sources.layout)
     except OperatorError as error:
         layout = Layout((), source=str(sources.layout))
         notes.append(f"the layout was not compared: {error.message}")
-    if not then.judged:
-        return Observation(
-            boot_id, time.time(), layout, Machine(), blind=(("*", ""),), notes=tuple(notes)
-        )
-    seen, blind = _root_look(sources, then, boot_id, notes)
+    if then.is_blind:
+        return replace(then, layout=layout, notes=tuple(notes))
+    seen, blind = _root_look(sources, then, notes)
     probe = Probe.of(kernel, lambda name: settings.udev_database(kernel, name), False, layout)
     answers, unasked = _answers(then.volumes, kernel, notes)
     disks = {name: disk for name in kernel.disks() if (disk := _disk(probe, name))}
     udev = {name: settings.udev_database(kernel, name) for name in kernel.arrays()}
-    return Observation(
-        boot_id=boot_id,
-        at=time.time(),
+    return replace(
+        then,
         layout=layout,
         machine=probe.machine,
-        volumes=then.volumes,
         disks=tuple(disks.values()),
         arrays=tuple(_array(kernel, name, facts, disks) for name, facts in udev.items()),
         numbers={disk.path: kernel.attribute(name, "dev") for name, disk in disks.items()},
@@ -116,39 +117,23 @@ def _look(sources: Sources, state: BootState | None) -> Observation:
         mounts=kernel.mounts(),
         nodes={one.name: _node(kernel, sources.links / one.name) for one in then.volumes},
         answers=answers,
-        groups_then=then.groups,
-        built_then=then.built,
         built_now=settings.built(kernel, udev),
         seen=seen,
-        surroundings_then=then.values,
         surroundings_now=_surroundings(sources, then, tuple(disks.values()), probe.machine),
-        surroundings={**then.values, **_health_kept(then, seen)},
+        surroundings={**then.surroundings_then, **_health_kept(then, seen)},
         blind=(*then.blind, *blind, *unasked),
         notes=tuple(notes),
     )
 
 
-# ------------------------------------------------------------------------------ the files
-
-
-def _json(path: Path) -> object:
-    """What the file holds, or ``None``."""
-    try:
-        return json.loads(files.read_bounded(path, _MAX_FILE_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
 def _root_look(
-    sources: Sources, then: Then, boot_id: str, notes: list[str]
+    sources: Sources, then: Observation, notes: list[str]
 ) -> tuple[Seen | None, tuple[tuple[str, str], ...]]:
     """What root saw, and what cannot be judged for want of it."""
-    seen = _seen(_json(sources.seen))
-    if seen is not None and seen.boot_id != boot_id:
-        seen = None
+    seen = read_seen(sources.seen, then.boot_id)
     # A look that lies ahead is of a clock that was put back since: of no known age.
     age_seconds = abs(time.time() - seen.at) if seen else 0.0
-    if seen is not None and age_seconds <= STALE_SECONDS:
+    if seen and age_seconds <= STALE_SECONDS:
         return seen, tuple(_silent(then, seen))
     when = f"for {age_seconds / 3600:.0f} h" if seen else "in this boot"
     notes.append(
@@ -158,33 +143,28 @@ def _root_look(
     return None, tuple((code, "") for code in ROOT_CODES)
 
 
-def _seen(document: object) -> Seen | None:
-    """seen.json; a disk or filesystem whose entry cannot be read did not answer."""
-    if not isinstance(document, Mapping):
-        return None
-    readable = dict(document)
-    for name in ("health", "filesystems"):
-        entries = document.get(name)
-        if isinstance(entries, Mapping):
-            readable[name] = {
-                key: one if _is_readable({name: {key: one}}) else None
-                for key, one in entries.items()
-            }
+def read_seen(path: Path, boot_id: str) -> Seen | None:
+    """What root saw in this boot. A disk or filesystem that cannot be read did not answer."""
     try:
-        return codec.decode(Seen, readable)
-    except codec.DecodeError:
+        document = json.loads(files.read_bounded(path, _MAX_FILE_BYTES))
+        health, filesystems = document.get("health", {}), document.get("filesystems", {})
+        seen = replace(
+            codec.decode(Seen, {**document, "health": {}, "filesystems": {}}),
+            health={key: _part(Health, one) for key, one in health.items()},
+            filesystems={key: _part(Filesystem, one) for key, one in filesystems.items()},
+        )
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
+    return seen if seen.boot_id == boot_id else None
 
 
-def _is_readable(document: Mapping[str, Any]) -> bool:
-    try:
-        codec.decode(Seen, document)
-    except codec.DecodeError:
-        return False
-    return True
+def _part(kind: type[_T], document: object) -> _T | None:
+    with contextlib.suppress(codec.DecodeError):
+        return codec.decode(kind, document)
+    return None
 
 
-def _silent(then: Then, seen: Seen) -> Iterator[tuple[str, str]]:
+def _silent(then: Observation, seen: Seen) -> Iterator[tuple[str, str]]:
     """What did not answer to root."""
     if seen.virtual_drives is None:
         yield "HWRAID-STATE", ""
@@ -196,9 +176,6 @@ def _silent(then: Then, seen: Seen) -> Iterator[tuple[str, str]]:
             yield "FS-GEOMETRY", volume.name
         if any(seen.health.get(one.id, ...) is None for one in volume.members):
             yield "DISK-HEALTH", volume.name
-
-
-# ----------------------------------------------------------------------------- the kernel
 
 
 def _disk(probe: Probe, name: str) -> Disk | None:
@@ -214,28 +191,24 @@ def _disk(probe: Probe, name: str) -> Disk | None:
 def _array(
     kernel: Kernel, name: str, facts: Mapping[str, str], disks: Mapping[str, Disk]
 ) -> ArrayNow:
-    md = kernel.sys_root / "block" / name / "md"
-    slots = []
-    for folder in sorted(md.glob("dev-*")):
-        slot, member = read_text(folder / "slot"), folder.name.removeprefix("dev-")
-        if slot.isdecimal():
-            disk = disks.get(member) if _is_here(kernel, folder, member) else None
-            slots.append(SlotNow(int(slot), member, read_text(folder / "state"), disk))
-    done, _, total = read_text(md / "sync_completed").partition(" / ")
-    action = read_text(md / "sync_action")
-    share = f" {int(done) * 100 // int(total)} %" if _is_share(done, total) else ""
+    md, folder = kernel.md(name), kernel.sys_root / "block" / name / "md"
+    slots = [
+        SlotNow(
+            int(slot),
+            member,
+            read_text(folder / f"dev-{member}/state"),
+            disks.get(member) if _is_here(kernel, folder / f"dev-{member}", member) else None,
+        )
+        for member, slot in md.slots.items()
+        if slot.isdecimal()
+    ]
     return ArrayNow(
         kernel_name=name,
         number=kernel.attribute(name, "dev"),
         name=facts.get("MD_NAME", ""),
-        uuid=facts.get("MD_UUID", "") or read_text(md / "uuid"),
-        level=read_text(md / "level"),
-        chunk_bytes=_number(read_text(md / "chunk_size")),
-        slot_count=_number(read_text(md / "raid_disks")),
-        slots=tuple(sorted(slots, key=lambda one: one.slot)),
-        state=read_text(md / "array_state"),
-        degraded=_number(read_text(md / "degraded")),
-        sync=f"{action}{share}" if action not in {"", "idle", "frozen"} else "",
+        uuid=facts.get("MD_UUID", "") or read_text(folder / "uuid"),
+        md=md,
+        slots=tuple(sorted(slots, key=lambda one: (one.slot, one.kernel_name))),
     )
 
 
@@ -247,16 +220,6 @@ def _is_here(kernel: Kernel, folder: Path, member: str) -> bool:
     if not block.is_symlink():
         return here.exists()
     return block.exists() and block.resolve() == here.resolve()
-
-
-def _is_share(done: str, total: str) -> bool:
-    return done.isdecimal() and total.isdecimal() and int(total) > 0
-
-
-def _number(text: str) -> int:
-    # "262144", but also "none" and, while an array is reshaped, "4 (3)".
-    word = text.partition(" ")[0]
-    return int(word) if word.isascii() and word.isdecimal() else 0
 
 
 def _mapped(kernel: Kernel) -> dict[str, str]:
@@ -272,9 +235,6 @@ def _node(kernel: Kernel, link: Path) -> str:
     if number or not link.exists():
         return number
     return kernel.attribute(link.resolve().name, "dev")
-
-
-# ------------------------------------------------------------------------ the filesystems
 
 
 def _answers(
@@ -301,11 +261,8 @@ def _ask(mount: str) -> tuple[int | None, int | None]:
     return usage.f_blocks * usage.f_frsize, None
 
 
-# ------------------------------------------------------------------------ the surroundings
-
-
 def _surroundings(
-    sources: Sources, then: Then, disks: tuple[Disk, ...], machine: Machine
+    sources: Sources, then: Observation, disks: tuple[Disk, ...], machine: Machine
 ) -> dict[str, str]:
     here = {
         kernel_name(disk.path): member.name
@@ -323,13 +280,13 @@ def _surroundings(
     }
 
 
-def _health_kept(then: Then, seen: Seen | None) -> dict[str, str]:
+def _health_kept(then: Observation, seen: Seen | None) -> dict[str, str]:
     """What later boots compare disks' health with: the errors at this boot's first look."""
     if seen is None:
         return {}
-    known: dict[str, Any] = {m.id: m.name for volume in then.volumes for m in volume.members}
+    names_by_id = {one.id: one.name for volume in then.volumes for one in volume.members}
     return {
-        f"{names.MEDIA_ERRORS}{known[one]}": str(health.first_media_errors)
+        f"{names.MEDIA_ERRORS}{names_by_id[one]}": str(health.first_media_errors)
         for one, health in seen.health.items()
-        if health is not None and one in known
+        if health is not None and one in names_by_id
     }

@@ -3,7 +3,7 @@
 The suspect job is measured :data:`REPEATS` times, beside a control job that touches no disk
 (docs/decisions/0032). A change is confirmed by repeats that lie nearer to the changed level
 than to the normal one: with the border in the middle, a change of twice the noise of one
-measurement is told from none with fewer errors than with any other border, and no scale of
+measurement is told apart with fewer errors than by any other border, and no scale of
 the noise has to be known that five values could not give.
 """
 
@@ -31,7 +31,7 @@ MAX_TRIES = 3
 _RETRY_SECONDS = 6 * 3600.0
 # A run that was skipped (foreign load) tells nothing: later again, but not at each check.
 _PAUSE_SECONDS = 1800.0
-# So long a suspect waits for an answer; then a person is called without one.
+# So long a suspect waits for an answer; then the alarm is raised without one.
 PATIENCE_SECONDS = 3 * 86_400.0
 # After a boot the repeats, which wait only for other load, get their chance first.
 _CHANCE_SECONDS = 6 * 3600.0
@@ -47,7 +47,7 @@ class Outcome:
 
 def verdict(
     normal: float,
-    changed: Sequence[float],
+    changed: float,
     repeats: Sequence[float],
     *,
     control_before: Sequence[float] = (),
@@ -55,20 +55,20 @@ def verdict(
 ) -> Outcome:
     """Whether ``repeats`` are at the changed level or at the one before it.
 
-    ``normal`` is the level before the change, ``changed`` the values since it, ``repeats``
-    the valid repeated values (one that is not valid is left out, and then missing), all in one
-    unit. ``control`` are the values of the control job beside them, ``control_before`` earlier
-    ones of this epoch.
+    ``normal`` is the level before the change, ``changed`` the one since, ``repeats`` the valid
+    repeated values (one that is not valid is left out, and then missing), all in one unit.
+    ``control`` are the values of the control job beside them, ``control_before`` earlier ones of
+    this epoch.
     """
-    if normal <= 0 or not changed:
+    if normal <= 0:
         return Outcome(Verdict.UNCLEAR, "there is no normal level to compare with")
     if len(repeats) < NEEDED:
         return _too_few(repeats)
-    effect = statistics.median(changed) / normal - 1
+    effect = changed / normal - 1
     seen = statistics.median(repeats) / normal - 1
     sign = -1 if effect < 0 else 1
     border = normal * (1 + effect / 2)
-    beyond = sum(1 for value in repeats if sign * (value - border) > 0)
+    beyond = sum(sign * (value - border) > 0 for value in repeats)
     figures = (
         f"{beyond} of {len(repeats)} repeats are nearer to the changed level ({effect:+.1%}) than "
         f"to the normal one, and their median is {seen:+.1%} from that"
@@ -135,14 +135,14 @@ def waiting(
     facts: Iterable[Fact],
     confirmations: Iterable[Confirmation],
     *,
-    last_tried: float | None,
     now: float,
+    last_tried: float | None = None,
 ) -> tuple[Fact, ...]:
     """The suspects among ``facts`` that are to be repeated now.
 
     ``last_tried`` is when the last run of suite ``confirm`` began, however it ended, ``now``
     the present; both are seconds since the epoch. A clock that was put back delays nothing.
-    One that is told without an answer may still get one.
+    An alarm without an answer may still get one.
     """
     suspects = [
         fact
@@ -171,7 +171,7 @@ def answers(
     denial: Confirmation | None = None
     since: list[Confirmation] = []
     for one in confirmations:
-        if (one.code, one.subject, one.identity) != lifecycle.key(fact):
+        if one.key != fact.key:
             continue
         if one.verdict is Verdict.NOT_REPEATED:
             denial, since = one, []
@@ -188,10 +188,10 @@ def unanswered(
     now: float,
     up_since: float | None,
 ) -> str:
-    """Why a suspect is told without a clear answer; empty while one is waited for.
+    """Why a suspect raises an alarm without a clear answer; empty while one is waited for.
 
     Either it was repeated :data:`MAX_TRIES` times, or it has been suspect for
-    :data:`PATIENCE_SECONDS`. What was told so stays told. ``now`` and ``up_since`` (the boot)
+    :data:`PATIENCE_SECONDS`. An alarm stays one. ``now`` and ``up_since`` (the boot)
     are seconds since the epoch; without ``up_since`` it is unknown whether it could be repeated.
     """
     if "by_hand" in fact.evidence:
@@ -199,9 +199,8 @@ def unanswered(
     denial, tries = answers(fact, confirmations)
     if len(tries) >= MAX_TRIES:
         return f"{len(tries)} repeats were inconclusive"
-    of = lifecycle.key(fact)
     for record in records:
-        if record.state is DriftState.CLOSED or lifecycle.key(record.fact) != of:
+        if record.state is DriftState.CLOSED or record.fact.key != fact.key:
             continue
         if record.fact.state is DriftState.CONFIRMED:
             # By an answer that is no longer among those that are read.
@@ -229,7 +228,7 @@ def identity(
     """
     confirmations = tuple(confirmations)
     closed = {
-        lifecycle.key(one.fact): one.closed_at
+        one.fact.key: one.closed_at
         for one in records
         if one.closed_at is not None and abs(now - one.closed_at) >= lifecycle.DAY_SECONDS
     }
@@ -237,7 +236,7 @@ def identity(
     # Each round is one answer further; a file from elsewhere may name them in a circle.
     for _ in confirmations:
         _, since = answers(here, confirmations)
-        over = closed.get(lifecycle.key(here))
+        over = closed.get(here.key)
         if not since or over is None or over <= since[-1].at:
             break
         here = replace(fact, identity=f"{fact.identity}, again after run {since[-1].run_id}")

@@ -11,7 +11,6 @@ in them is hostile: a driver prints what a disk says.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import re
@@ -20,21 +19,24 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from appliance import paths
-from appliance.drift.host_rules import AHEAD_SECONDS, RUN, Ended, Host, Room
-from appliance.system import files
-from appliance.system.kernel import Kernel, Mount, read_text
+from appliance.state import codec
+from appliance.system import files, liveness
+from appliance.system.kernel import Kernel, Mount
 from appliance.text import printable
 
+RUN = "/run"
 # The second is looked at where it is a file system of its own.
 PLACES = ("/", "/var", RUN)
 _READ_ONLY = frozenset({"ro", "emergency_ro"})
 _OURS = "stamp-stripewright-*.timer"
 _BOOT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+# Two clocks that are read one after the other, and the jitter of a file system's times.
+AHEAD_SECONDS = 60.0
 _MAX_MARK_BYTES = 16 * 1024
+_MAX_SEEN_BYTES = 16 * 1024 * 1024
 _MAX_RECORDS = 8
 _MAX_FILES = 64
 _MAX_FILE_BYTES = 256 * 1024
@@ -57,12 +59,69 @@ _TROUBLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What a record says: see :class:`Ended`."""
+class Room:
+    """What a file system of the appliance itself has left; without ``free_inodes`` it does not
+    count them.
+    """
 
+    path: str
+    free_bytes: int
+    free_inodes: int | None
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The kernel's last words: ``record`` is where its messages are, ``panic`` and ``trouble`` are
+    its words for the end and for what came first, ``uptime_seconds`` when.
+    """
+
+    record: str = ""
     panic: str = ""
     trouble: str = ""
     uptime_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the last boot ended, if that was no shutdown. ``boot_id`` and ``began_at`` are empty and
+    0 where its mark does not say.
+    """
+
+    boot_id: str
+    began_at: float
+    last: Words = Words()
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One look. ``stamps`` are our timers that fired at a time that has not come yet, and that
+    time. ``set_seconds`` is by how much the clock was set since the first look of this boot,
+    ``None`` if root has not looked.
+    """
+
+    at: float
+    rooms: tuple[Room, ...] = ()
+    stamps: Mapping[str, float] = field(default_factory=dict)
+    set_seconds: float | None = None
+    ended: Ended | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostSeen:
+    """What root adds (seen.json): ``began_at`` is the boot by the clock of its first look, as
+    seconds since the epoch. ``last_boot`` is ``None`` where the kernel has left no record.
+    """
+
+    began_at: float | None = None
+    set_seconds: float | None = None
+    last_boot: Words | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    boot_id: str
+    host: HostSeen = HostSeen()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +139,24 @@ def look(sources: Sources | None = None) -> Host:
     """Look once. Never raises for what it finds or does not find."""
     sources = sources or Sources()
     now = time.time()
-    boot_id = read_text(sources.kernel.proc_root / "sys/kernel/random/boot_id").strip()
-    seen = _seen(sources.seen, boot_id)
-    set_seconds = seen.get("set_seconds")
+    boot_id = liveness.boot_id(sources.kernel.proc_root)
+    seen = read_seen(sources.seen, boot_id)
     return Host(
         at=now,
         rooms=_rooms(sources),
         stamps=stamps_ahead(sources.stamps, now),
-        set_seconds=float(set_seconds) if isinstance(set_seconds, int | float) else None,
-        ended=_ended(sources.ended, boot_id, seen.get("last_boot")),
+        set_seconds=seen.set_seconds,
+        ended=_ended(sources.ended, boot_id, seen.last_boot),
     )
+
+
+def read_seen(path: Path, boot_id: str) -> HostSeen:
+    """What root left of the host itself in this boot."""
+    try:
+        seen = codec.parse(_Seen, files.read_bounded(path, _MAX_SEEN_BYTES))
+    except (OSError, codec.DecodeError):
+        return HostSeen()
+    return seen.host if seen.boot_id == boot_id else HostSeen()
 
 
 def stamps_ahead(folder: Path, now: float) -> dict[str, float]:
@@ -126,34 +193,14 @@ def _room(path: str, mount: Mount) -> Room:
     )
 
 
-def _seen(path: Path, boot_id: str) -> Mapping[str, Any]:
-    """What root left of the host itself in this boot."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        host = found["host"] if found["boot_id"] == boot_id else {}
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return {}
-    return host if isinstance(host, dict) else {}
-
-
-def _ended(mark: Path, boot_id: str, seen: object) -> Ended | None:
+def _ended(mark: Path, boot_id: str, words: Words | None) -> Ended | None:
     found = read_mark(mark, boot_id)
     if found is None:
         return None
     ended, names = found
-    if not isinstance(seen, dict):
-        return replace(ended, record=str(paths.CRASH_RECORDS / names[-1]) if names else "")
-    uptime = seen.get("uptime_seconds")
-    return replace(
-        ended,
-        record=str(seen.get("record") or ""),
-        panic=str(seen.get("panic") or ""),
-        trouble=str(seen.get("trouble") or ""),
-        uptime_seconds=float(uptime) if isinstance(uptime, int | float) else None,
-    )
-
-
-# ----------------------------------------------------------------------------- the last boot
+    if words is None:
+        words = Words(str(paths.CRASH_RECORDS / names[-1]) if names else "")
+    return replace(ended, last=words)
 
 
 def read_mark(path: Path, boot_id: str) -> tuple[Ended, tuple[str, ...]] | None:
@@ -178,25 +225,19 @@ def read_words(folder: Path) -> Words:
     trouble = next((said for _, said in lines if said.startswith(_TROUBLE)), "")
     at = panics[-1][0] if panics else lines[-1][0] if lines else None
     return Words(
+        record=str(folder),
         panic=_shown(panics[-1][1].removeprefix(_PANIC)) if panics else "",
         trouble=_shown(trouble),
         uptime_seconds=at if at is not None and math.isfinite(at) else None,
     )
 
 
-def last_boot(mark: Path, records: Path, boot_id: str) -> dict[str, str | float | None] | None:
-    """What root adds to the mark: the record that says most, and its words, if there is one."""
+def last_boot(mark: Path, records: Path, boot_id: str) -> Words | None:
+    """What root adds to the mark: the words of the record that says most, if there is one."""
     found = read_mark(mark, boot_id)
-    if found is None or not found[1]:
-        return None
-    said = [(name, read_words(records / name)) for name in found[1][-_MAX_RECORDS:]]
-    name, words = max(said, key=lambda one: (bool(one[1].panic), bool(one[1].trouble)))
-    return {
-        "record": str(records / name),
-        "panic": words.panic,
-        "trouble": words.trouble,
-        "uptime_seconds": words.uptime_seconds,
-    }
+    names = found[1][-_MAX_RECORDS:] if found else ()
+    said = (read_words(records / name) for name in names)
+    return max(said, key=lambda one: (bool(one.panic), bool(one.trouble)), default=None)
 
 
 def _lines(folder: Path) -> Iterator[tuple[float, str]]:

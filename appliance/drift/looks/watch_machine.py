@@ -1,9 +1,9 @@
 """What makes a look for drift due at once: a disk or an array that comes, goes or changes, or a
 mount of ours that does.
 
-The kernel says it by itself: udev's events, ``/proc/mdstat`` and ``mountinfo`` wake whoever polls
-them. No privilege is needed for any of it. Some things it does not say (a scheduler that was
-changed): these are found by the timer.
+The kernel says it by itself: udev's events, ``/proc/mdstat`` and ``mountinfo`` wake a process
+that polls them. No privilege is needed for any of it. Some things it does not say (a scheduler
+that was changed): these are found by the timer.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from appliance import text
 from appliance.clouds import capability
-from appliance.drift import member_rules
-from appliance.drift.codes import fact
-from appliance.drift.member_rules import Outlier
+from appliance.drift.codes import Evidence, fact
+from appliance.drift.series import member_rules
+from appliance.drift.series.member_rules import Outlier
 from appliance.model import advice
 from appliance.model.findings import Fact
 from appliance.model.measurement import Capability, JobResult
@@ -101,18 +101,14 @@ def _member_fact(detail: Detail, epoch_id: int, serial: str, found: Sequence[Out
     worst = max(found, key=lambda one: one.slow_ms / max(one.others_ms, 1e-6))
     return fact(
         "PERF-MEMBER",
-        serial,
+        f"{worst.others_ms:.2f} ms an I/O, as the others",
+        f"{worst.slow_ms:.2f} ms",
+        subject=serial,
         identity=f"acceptance, epoch {epoch_id}",
-        expected=f"{worst.others_ms:.2f} ms an I/O, as the others",
-        observed=f"{worst.slow_ms:.2f} ms",
         member=serial,
         evidence={
             **_of_run(detail, epoch_id),
-            "member_name": worst.member,
-            "await_ms": round(worst.slow_ms, 3),
-            "others_await_ms": round(worst.others_ms, 3),
-            "confidence": worst.confidence,
-            "why": worst.why,
+            **worst.evidence,
             "jobs": ", ".join(f"{one.job} {one.direction}" for one in found),
         },
         summary="first boot: {outlier}",
@@ -135,10 +131,10 @@ def _below_fact(
     named = ", ".join(f"{name} {way} {percent:.0f} %" for (name, way), percent in below.items())
     return fact(
         "PERF-BELOW-PUBLISHED",
-        detail.run.target,
+        f"at least {LEAST_PERCENT:.0f} % of what is published",
+        f"{below[job, direction]:.0f} %",
+        subject=detail.run.target,
         identity=f"acceptance, epoch {epoch_id}",
-        expected=f"at least {LEAST_PERCENT:.0f} % of what is published",
-        observed=f"{below[job, direction]:.0f} %",
         member=slow[0] if slow else "",
         evidence={
             **_of_run(detail, epoch_id),
@@ -157,7 +153,7 @@ def _below_fact(
     )
 
 
-def _of_run(detail: Detail, epoch_id: int) -> dict[str, str | int | float]:
+def _of_run(detail: Detail, epoch_id: int) -> Evidence:
     return {
         "suite": detail.run.suite,
         "target": detail.run.target,

@@ -1,18 +1,18 @@
 """RUNS-MISSING: a series that had valid results regularly, and has none any more. Pure.
 
-What is regular is told by the series itself. Only time that the machine was up counts: after a
+The series itself says what is regular. Only time that the machine was up counts: after a
 weekend switched off nothing is missing yet.
 """
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from appliance import text
 from appliance.drift.codes import fact
+from appliance.drift.series import series_state
 from appliance.model.findings import Fact, SeriesKey
 from appliance.model.measurement import Severity
 from appliance.model.runs import RunState
@@ -24,7 +24,6 @@ INTERVALS = 3
 _LEAST_SLOTS = 8
 _LEAST_SECONDS = 86_400.0
 _MAX_SPREAD = 2.5
-_LOOK_BACK = 30
 _REASONS = 2
 
 
@@ -50,7 +49,7 @@ def judge(
     """One fact for each suite and target that has fallen silent, or for the jobs of it that have.
 
     ``now`` and ``up_since`` are seconds since the epoch (UTC). ``gaps`` is as in
-    :class:`appliance.drift.series_state.Known`: a schedule that was changed is no silence.
+    :class:`appliance.drift.series.series_state.Known`: a schedule that was changed is no silence.
     """
     silent: dict[tuple[str, str], list[tuple[SeriesKey, Slot, float]]] = {}
     heard: set[tuple[str, str]] = set()
@@ -78,10 +77,9 @@ def judge(
 
 def usual_interval(valid: Sequence[Slot]) -> float | None:
     """The median time between valid slots in seconds; ``None`` without a habit."""
-    times = [slot.started_at for slot in valid[-_LOOK_BACK:]]
-    if len(times) < _LEAST_SLOTS or times[-1] - times[0] < _LEAST_SECONDS:
+    apart = sorted(series_state.intervals(valid))
+    if len(apart) < _LEAST_SLOTS - 1 or sum(apart) < _LEAST_SECONDS:
         return None
-    apart = sorted(later - earlier for earlier, later in itertools.pairwise(times))
     middle = statistics.median(apart)
     # The longest of ten: some runs may be skipped.
     long = apart[len(apart) * 9 // 10]
@@ -95,21 +93,14 @@ def _fact(
     details: Mapping[int, Detail],
 ) -> Fact:
     key, last, interval = max(series, key=lambda one: one[1].run_id)
-    since = [
-        one
-        for one in span.attempts
-        if one.run_id > last.run_id
-        and (one.suite, one.target) == (key.suite, key.target)
-        and one.state is not RunState.RUNNING
-    ]
+    since = series_state.attempts_since(last.run_id, key, span.attempts)
     jobs = {(one.job, one.direction) for one, *_ in series}
-    why = _why(since, _codes(details, since, jobs))
     return fact(
         "RUNS-MISSING",
-        subject,
+        f"a valid result every {text.duration(interval)}",
+        _why(since, _codes(details, since, jobs)),
+        subject=subject,
         identity=f"run {last.run_id}",
-        expected=f"a valid result every {text.duration(interval)}",
-        observed=why,
         evidence={
             "suite": key.suite,
             "target": key.target,

@@ -8,6 +8,7 @@ recovers closes its own finding, and one that loses twice has two.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,11 +16,12 @@ from dataclasses import dataclass, field
 
 from appliance.drift.detection.detector import Detector
 from appliance.drift.detection.normal import DEAD_BAND, FULL, LEAST, Baseline
-from appliance.drift.detection.points import Change
+from appliance.drift.detection.settling import Change
 from appliance.model.confirmations import Approval, Confirmation, Verdict
 from appliance.model.findings import DriftSeverity, FindingRecord, SeriesKey
 from appliance.model.measurement import JobResult
-from appliance.model.slots import Detail, Happening, Slot, Span
+from appliance.model.runs import RunState
+from appliance.model.slots import Attempt, Detail, Happening, Slot, Span
 
 # A baseline of fewer days has not seen a week of other people's habits.
 FULL_SECONDS = 7 * 86_400.0
@@ -28,6 +30,8 @@ _LEVEL_SLOTS = 30
 # The last slots that a rule looks at, and how many of them must show what it tells.
 LAST = 3
 NEEDED = 2
+# What makes a habit is seen in so many of the last slots.
+_HABIT_SLOTS = 30
 # Slots before and after a change that are compared with each other.
 _AROUND = 5
 
@@ -48,7 +52,6 @@ class Standing:
     began: int
     alarm: int
     effect: float
-    provisional: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,18 @@ class Survey:
     slots: tuple[Slot, ...]
     normal: Baseline | None = None
     standing: tuple[Standing, ...] = ()
+
+    @property
+    def is_provisional(self) -> bool:
+        """Whether too little is known yet: of what is normal, and of what has been since."""
+        normal, slots = self.normal, self.slots
+        if normal is None:
+            return True
+        first, last = slots[normal.first_slot], slots[normal.last_slot]
+        if not normal.provisional and last.started_at - first.started_at >= FULL_SECONDS:
+            return False
+        known = slots[normal.first_slot :]
+        return len(known) < 2 * FULL or known[-1].started_at - first.started_at < 2 * FULL_SECONDS
 
     @property
     def level(self) -> float:
@@ -112,15 +127,12 @@ def _surveyed(key: SeriesKey, slots: tuple[Slot, ...]) -> Survey:
     normal = changes[0].baseline if changes else detector.baseline
     if normal is None:
         return Survey(key, slots)
-    return Survey(key, slots, normal, _standing(changes, normal, slots))
+    return Survey(key, slots, normal, _standing(changes, normal))
 
 
-def _standing(
-    changes: Sequence[Change], normal: Baseline, slots: Sequence[Slot]
-) -> tuple[Standing, ...]:
+def _standing(changes: Sequence[Change], normal: Baseline) -> tuple[Standing, ...]:
     stack: list[Standing] = []
     of_stack = ""
-    provisional = _is_provisional(normal, slots)
     for change in changes:
         if change.shape == "spike" or change.effect_pct is None:
             continue
@@ -134,16 +146,8 @@ def _standing(
         # The way back, half of it: what has begun still stands.
         if change.direction != off:
             continue
-        stack.append(
-            Standing(
-                normal,
-                change.baseline.median,
-                change.change_slot,
-                change.alarm_slot,
-                change.effect_pct / 100,
-                provisional,
-            )
-        )
+        before, effect = change.baseline.median, change.effect_pct / 100
+        stack.append(Standing(normal, before, change.change_slot, change.alarm_slot, effect))
     return tuple(stack)
 
 
@@ -153,15 +157,6 @@ def _is_normal(level: float, normal: Baseline) -> bool:
     """
     scale = normal.scale_down if level < normal.median else normal.scale_up
     return abs(level - normal.median) <= max(scale, DEAD_BAND * normal.median)
-
-
-def _is_provisional(normal: Baseline, slots: Sequence[Slot]) -> bool:
-    """Whether too little is known yet: of what is normal, and of what has been since."""
-    first, last = slots[normal.first_slot], slots[normal.last_slot]
-    if not normal.provisional and last.started_at - first.started_at >= FULL_SECONDS:
-        return False
-    known = slots[normal.first_slot :]
-    return len(known) < 2 * FULL or known[-1].started_at - first.started_at < 2 * FULL_SECONDS
 
 
 # --------------------------------------------------------------- what was read besides the slots
@@ -181,6 +176,9 @@ class Known:
     happenings: Callable[[float, float], Sequence[Happening]] = lambda _, __: ()
     gaps: Mapping[str, float | None] = field(default_factory=dict)
     records: Sequence[FindingRecord] = ()
+
+    def of(self, slots: Iterable[Slot]) -> list[Detail]:
+        return [self.details[slot.run_id] for slot in slots if slot.run_id in self.details]
 
 
 def before(one: Survey, change: Standing) -> tuple[Slot, ...]:
@@ -225,6 +223,23 @@ def results(key: SeriesKey, detail: Detail) -> list[JobResult]:
         result
         for result in detail.results
         if (result.job, result.direction, result.member) == (key.job, key.direction, key.member)
+    ]
+
+
+def intervals(slots: Sequence[Slot]) -> list[float]:
+    """The seconds between each of the last thirty ``slots`` and the next."""
+    times = [slot.started_at for slot in slots[-_HABIT_SLOTS:]]
+    return [later - earlier for earlier, later in itertools.pairwise(times)]
+
+
+def attempts_since(run_id: int, key: SeriesKey, attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Those of the series' suite and target that have ended, however they did."""
+    return [
+        one
+        for one in attempts
+        if one.run_id > run_id
+        and (one.suite, one.target) == (key.suite, key.target)
+        and one.state is not RunState.RUNNING
     ]
 
 

@@ -1,6 +1,6 @@
 """PERF-MEMBER and PERF-LATENCY-MODE: what two of the last three slots of a series show. Pure.
 
-Unlike a change of level it is told by a rule and has no date of its own. It is one fact for
+Unlike a change of level it follows from a rule and has no date of its own. It is one fact for
 each disk or series, from the epoch's beginning to its end: it closes when the slots do not show
 it any more. Whether it is the same one when they do again: :func:`.confirmation.identity`.
 
@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance import text
-from appliance.drift import member_rules, series_state
 from appliance.drift.codes import fact
-from appliance.drift.series_state import NEEDED, Bins, Known, Survey
+from appliance.drift.series import member_rules, series_state
+from appliance.drift.series.series_state import NEEDED, Bins, Known, Survey
 from appliance.figures.histogram import merge, percentile_ns
 from appliance.model.findings import DriftState, Fact, SeriesKey
 from appliance.model.slots import Slot, Span
@@ -61,16 +61,8 @@ def _slow_member(
     latest = series_state.latest(one)
     if statistics.median(slot.iops for slot in latest) >= normal.low:
         return None
-    seen = [
-        outlier
-        for slot in latest
-        if slot.run_id in known.details
-        and (
-            outlier := member_rules.of_job(
-                known.details[slot.run_id], one.key.job, one.key.direction, span.fingerprint
-            )
-        )
-    ]
+    of = (one.key.job, one.key.direction, span.fingerprint)
+    seen = [found for detail in known.of(latest) if (found := member_rules.of_job(detail, *of))]
     for last in seen:
         if sum(other.serial == last.serial for other in seen) >= NEEDED:
             now = _ratio(span, one, last.serial, latest, known)
@@ -85,8 +77,7 @@ def _ratio(
 ) -> float | None:
     values = [
         ratios[serial]
-        for slot in slots
-        if (detail := known.details.get(slot.run_id)) is not None
+        for detail in known.of(slots)
         for result in series_state.results(one.key, detail)
         if serial in (ratios := member_rules.ratios(result, detail, span.fingerprint))
     ]
@@ -101,21 +92,17 @@ def _member_fact(
     young = series_state.young(one)
     return fact(
         "PERF-MEMBER",
-        serial,
+        f"{then:.1f} times the await of the others",
+        f"{now:.1f} times",
+        subject=serial,
         identity=f"epoch {span.epoch_id}",
         severity=series_state.severity(young),
-        expected=f"{then:.1f} times the await of the others",
-        observed=f"{now:.1f} times",
         member=serial,
         evidence={
             **series_state.of_series(span, one.key),
-            "member_name": outlier.member,
-            "await_ms": round(outlier.slow_ms, 3),
-            "others_await_ms": round(outlier.others_ms, 3),
+            **outlier.evidence,
             "ratio": round(now, 1),
             "ratio_before": round(then, 1),
-            "confidence": outlier.confidence,
-            "why": outlier.why,
             "series": ", ".join(str(other.key) for other, *_ in found),
             "change_run": began.run_id,
             "change_at": text.moment(began.started_at),
@@ -147,12 +134,11 @@ def modes(span: Span, one: Survey, known: Known) -> list[Fact]:
     return [
         fact(
             "PERF-LATENCY-MODE",
-            str(one.key),
+            f"at most {found.usual_share:.2%} of the I/Os beyond {text.latency(found.cut_ns)}",
+            f"{found.share:.1%}",
+            subject=str(one.key),
             identity=f"epoch {span.epoch_id}, baseline from run {one.slots[0].run_id}",
             severity=series_state.severity(young),
-            expected=f"at most {found.usual_share:.2%} of the I/Os beyond "
-            f"{text.latency(found.cut_ns)}",
-            observed=f"{found.share:.1%}",
             evidence={
                 **series_state.of_series(span, one.key),
                 "mode_ns": found.peak_ns,
@@ -175,8 +161,7 @@ def modes(span: Span, one: Survey, known: Known) -> list[Fact]:
 def _percentiles(key: SeriesKey, slots: Iterable[Slot], known: Known) -> list[Mapping[str, int]]:
     return [
         result.percentiles_ns
-        for slot in slots
-        if (detail := known.details.get(slot.run_id)) is not None
+        for detail in known.of(slots)
         for result in series_state.results(key, detail)
     ]
 

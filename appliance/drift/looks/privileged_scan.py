@@ -6,7 +6,7 @@ our groups. A dead disk may never answer: whatever asks one is given up after a 
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,20 +16,20 @@ from typing import Any
 
 from appliance import paths
 from appliance.bench import log_page
-from appliance.drift import hostlook
-from appliance.drift.observation import Health, read_then
-from appliance.drift.observe import Sources
+from appliance.drift.looks import hostlook
+from appliance.drift.looks.hostlook import HostSeen
+from appliance.drift.looks.observation import Health, Seen
+from appliance.drift.looks.observe import Sources, of_boot_unit, read_seen
 from appliance.errors import OperatorError
-from appliance.model.disks import Disk
+from appliance.model.disks import Disk, Filesystem
 from appliance.model.plans import Layout
-from appliance.state import boot_state
 from appliance.storage.formats import hwraid, lvm
 from appliance.storage.policy import identity
 from appliance.storage.policy.layout import load_layout
 from appliance.storage.probe import blockdev, built, nvme, settings
 from appliance.storage.probe.devices import Probe
+from appliance.storage.probe.nvme import Smart
 from appliance.system import child, files, liveness, process
-from appliance.system.kernel import read_text
 
 _DISK_SECONDS = 5.0
 _REPORT_SECONDS = 30.0
@@ -41,80 +41,56 @@ def look(sources: Sources | None = None) -> None:
     what does not answer, or goes meanwhile, is ``None`` there.
     """
     sources = sources or Sources()
-    boot_id = read_text(sources.kernel.proc_root / "sys/kernel/random/boot_id").strip()
-    state = boot_state.find(sources.state)
-    at_work = state is not None and sources.kernel.has_process(state.pid)
-    then = read_then(state, boot_id, at_work=at_work)
-    before = _document(sources.seen)
+    then = of_boot_unit(sources)
+    boot_id = liveness.boot_id(sources.kernel.proc_root)
     nodes = {one.id: one.path for volume in then.volumes for one in volume.members}
     formatted = {one.name: one.device for one in then.volumes if one.filesystem not in {"", "none"}}
-    controllers = _controllers()
     files.replace_json(
         sources.seen,
         {
             "boot_id": boot_id,
             "at": time.time(),
             "groups": _groups(sources),
-            "hardware_drives": controllers["drives"],
-            "virtual_drives": controllers["virtual_drives"],
-            "health": _health(nodes, before if before.get("boot_id") == boot_id else {}),
+            **_controllers(),
+            "health": _health(nodes, read_seen(sources.seen, boot_id)),
             "filesystems": _filesystems(formatted),
             "exceeded": _exceeded(nodes.values()),
-            "host": _host(before, boot_id),
+            "host": asdict(_host(sources.seen, boot_id)),
         },
     )
 
 
-def _document(path: Path) -> Mapping[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-# ------------------------------------------------------------------------------ the host
-
-
-def _host(before: Mapping[str, Any], boot_id: str) -> dict[str, Any]:
+def _host(seen: Path, boot_id: str) -> HostSeen:
     """How far the clock was set since this boot's first look, and what ended the last boot."""
     began = liveness.up_since(time.time())
-    host = before.get("host") if before.get("boot_id") == boot_id else None
-    first = host.get("began_at") if isinstance(host, dict) else None
-    if not isinstance(first, int | float):
-        first = began
-    return {
-        "began_at": first,
-        "set_seconds": None if began is None or first is None else began - first,
-        "last_boot": hostlook.last_boot(paths.ENDED_FILE, paths.CRASH_RECORDS, boot_id),
-    }
-
-
-# -------------------------------------------------------------------- LVM and controllers
+    first = hostlook.read_seen(seen, boot_id).began_at
+    first = began if first is None else first
+    return HostSeen(
+        began_at=first,
+        set_seconds=None if began is None or first is None else began - first,
+        last_boot=hostlook.last_boot(paths.ENDED_FILE, paths.CRASH_RECORDS, boot_id),
+    )
 
 
 def _groups(sources: Sources) -> list[dict[str, Any]] | None:
     """The groups on disks that may be read, ``None`` if LVM does not say."""
-    try:
-        labelled = _labelled(sources)
-    except OSError:
-        # A disk has gone while it was looked at: those that are left hold still, or nobody knows.
-        try:
+    labelled = None
+    # A disk may go while it is looked at: the others answer at the second try, or none does.
+    for _ in range(2):
+        with contextlib.suppress(OSError):
             labelled = _labelled(sources)
-        except OSError:
-            return None
+            break
     if not labelled:
-        return []
+        return None if labelled is None else []
     ids = {path: disk.id for disk in labelled for path in (disk.path, disk.stable_path) if path}
-    try:
+    with contextlib.suppress(child.NoAnswer):
         return list(
             child.call(
                 lambda: _report([disk.path for disk in labelled], ids),
                 timeout_seconds=_REPORT_SECONDS,
             )
         )
-    except child.NoAnswer:
-        return None
+    return None
 
 
 def _labelled(sources: Sources) -> list[Disk]:
@@ -145,34 +121,30 @@ def _report(paths: list[str], ids: Mapping[str, str]) -> list[dict[str, Any]]:
 def _controllers() -> dict[str, Any]:
     """What RAID controllers say, with ``None`` in place of the lists if they do not."""
     if process.find_program(hwraid.PROGRAM) is None:
-        return asdict(built.Controllers())
-    try:
-        return dict(child.call(_from_controllers, timeout_seconds=2 * _REPORT_SECONDS))
-    except child.NoAnswer:
-        return {"drives": None, "virtual_drives": None}
-
-
-def _from_controllers() -> dict[str, Any]:
-    found = built.controllers()
+        return {"hardware_drives": [], "virtual_drives": []}
+    found = None
+    with contextlib.suppress(child.NoAnswer):
+        found = child.call(lambda: asdict(built.controllers()), timeout_seconds=2 * _REPORT_SECONDS)
     # With no controller at all it would not be installed.
-    return asdict(found) if found.virtual_drives else {"drives": None, "virtual_drives": None}
+    if not found or not found["virtual_drives"]:
+        return {"hardware_drives": None, "virtual_drives": None}
+    return {"hardware_drives": found["drives"], "virtual_drives": found["virtual_drives"]}
 
 
-# --------------------------------------------------------------------- disks and superblocks
-
-
-def _health(nodes: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, Any]:
+def _health(nodes: Mapping[str, str], before: Seen | None) -> dict[str, Any]:
     """The SMART log of each disk that has one, ``None`` for one that does not answer in time.
-    ``nodes`` are paths by id.
+    ``nodes`` are paths by id, ``before`` is an earlier look of this boot.
     """
     nvme_ids = [one for one, path in nodes.items() if Path(path).name.startswith("nvme")]
-    found = _each(nvme_ids, lambda one: _smart(nodes[one]))
-    logs = {
-        one: asdict(Health(**log, first_media_errors=_first(before, one, log["media_errors"])))
-        for one, log in found.items()
-        if log is not None
-    }
-    return {**dict.fromkeys(set(nvme_ids) - set(found)), **logs}
+    found = _each(nvme_ids, lambda one: _as_dict(nvme.smart(nodes[one])))
+    known = before.health if before else {}
+    health: dict[str, Any] = dict.fromkeys(set(nvme_ids) - set(found))
+    for one, log in found.items():
+        if log is not None:
+            first = known.get(one)
+            errors = first.first_media_errors if first else log["media_errors"]
+            health[one] = asdict(Health(**log, first_media_errors=errors))
+    return health
 
 
 def _exceeded(paths: Iterable[str]) -> dict[str, Any]:
@@ -194,17 +166,8 @@ def _each(keys: list[str], work: Callable[[str], Any]) -> dict[str, Any]:
         return {}
 
 
-def _smart(node: str) -> dict[str, Any] | None:
-    found = nvme.smart(node)
+def _as_dict(found: Smart | Filesystem | None) -> dict[str, Any] | None:
     return None if found is None else asdict(found)
-
-
-def _first(before: Mapping[str, Any], disk_id: str, now: int) -> int:
-    """The errors that were there at the first look of this boot."""
-    try:
-        return int(before["health"][disk_id]["first_media_errors"])
-    except (KeyError, TypeError, ValueError):
-        return now
 
 
 def _filesystems(devices: Mapping[str, str]) -> dict[str, Any]:
@@ -214,8 +177,6 @@ def _filesystems(devices: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _superblock(device: str) -> dict[str, Any] | None:
-    try:
-        found = blockdev.read_filesystem(os.path.realpath(device))
-    except OSError:
-        return None
-    return None if found is None else asdict(found)
+    with contextlib.suppress(OSError):
+        return _as_dict(blockdev.read_filesystem(os.path.realpath(device)))
+    return None

@@ -19,11 +19,10 @@ from appliance import paths
 from appliance.bench import fingerprint as environment
 from appliance.bench import job_order, runner
 from appliance.bench.block_devices import devices_of
-from appliance.bench.idle_check import Patience
 from appliance.bench.progress import Progress
 from appliance.bench.suite import content_hash, file_count, load_suite, suite_names
-from appliance.drift import confirmation, evaluate, member_rules, series_rules
-from appliance.drift.acceptance import Acceptance
+from appliance.drift.series import confirmation, evaluate, member_rules, series_rules
+from appliance.drift.series.acceptance import Acceptance
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.history import queries, series_slots
 from appliance.history.store import History
@@ -34,12 +33,16 @@ from appliance.model.measurement import JobResult
 from appliance.model.runs import Job, RunRecord, RunState, Suite
 from appliance.model.slots import Detail
 
+OnProgress = Callable[[Progress], None]
 # Another run may be at work; the jobs of a suite take less.
 WAIT_SECONDS = 1800.0
 # In one call: what is left is repeated with the next one, and the disks are free in between.
 MAX_SUSPECTS = 3
 # The suite by which new disks are accepted.
 ACCEPTANCE_SUITE = "smoke"
+
+
+def _ignored(_: Progress) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,7 @@ class Repeated:
 def repeat_suspects(
     db: Path,
     *,
-    on_progress: Callable[[Progress], None] = lambda _: None,
-    patience: Patience | None = None,
+    on_progress: OnProgress = _ignored,
     now: Callable[[], float] = time.time,
 ) -> Repeated:
     """Repeat the suspects of history ``db`` that wait for it, and keep what that says.
@@ -68,7 +70,7 @@ def repeat_suspects(
     """
     facts = evaluate.facts_of(db, now=now())
     with queries.open_readonly(db) as reader:
-        suspects = confirmation.waiting(facts, reader.confirmations(), last_tried=None, now=now())
+        suspects = confirmation.waiting(facts, reader.confirmations(), now=now())
     chosen = sorted(suspects, key=_weight, reverse=True)[:MAX_SUSPECTS]
     waits = [(fact, "others are repeated first") for fact in suspects if fact not in chosen]
     made: list[Confirmation] = []
@@ -80,14 +82,7 @@ def repeat_suspects(
         try:
             _require_this_machine(db, group[0])
             suite = _suite_of(db, group)
-            run_id = runner.run_suite(
-                suite,
-                target=_directory(of[1]),
-                db=db,
-                on_progress=on_progress,
-                patience=patience,
-                wait_seconds=WAIT_SECONDS,
-            )
+            run_id = _run(suite, _directory(of[1]), db, on_progress)
         except OperatorError as error:
             failed = failed or not isinstance(error, Refused | UsageError)
             waits += [(fact, error.message) for fact in group]
@@ -109,22 +104,17 @@ def repeat_suspects(
 
 
 def measure_controls(
-    db: Path,
-    suite: Suite,
-    target: str,
-    *,
-    on_progress: Callable[[Progress], None] = lambda _: None,
-    patience: Patience | None = None,
+    db: Path, suite: Suite, target: str, *, on_progress: OnProgress = _ignored
 ) -> None:
     """Keep what the control jobs of ``suite`` do on this machine now, for later confirmations."""
     controls = tuple(job_order.control_for(job) for job in suite.jobs)
-    runner.run_suite(
-        _made(controls, passes=confirmation.NEEDED_CONTROL),
-        target=_directory(target),
-        db=db,
-        on_progress=on_progress,
-        patience=patience,
-        wait_seconds=WAIT_SECONDS,
+    made = _made(controls, passes=confirmation.NEEDED_CONTROL)
+    _run(made, _directory(target), db, on_progress)
+
+
+def _run(suite: Suite, target: Path, db: Path, on_progress: OnProgress) -> int:
+    return runner.run_suite(
+        suite, target=target, db=db, on_progress=on_progress, wait_seconds=WAIT_SECONDS
     )
 
 
@@ -145,7 +135,7 @@ def _require_this_machine(db: Path, fact: Fact) -> None:
         )
     place = _directory(str(target))
     if not place.exists():
-        return  # which is told by the run itself
+        return  # the run itself says so
     number = place.stat().st_dev
     now = environment.fingerprint(
         devices_of(number), device_number=number, fio_version="", machine_type=""
@@ -201,16 +191,8 @@ def _suite_of(db: Path, group: Sequence[Fact]) -> Suite:
             f"the jobs of suite {run.suite} are not in this history",
             f"repeat it: {advice.run_suite(run.suite)}",
         )
-    made = _made(
-        (*found, *(job_order.control_for(job) for job in found)), passes=confirmation.REPEATS
-    )
-    made = dataclasses.replace(
-        made,
-        files=file_count(whole),
-        file_size_bytes=whole.file_size_bytes,
-        steady=whole.steady,
-    )
-    return dataclasses.replace(made, content_hash=content_hash(made))
+    controls = (job_order.control_for(job) for job in found)
+    return _made((*found, *controls), passes=confirmation.REPEATS, whole=whole)
 
 
 def _known_suite(name: str, asked: str, jobs: tuple[Job, ...]) -> Suite:
@@ -222,7 +204,8 @@ def _known_suite(name: str, asked: str, jobs: tuple[Job, ...]) -> Suite:
     return Suite(name=name, summary=name, jobs=jobs, content_hash=asked)
 
 
-def _made(jobs: tuple[Job, ...], *, passes: int) -> Suite:
+def _made(jobs: tuple[Job, ...], *, passes: int, whole: Suite | None = None) -> Suite:
+    """``whole``: the suite with whose files they are measured."""
     made = Suite(
         name=CONFIRM_SUITE,
         summary="Repeats of suspect jobs, beside jobs that touch no disk",
@@ -230,6 +213,13 @@ def _made(jobs: tuple[Job, ...], *, passes: int) -> Suite:
         content_hash="",
         passes=passes,
     )
+    if whole is not None:
+        made = dataclasses.replace(
+            made,
+            files=file_count(whole),
+            file_size_bytes=whole.file_size_bytes,
+            steady=whole.steady,
+        )
     return dataclasses.replace(made, content_hash=content_hash(made))
 
 
@@ -249,12 +239,11 @@ def _judged(reader: queries.Reader, fact: Fact, detail: Detail, *, at: float) ->
     else:
         epoch_id = detail.run.epoch_id or 0
         earlier = series_slots.earlier_controls(reader, epoch_id, beside, direction)
-        earlier = earlier[len(controls) :]
         outcome = confirmation.verdict(
             float(fact.evidence["before_iops"]),
-            [float(fact.evidence["level_iops"])],
+            float(fact.evidence["level_iops"]),
             [result.iops for result in repeats],
-            control_before=earlier,
+            control_before=earlier[len(controls) :],
             control=controls,
         )
     return Confirmation(
@@ -311,37 +300,23 @@ def _mode_again(reader: queries.Reader, fact: Fact, run_id: int) -> confirmation
 # ----------------------------------------------------------------------------- acceptance
 
 
-def accept(
-    db: Path,
-    *,
-    target: Path | None = None,
-    on_progress: Callable[[Progress], None] = lambda _: None,
-    patience: Patience | None = None,
-) -> Acceptance:
+def accept(db: Path, *, on_progress: OnProgress = _ignored) -> Acceptance:
     """The verdict on the latest complete smoke run of the current epoch.
 
-    Without one a run is made, on ``target`` or the first mounted volume, and the control jobs
-    are measured beside it. Raises :class:`Refused` where that run was not possible, and
+    Without one a run is made on the first mounted volume, and the control jobs are measured
+    beside it. Raises :class:`Refused` where that run was not possible, and
     :class:`OperatorError` where it failed.
     """
-    run_id = _latest(db, target)
+    run_id = _latest(db)
     if run_id is None:
-        place = target or _volume()
         suite = load_suite(ACCEPTANCE_SUITE)
-        run_id = runner.run_suite(
-            suite,
-            target=place,
-            db=db,
-            on_progress=on_progress,
-            patience=patience,
-            wait_seconds=WAIT_SECONDS,
-        )
+        run_id = _run(suite, _volume(), db, on_progress)
         with queries.open_readonly(db) as reader:
             run = reader.run(run_id)
         _require_complete(run)
         # What they are for comes later, if ever: no reason to withhold the verdict.
         with contextlib.suppress(OperatorError):
-            measure_controls(db, suite, run.target, on_progress=on_progress, patience=patience)
+            measure_controls(db, suite, run.target, on_progress=on_progress)
     with queries.open_readonly(db) as reader:
         found = evaluate.accepted(reader, run_id)
     if found is None:
@@ -365,18 +340,15 @@ def _volume() -> Path:
         ) from error
 
 
-def _latest(db: Path, target: Path | None) -> int | None:
+def _latest(db: Path) -> int | None:
     if not db.exists():
         return None
-    # A run keeps its private directory as its target.
-    wanted = None if target is None else {str(target), str(target / paths.BENCH_DIR_NAME)}
     with queries.open_readonly(db) as reader:
         runs = [
-            slot.run_id
+            slots[-1].run_id
             for span in series_slots.spans(reader)
             for key, slots in span.series.items()
-            if key.suite == ACCEPTANCE_SUITE and (wanted is None or key.target in wanted)
-            for slot in slots[-1:]
+            if key.suite == ACCEPTANCE_SUITE
         ]
     return max(runs, default=None)
 

@@ -20,8 +20,10 @@ from appliance.model.disks import (
 )
 from appliance.model.plans import Layout, Volume
 from appliance.state.boot_state import BootMember, BootState, BootVolume, Surroundings
-from appliance.system.kernel import Mount
+from appliance.storage.probe.nvme import Smart
+from appliance.system.kernel import MdArray, Mount
 
+_NOTHING_DECLARED, _UNKNOWN_MACHINE = Layout(()), Machine()
 # What can be said of a volume only with root's look.
 ROOT_CODES = ("LVM-SEGMENTS", "HWRAID-STATE", "DISK-HEALTH", "FS-GEOMETRY")
 
@@ -50,19 +52,14 @@ class SlotNow:
 
 @dataclass(frozen=True, slots=True)
 class ArrayNow:
-    """An md array. ``number`` is ``major:minor``, ``state`` md's ``array_state``."""
+    """An md array. ``number`` is ``major:minor``, ``name`` and ``uuid`` are udev's."""
 
     kernel_name: str
     number: str
     name: str
     uuid: str
-    level: str
-    chunk_bytes: int
-    slot_count: int
+    md: MdArray
     slots: tuple[SlotNow, ...]
-    state: str
-    degraded: int
-    sync: str
 
     @property
     def holds(self) -> tuple[Disk, ...]:
@@ -70,16 +67,9 @@ class ArrayNow:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
-    """A disk's SMART log (:class:`appliance.storage.probe.nvme.Smart`), and its media errors at
-    the first scan of this boot.
-    """
+class Health(Smart):
+    """A disk's SMART log, and its media errors at the first scan of this boot."""
 
-    critical_warning: int
-    available_spare: int
-    available_spare_threshold: int
-    percentage_used: int
-    media_errors: int
     first_media_errors: int
 
 
@@ -125,10 +115,9 @@ class Observation:
     it in words.
     """
 
-    boot_id: str
-    at: float
-    layout: Layout
-    machine: Machine
+    boot_id: str = ""
+    layout: Layout = _NOTHING_DECLARED
+    machine: Machine = _UNKNOWN_MACHINE
     volumes: tuple[BootVolume, ...] = ()
     disks: tuple[Disk, ...] = ()
     arrays: tuple[ArrayNow, ...] = ()
@@ -147,6 +136,11 @@ class Observation:
     blind: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether nothing can be compared; ``notes`` say why."""
+        return ("*", "") in self.blind
+
     def disk(self, member: BootMember) -> Disk | None:
         """The disk that ``member`` was, if it is here."""
         return next((one for one in self.disks if is_same(member, one)), None)
@@ -161,26 +155,11 @@ def is_same(member: BootMember, disk: Disk) -> bool:
     return member.id == disk.id or bool(member.serial and member.serial == disk.serial)
 
 
-# ------------------------------------------------------------------- what the boot unit left
-
 _BUSY = {"waiting": "the boot unit is still at work", "applying": "a plan is being carried out"}
 
 
-@dataclass(frozen=True, slots=True)
-class Then:
-    """What the boot unit left. Without ``judged``, nothing can be compared; ``notes`` say why."""
-
-    judged: bool
-    volumes: tuple[BootVolume, ...] = ()
-    groups: tuple[VolumeGroup, ...] = ()
-    built: Mapping[str, str] | None = None
-    values: Mapping[str, str] = field(default_factory=dict)
-    blind: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def read_then(state: BootState | None, boot_id: str, *, at_work: bool) -> Then:
-    """The boot unit's state, if it is of the boot ``boot_id`` and settled.
+def left_by_boot(state: BootState | None, boot_id: str, *, at_work: bool) -> Observation:
+    """What an observation has of the boot unit: of the boot ``boot_id``, and settled.
 
     ``at_work``: the process that wrote it is still there. If it was killed in the middle, the
     state stays as it is, and the volumes that were up are judged by it.
@@ -196,7 +175,7 @@ def read_then(state: BootState | None, boot_id: str, *, at_work: bool) -> Then:
     elif state.outcome == "applying" and at_work:
         why = f"nothing was judged: {_BUSY[state.outcome]}"
     if state is None or why:
-        return Then(judged=False, notes=(why,))
+        return Observation(boot_id, blind=(("*", ""),), notes=(why,))
     volumes, blind, notes = [], [], []
     if state.outcome in _BUSY and not at_work:
         notes.append("work on the volumes was interrupted")
@@ -211,12 +190,12 @@ def read_then(state: BootState | None, boot_id: str, *, at_work: bool) -> Then:
         blind.append(("DISK-COUNT", ""))
         notes.append("the boot unit is still waiting for disks; they were not counted")
     noted = state.surroundings or Surroundings()
-    return Then(
-        judged=True,
+    return Observation(
+        boot_id,
         volumes=tuple(volumes),
-        groups=state.inventory.groups if state.inventory else (),
-        built=noted.built,
-        values=noted.values,
+        groups_then=state.inventory.groups if state.inventory else (),
+        built_then=noted.built,
+        surroundings_then=noted.values,
         blind=tuple(blind),
         notes=tuple(notes),
     )

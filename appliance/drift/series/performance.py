@@ -10,16 +10,21 @@ the change (``change_run``) may still become better.
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from appliance import text
-from appliance.drift import attribution, confirmation, missing_runs, series_rules, series_state
 from appliance.drift.codes import fact
 from appliance.drift.detection.normal import DEAD_BAND
-from appliance.drift.series_state import Evidence, Known, Standing, Survey
+from appliance.drift.series import (
+    attribution,
+    confirmation,
+    missing_runs,
+    series_rules,
+    series_state,
+)
+from appliance.drift.series.series_state import Evidence, Known, Standing, Survey
 from appliance.figures.quantities import percentile_ns
 from appliance.model import advice
 from appliance.model.confirmations import Verdict
@@ -73,18 +78,13 @@ def judge(
     return tuple(one for one in said if one is not None)
 
 
-# ----------------------------------------------------------------- PERF-SLOWER, PERF-FASTER
-
-
 def _changed(
     span: Span, one: Survey, change: Standing, surveys: Sequence[Survey], known: Known
 ) -> Fact:
-    slower, normal = change.effect < 0, change.normal
+    slower, normal, provisional = change.effect < 0, change.normal, one.is_provisional
     began, alarm = one.slots[change.began], one.slots[change.alarm]
-    before, after = (
-        [known.details[slot.run_id] for slot in slots if slot.run_id in known.details]
-        for slots in (series_state.before(one, change), series_state.after(one, change))
-    )
+    before = known.of(series_state.before(one, change))
+    after = known.of(series_state.after(one, change))
     last_before = one.slots[change.began - 1] if change.began else began
     found = attribution.causes(
         attribution.Around(
@@ -119,17 +119,17 @@ def _changed(
         "also_changed": ", ".join(_together(one, change, surveys)),
         **_p99(one.key, before, after),
     }
-    if change.provisional:
+    if provisional:
         evidence["provisional"] = 1
     # Of several losses each has its own share, and the level is that of all of them.
     more = f", {in_all:+.1%} in all" if abs(in_all - change.effect) > DEAD_BAND else ""
     return fact(
         "PERF-SLOWER" if slower else "PERF-FASTER",
-        str(one.key),
+        f"{text.count(normal.low)} to {text.count(normal.high)} IOPS",
+        f"{text.count(level)} IOPS",
+        subject=str(one.key),
         identity=f"run {alarm.run_id}",
         severity=series_state.severity(evidence) if slower else None,
-        expected=f"{text.count(normal.low)} to {text.count(normal.high)} IOPS",
-        observed=f"{text.count(level)} IOPS",
         member=next((why.member for why in found if why.member), ""),
         evidence=evidence,
         state=DriftState.SUSPECT,
@@ -137,7 +137,7 @@ def _changed(
         effect=f"{change.effect:+.1%}",
         level=text.count(level),
         normal=text.count(normal.median),
-        more=more + (", provisional: few slots are known yet" if change.provisional else ""),
+        more=more + (", provisional: few slots are known yet" if provisional else ""),
     )
 
 
@@ -158,26 +158,20 @@ def _together(one: Survey, change: Standing, surveys: Sequence[Survey]) -> list[
 
 
 def _interval(one: Survey) -> float:
-    times = [slot.started_at for slot in one.slots[-30:]]
-    apart = [later - earlier for earlier, later in itertools.pairwise(times)]
-    return statistics.median(apart) if apart else 0.0
+    return statistics.median(series_state.intervals(one.slots) or [0.0])
 
 
 def _p99(key: SeriesKey, before: Sequence[Detail], after: Sequence[Detail]) -> Evidence:
-    found: Evidence = {}
-    for name, side in (("p99_before_ns", before), ("p99_ns", after)):
-        values = [
+    sides = {
+        name: [
             p99
             for detail in side
             for result in series_state.results(key, detail)
             if (p99 := percentile_ns(result, 99.0)) is not None
         ]
-        if values:
-            found[name] = round(statistics.median(values))
-    return found
-
-
-# --------------------------------------------------------------------------------- verdicts
+        for name, side in (("p99_before_ns", before), ("p99_ns", after))
+    }
+    return {name: round(statistics.median(values)) for name, values in sides.items() if values}
 
 
 def _anew(found: Fact, known: Known, now: float) -> Fact:

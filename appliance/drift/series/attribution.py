@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance.bench.validity import cpu
-from appliance.drift import member_rules
-from appliance.drift.series_state import results as results_of
+from appliance.drift.series import member_rules
+from appliance.drift.series.series_state import attempts_since
+from appliance.drift.series.series_state import results as results_of
 from appliance.model.findings import SeriesKey
 from appliance.model.measurement import JobResult
-from appliance.model.runs import RunState
 from appliance.model.slots import Attempt, Detail, Happening
 
 NOT_KNOWN = "not known: nothing that was recorded differs before and after"
@@ -82,14 +82,8 @@ def in_words(found: Sequence[Cause]) -> str:
     return "; ".join(one.words for one in found) if found else NOT_KNOWN
 
 
-# ------------------------------------------------------------------------------ each rule
-
-
 def _limit(around: Around) -> Cause | None:
-    before, after = (
-        _median(map(_exceeded_share, _results(around, side)))
-        for side in (around.before, around.after)
-    )
+    before, after = _medians(around, _exceeded_share)
     if after is None or after - (before or 0.0) < _LIMIT_SHARE:
         return None
     return Cause(
@@ -170,10 +164,7 @@ def _ratios(around: Around, side: Sequence[Detail]) -> dict[str, float]:
 
 def _cpu(around: Around) -> Cause | None:
     """The processors: busier with something else, or slower at the same work."""
-    host_before, host_after = (
-        _median(result.host_cpu_percent for result in _results(around, side))
-        for side in (around.before, around.after)
-    )
+    host_before, host_after = _medians(around, lambda result: result.host_cpu_percent)
     if (
         host_before is not None
         and host_after is not None
@@ -185,11 +176,8 @@ def _cpu(around: Around) -> Cause | None:
             f"the machine's processors: {host_after:.0f} % busy during the job, "
             f"{host_before:.0f} % before",
         )
-    before, after = (
-        _median(map(_cpu_ns_per_io, _results(around, side)))
-        for side in (around.before, around.after)
-    )
-    worker = _median(result.cpu_percent for result in _results(around, around.after)) or 0.0
+    before, after = _medians(around, _cpu_ns_per_io)
+    worker = _medians(around, lambda result: result.cpu_percent)[1] or 0.0
     busy = max(worker, host_after or 0.0)
     if not before or not after or busy < _CPU_FULL or after / before < 1 + _CPU_COST:
         return None
@@ -239,14 +227,7 @@ def _only(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
 
 def _foreign(around: Around) -> Cause | None:
     """Other load: runs that were skipped or not valid for it, as a share of all since then."""
-    last = around.before[-1].run.id
-    since = [
-        one
-        for one in around.attempts
-        if one.run_id > last
-        and (one.suite, one.target) == (around.key.suite, around.key.target)
-        and one.state is not RunState.RUNNING
-    ]
+    since = attempts_since(around.before[-1].run.id, around.key, around.attempts)
     skipped = sum("foreign load" in one.reason for one in since)
     seen = sum(
         any(finding.code == "FOREIGN" for finding in result.findings)
@@ -271,11 +252,15 @@ def _events(around: Around) -> Cause | None:
     )
 
 
-# -------------------------------------------------------------------------------- figures
-
-
-def _results(around: Around, side: Sequence[Detail]) -> list[JobResult]:
-    return [result for detail in side for result in results_of(around.key, detail)]
+def _medians(
+    around: Around, figure: Callable[[JobResult], float | None]
+) -> tuple[float | None, float | None]:
+    """Of the series' results before and after."""
+    before, after = (
+        _median(figure(result) for detail in side for result in results_of(around.key, detail))
+        for side in (around.before, around.after)
+    )
+    return before, after
 
 
 def _median(values: Iterable[float | None]) -> float | None:

@@ -8,22 +8,24 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.bench import timetable
-from appliance.drift import acceptance, performance, series_state
-from appliance.drift.acceptance import Acceptance
 from appliance.drift.codes import CODES
 from appliance.drift.detection.normal import LEAST
-from appliance.drift.series_state import Known
+from appliance.drift.series import acceptance, performance, series_state
+from appliance.drift.series.acceptance import Acceptance
+from appliance.drift.series.series_state import Known
 from appliance.history import queries, series_slots
 from appliance.model.findings import Area, Fact, FindingRecord
-from appliance.model.slots import Happening
+from appliance.model.slots import Happening, Span
 from appliance.system import liveness
 
 # Under this name the history says which run was judged for acceptance.
 ACCEPTED_RUN = "accepted_run"
 
 
-def performance_facts(reader: queries.Reader, *, now: float, is_own: bool) -> tuple[Fact, ...]:
-    """Every fact of performance in the current epoch, that of its acceptance included.
+def performance_facts(
+    reader: queries.Reader, spans: Sequence[Span], *, now: float, is_own: bool
+) -> tuple[Fact, ...]:
+    """Every fact of performance in ``spans`` (the current epoch), that of its acceptance included.
 
     ``now`` is seconds since the epoch (UTC). Without ``is_own`` it is the history of another
     machine: whether that is up, and how often it is to measure, is not known.
@@ -34,7 +36,7 @@ def performance_facts(reader: queries.Reader, *, now: float, is_own: bool) -> tu
     up_since = liveness.up_since(now) if is_own else None
     gaps = timetable.planned_gaps() if is_own else {}
     facts: list[Fact] = []
-    for span in series_slots.spans(reader):
+    for span in spans:
         surveys = series_state.survey(span, approvals, confirmations)
         known = Known(
             confirmations=confirmations,
@@ -54,13 +56,9 @@ def performance_facts(reader: queries.Reader, *, now: float, is_own: bool) -> tu
     return tuple(facts)
 
 
-def unlearned(reader: queries.Reader) -> tuple[bool, str]:
+def unlearned(spans: Sequence[Span]) -> tuple[bool, str]:
     """Whether some series can be judged, and in words what cannot be yet; empty if all can."""
-    counts = [
-        sum(slot.valid for slot in slots)
-        for span in series_slots.spans(reader)
-        for slots in span.series.values()
-    ]
+    counts = [sum(slot.valid for slot in slots) for span in spans for slots in span.series.values()]
     known = sum(count >= LEAST for count in counts)
     if counts and known == len(counts):
         return True, ""
@@ -86,7 +84,8 @@ def _findings(records: Sequence[FindingRecord], since: float, until: float) -> l
 def facts_of(db: Path, *, now: float) -> tuple[Fact, ...]:
     """:func:`performance_facts` of history ``db``."""
     with queries.open_readonly(db) as reader:
-        return performance_facts(reader, now=now, is_own=db.absolute() == paths.HISTORY_DB)
+        spans, is_own = series_slots.spans(reader), db.absolute() == paths.HISTORY_DB
+        return performance_facts(reader, spans, now=now, is_own=is_own)
 
 
 def accepted(reader: queries.Reader, run_id: int) -> Acceptance | None:

@@ -4,8 +4,8 @@ In a RAID0 every member gets the same number of I/Os, so that a slow one does no
 bytes but in its await (time ÷ I/Os). Each member stands beside the median of the others (leave
 one out), which one slow disk among three or more cannot move. With a queue at the stripe nearly
 all of it stands at the slowest member, even if that is slower by a few percent only: await then
-says which one it is, not by how much. Whether the others had next to nothing to wait for is told
-by their await in a job of the same run without a queue.
+says which one it is, not by how much. Whether the others had next to nothing to wait for shows
+in their await in a job of the same run without a queue.
 
 The limits are those of the rule MEMBER (:mod:`appliance.bench.validity.member`).
 """
@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance.bench.validity import member as rule
+from appliance.drift.codes import Evidence
 from appliance.model.measurement import JobResult
 from appliance.model.runs import RunRecord
 from appliance.model.slots import Detail
@@ -43,9 +45,18 @@ class Outlier:
     serial: str
     slow_ms: float
     others_ms: float
-    shallow: bool
     confidence: str
     why: str
+
+    @property
+    def evidence(self) -> Evidence:
+        return {
+            "member_name": self.member,
+            "await_ms": round(self.slow_ms, 3),
+            "others_await_ms": round(self.others_ms, 3),
+            "confidence": self.confidence,
+            "why": self.why,
+        }
 
     @property
     def words(self) -> str:
@@ -82,20 +93,10 @@ def outliers(detail: Detail, fingerprint: Mapping[str, str]) -> tuple[Outlier, .
         apart = rule.compare(_of_run(result, run))
         if apart is None or not apart.far:
             continue
-        confidence, why = _confidence(result, apart, stripe, run)
-        found.append(
-            Outlier(
-                result.job,
-                result.direction,
-                apart.device,
-                known.get(apart.device, apart.device),
-                apart.slow_ms,
-                apart.others_ms,
-                apart.shallow,
-                confidence,
-                why,
-            )
-        )
+        serial = known.get(apart.device, apart.device)
+        named = (result.job, result.direction, apart.device, serial)
+        sure = _confidence(result, apart, stripe, run)
+        found.append(Outlier(*named, apart.slow_ms, apart.others_ms, *sure))
     return tuple(found)
 
 
@@ -120,15 +121,10 @@ def of_job(
     found = [
         one for one in outliers(detail, fingerprint) if (one.job, one.direction) == (job, direction)
     ]
-    passes = sum(
-        1
-        for result in detail.results
-        if (result.job, result.direction, result.member) == (job, direction, "")
-    )
-    for one in found:
-        if 2 * sum(other.serial == one.serial for other in found) > passes:
-            return one
-    return None
+    of = (job, direction, "")
+    passes = sum((one.job, one.direction, one.member) == of for one in detail.results)
+    times = Counter(one.serial for one in found)
+    return next((one for one in found if 2 * times[one.serial] > passes), None)
 
 
 def _of_run(result: JobResult, run: RunRecord) -> JobResult:

@@ -1,0 +1,1 @@
+"""What is seen of a machine: without privilege, as root, of the appliance itself."""

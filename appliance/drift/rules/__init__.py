@@ -1,0 +1,1 @@
+"""What a look at the machine saw → facts. Pure."""

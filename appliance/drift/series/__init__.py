@@ -1,0 +1,1 @@
+"""Results over time → facts of performance, and the runs that confirm or refute them."""
