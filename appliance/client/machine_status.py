@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from appliance import paths
 from appliance.drift import check_summary as drift_summary
 from appliance.drift.check_summary import DriftSummary
-from appliance.drift.looks import hostlook
+from appliance.drift.looks import hostlook, observation, observe
 from appliance.drift.rules import host_rules
 from appliance.errors import OperatorError
 from appliance.history import queries
@@ -31,7 +31,7 @@ from appliance.state.boot_state import BootState, BootVolume
 from appliance.storage.execute import tuning
 from appliance.storage.execute.tuning import Setting
 from appliance.storage.probe import mounted
-from appliance.system import services
+from appliance.system import liveness, services
 from appliance.system.kernel import Kernel
 
 _JOURNAL_HINT = "look at: journalctl -b -t stripewright"
@@ -122,11 +122,16 @@ class Status:
     host: tuple[Fact, ...] = ()
     # All that the boot unit saw; None where it has left none.
     inventory: Inventory | None = None
+    # The SMART log of each member by disk id, ``None`` for one that did not answer, as root's
+    # last scan read them; or why there was no scan.
+    smart: Mapping[str, observation.Health | None] = field(default_factory=dict)
+    smart_problem: str = ""
 
 
 def read_status(
     *,
     state_file: Path = paths.STATE_FILE,
+    seen_file: Path = paths.SEEN_FILE,
     db: Path = paths.HISTORY_DB,
     mountinfo: Path = Path("/proc/self/mountinfo"),
     sys_block: Path = Path("/sys/class/block"),
@@ -169,6 +174,7 @@ def read_status(
         # Before the first boot has written it, its absence is no news.
         if db != paths.HISTORY_DB or db.exists():
             history_problem = f"{error.message}; {error.hint}"
+    scan, scan_problem = observe.last_scan(seen_file, liveness.boot_id())
     return Status(
         health=health,
         summary=summary,
@@ -188,6 +194,8 @@ def read_status(
         drift=drift,
         host=host_rules.pressing(hostlook.look()) if is_appliance else (),
         inventory=inventory,
+        smart={} if scan is None else scan.health,
+        smart_problem=scan_problem,
     )
 
 

@@ -31,7 +31,7 @@ def machine(tmp_path: Path) -> Machine:
 def root(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(process, "find_program", lambda name: None)
     monkeypatch.setattr(settings, "fio_version", lambda *, ask: "")
-    log = nvme.Smart(0, 100, 10, 2, 3)
+    log = nvme.Smart(0, 100, 10, 2, 3, 41)
     monkeypatch.setattr(nvme, "smart", lambda node: log if "nvme" in node else None)
     monkeypatch.setattr(
         blockdev,
@@ -71,7 +71,7 @@ def test_root_remembers_the_errors_of_its_first_look(
     root: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(root)
-    monkeypatch.setattr(nvme, "smart", lambda node: nvme.Smart(0, 100, 10, 2, 8))
+    monkeypatch.setattr(nvme, "smart", lambda node: nvme.Smart(0, 100, 10, 2, 8, 41))
     assert {one["first_media_errors"] for one in written(root)["health"].values()} == {3}
     assert codes(root.environment_facts()) == ["DISK-HEALTH"] * 4
     root.seen(boot_id="another", health=written(root)["health"])
@@ -84,7 +84,7 @@ def test_disks_that_never_answer_do_not_hold_root_up(
     def smart(node: str) -> nvme.Smart | None:
         if node.endswith("nvme3n1"):
             time.sleep(60)
-        return nvme.Smart(0, 100, 10, 2, 3)
+        return nvme.Smart(0, 100, 10, 2, 3, 41)
 
     monkeypatch.setattr(nvme, "smart", smart)
     monkeypatch.setattr(blockdev, "read_filesystem", lambda node: time.sleep(60))
@@ -188,8 +188,9 @@ def test_the_smart_log() -> None:
     page = bytearray(nvme.SMART_BYTES)
     page[0], page[3], page[4], page[5] = 0b101, 87, 10, 120
     page[160:176] = (2**70).to_bytes(16, "little")
-    found = nvme.smart_log(bytes(page))
-    assert found == nvme.Smart(5, 87, 10, 120, 2**70)
+    assert nvme.smart_log(bytes(page)) == nvme.Smart(5, 87, 10, 120, 2**70, None)
+    page[1:3] = (273 + 41).to_bytes(2, "little")
+    assert nvme.smart_log(bytes(page)) == nvme.Smart(5, 87, 10, 120, 2**70, 41)
     assert nvme.smart_log(bytes(page[:511])) is None
 
 

@@ -87,7 +87,7 @@ def scanned(tmp_path: Path, **health: object) -> tuple[Any, list[str]]:
 
 
 def test_one_drive_with_absurd_health_hides_no_other(tmp_path: Path) -> None:
-    good = Health(0, 100, 10, 2, 3, 0)
+    good = Health(0, 100, 10, 2, 3, 41, 0)
     worn = dataclasses.replace(good, media_errors=_LARGEST_COUNTER)
     rows = {"good": dataclasses.asdict(good), "worn": dataclasses.asdict(worn)}
     seen, notes = scanned(tmp_path, **rows, odd={"media_errors": "x"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from appliance.client import machine_status as status_room
 from appliance.client.machine_status import Health, read_status
 from appliance.state import boot_state
 from appliance.storage.policy.documents import inventory_to_json
+from appliance.system import liveness
 from tests.unit.disks import array, disk, inventory
 
 
@@ -66,6 +68,7 @@ class Appliance:
         self.file.write_text(json.dumps(self.state))
         return read_status(
             state_file=self.file,
+            seen_file=self.file.with_name("seen.json"),
             db=self.file.with_name("none.db"),
             mountinfo=self.mountinfo,
             sys_block=self.block,
@@ -249,3 +252,21 @@ def test_an_inventory_that_is_none_hides_nothing_else(appliance: Appliance) -> N
     appliance.state["inventory"] = {"disks": 5}
     now = appliance.read()
     assert (now.health, now.inventory, now.disks) == (Health.OK, None, ())
+
+
+def test_what_disks_say_of_their_health_is_root_s_last_scan(appliance: Appliance) -> None:
+    assert appliance.read().smart_problem == "no privileged scan in this boot"
+    log = {
+        "critical_warning": 4, "available_spare": 100, "available_spare_threshold": 10,
+        "percentage_used": 3, "media_errors": 2, "first_media_errors": 2,
+        "temperature_celsius": None,
+    }  # fmt: skip
+    scan = {"boot_id": liveness.boot_id(), "at": time.time(), "health": {"a": log, "b": None}}
+    appliance.file.with_name("seen.json").write_text(json.dumps(scan))
+    now = appliance.read()
+    assert now.smart_problem == ""
+    assert now.smart["b"] is None
+    health = now.smart["a"]
+    assert health is not None
+    assert (health.percentage_used, health.temperature_celsius) == (3, None)
+    assert health.warnings == ("reliability degraded by media or internal errors",)

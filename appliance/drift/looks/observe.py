@@ -130,17 +130,26 @@ def _root_look(
     sources: Sources, then: Observation, notes: list[str]
 ) -> tuple[Seen | None, tuple[tuple[str, str], ...]]:
     """What root saw, and what cannot be judged for want of it."""
-    seen = read_seen(sources.seen, then.boot_id)
-    # A look that lies ahead is of a clock that was put back since: of no known age.
-    age_seconds = abs(time.time() - seen.at) if seen else 0.0
-    if seen and age_seconds <= STALE_SECONDS:
+    seen, problem = last_scan(sources.seen, then.boot_id)
+    if seen is not None:
         return seen, tuple(_silent(then, seen))
-    when = f"for {age_seconds / 3600:.0f} h" if seen else "in this boot"
     notes.append(
-        f"no privileged scan {when}: disk health, LVM and RAID controllers were not judged;"
+        f"{problem}: disk health, LVM and RAID controllers were not judged;"
         " see 'systemctl status stripewright-look.service'"
     )
     return None, tuple((code, "") for code in ROOT_CODES)
+
+
+def last_scan(path: Path, boot_id: str) -> tuple[Seen | None, str]:
+    """The privileged scan at ``path``, if it is recent and of this boot, or why there is none."""
+    seen = read_seen(path, boot_id)
+    if seen is None:
+        return None, "no privileged scan in this boot"
+    # A look that lies ahead is of a clock that was put back since: of no known age.
+    age_seconds = abs(time.time() - seen.at)
+    if age_seconds > STALE_SECONDS:
+        return None, f"no privileged scan for {age_seconds / 3600:.0f} h"
+    return seen, ""
 
 
 def read_seen(path: Path, boot_id: str) -> Seen | None:

@@ -36,16 +36,6 @@ _DISKS = {
     names.FIRMWARE: ("ENV-FIRMWARE", "firmware", "", ""),
 }
 _RELOAD = "as root: systemctl reload stripewright-assemble.service"
-# The bits of the critical warning: NVM Express Base Specification 2.0, SMART / Health Information
-# (log page 02h).
-_CRITICAL_WARNING = (
-    "spare blocks below the threshold",
-    "temperature outside its limits",
-    "reliability degraded by media or internal errors",
-    "it has gone read-only",
-    "volatile memory backup failed",
-    "persistent memory region read-only or unreliable",
-)
 _TEMPERATURE = 2
 _DECLARED = "as the layout declares"
 _REPLACE = "copy what matters off the volume and replace the disk"
@@ -222,11 +212,10 @@ def _warnings(health: Health, errors_before: str) -> Iterator[_Warning]:
     """``errors_before`` are the media errors at the first look of the last boot, if known."""
     critical = health.critical_warning
     if critical:
-        said = [words for bit, words in enumerate(_CRITICAL_WARNING) if critical & (1 << bit)]
         # Heat passes; the rest does not.
         hot = critical == _TEMPERATURE
         yield _Warning(
-            "; ".join(said) or "a warning that this version does not know",
+            "; ".join(health.warnings),
             "critical_warning 0x00",
             f"critical_warning 0x{critical:02x}",
             severity=DriftSeverity.WARNING if hot else DriftSeverity.CRITICAL,

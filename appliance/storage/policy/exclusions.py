@@ -10,6 +10,7 @@ of a disk that it also shows with a signature.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -46,7 +47,6 @@ _TABLE_WORDS = {
     "pmbr": "a protective MBR",
     "dos": "a dos partition table (MBR)",
 }
-_ERASE = "if its contents are not wanted, name them: stripewright plan --erase SERIAL"
 
 
 class Exclusion(NamedTuple):
@@ -143,7 +143,7 @@ def _partitioned(disk: Disk) -> Exclusion | None:
     kinds = (one.kind for one in disk.signatures if one.kind.lower() in partition_tables.KINDS)
     table = next(kinds, "")
     kind = f" ({table} table)" if table else ""
-    return Exclusion(f"has partitions: {', '.join(disk.partitions)}{kind}", _ERASE)
+    return Exclusion(f"has partitions: {', '.join(disk.partitions)}{kind}", _erase(disk))
 
 
 def _held(disk: Disk, own: Collection[str]) -> Exclusion | None:
@@ -205,27 +205,28 @@ def _signed(disk: Disk) -> Exclusion | None:
     if not disk.signatures:
         return None
     if UNREADABLE in disk.signatures:
-        return Exclusion("cannot be read, so its contents are unknown", _ERASE)
+        return Exclusion("cannot be read, so its contents are unknown", _erase(disk))
     # A table and what it holds are both reported; the filesystem or member says more.
     first = min(disk.signatures, key=_rank)
     kind, where = first.kind.lower(), _at(first.offset_bytes)
     if kind in partition_tables.KINDS:
         table = _TABLE_WORDS.get(kind, f"a {first.kind} partition table")
-        return Exclusion(f"has {table}{where}", _ERASE)
+        return Exclusion(f"has {table}{where}", _erase(disk))
     if kind == "linux_raid_member":
         name = disk.md_member.array_name if disk.md_member else first.label
         known = f"'{name}'" if name else "without a name that can be believed"
-        return Exclusion(f"is a member of another md array, {known}{where}", _ERASE)
+        return Exclusion(f"is a member of another md array, {known}{where}", _erase(disk))
     if kind == "ambivalent":
         return Exclusion(
-            "holds signatures that contradict each other (blkid calls them ambivalent)", _ERASE
+            "holds signatures that contradict each other (blkid calls them ambivalent)",
+            _erase(disk),
         )
     article = "an" if kind[:1] in "aeioux" else "a"
     what = _SIGNATURE_WORDS.get(kind, f"{article} {first.kind or 'unknown'} signature")
     group = disk.lvm_member.group if disk.lvm_member else ""
     of_group = f", of the volume group '{group}'" if group else ""
     label = f", label '{first.label}'" if first.label else ""
-    return Exclusion(f"holds {what}{where}{label}{of_group}", _ERASE)
+    return Exclusion(f"holds {what}{where}{label}{of_group}", _erase(disk))
 
 
 def _rank(signature: Signature) -> tuple[bool, bool]:
@@ -239,10 +240,10 @@ def _not_blank(disk: Disk) -> Exclusion | None:
     if disk.blank is not False:
         return None
     if mark is not None and mark.state is MarkState.MAKING and mark.intact is False:
-        return Exclusion(to_making_again(disk), _ERASE)
+        return Exclusion(to_making_again(disk), _erase(disk))
     if mark is None or mark.state is not MarkState.RELEASED:
-        return Exclusion(_data(disk), _ERASE)
-    return None if mark.intact else Exclusion(_released(disk, mark), _ERASE)
+        return Exclusion(_data(disk), _erase(disk))
+    return None if mark.intact else Exclusion(_released(disk, mark), _erase(disk))
 
 
 def _data(disk: Disk) -> str:
@@ -258,6 +259,15 @@ def _at(offset_bytes: int | None) -> str:
     return "" if offset_bytes is None else f" at 0x{offset_bytes:x}"
 
 
+def _erase(disk: Disk) -> str:
+    return f"if its contents are not wanted, name them: {_erasing(disk)}"
+
+
+def _erasing(disk: Disk) -> str:
+    # One without a serial cannot be named; the operator sees what the order needs.
+    return f"stripewright plan --erase {shlex.quote(disk.serial) if disk.serial else 'SERIAL'}"
+
+
 def _being_read(disk: Disk) -> Exclusion | None:
     if disk.blank is not None or disk.scan is None:
         return None
@@ -270,7 +280,7 @@ def _being_read(disk: Disk) -> Exclusion | None:
         f"{why}, so it is read in full: {disk.scan.words(disk.size_bytes)}, all zero",
         "each plan reads on for the [scan] time of the layout; a boot, and as root 'systemctl"
         " reload-or-restart stripewright-assemble', read to the end; or give up what it holds:"
-        " stripewright plan --erase SERIAL",
+        f" {_erasing(disk)}",
     )
 
 

@@ -21,11 +21,22 @@ _IDENTIFY = 0x06
 _GET_LOG_PAGE = 0x02
 _SMART_LOG = 0x02
 SMART_BYTES = 512
+# In whole kelvins, as the log has it (NVM Express: 273 by convention).
+_ZERO_CELSIUS = 273
 # The log of the whole controller, not of one namespace.
 _ALL_NAMESPACES = 0xFFFFFFFF
 _CNS_NAMESPACE = 0
 _CNS_CONTROLLER = 1
 _TIMEOUT_MS = 5000
+# The bits of the critical warning: NVM Express Base Specification 2.0, log page 02h.
+_CRITICAL_WARNING = (
+    "spare blocks below the threshold",
+    "temperature outside its limits",
+    "reliability degraded by media or internal errors",
+    "it has gone read-only",
+    "volatile memory backup failed",
+    "persistent memory region read-only or unreliable",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +44,8 @@ class Smart:
     """The SMART / Health Information log (NVM Express Base Specification 2.0, log page 02h).
 
     ``critical_warning`` is a set of bits, ``percentage_used`` may be more than 100 (255 is
-    the end of the scale).
+    the end of the scale). ``temperature_celsius`` is the composite temperature (bytes 2:1, in
+    kelvins); ``None`` where the disk leaves it at 0.
     """
 
     critical_warning: int
@@ -41,6 +53,16 @@ class Smart:
     available_spare_threshold: int
     percentage_used: int
     media_errors: int
+    temperature_celsius: int | None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The critical warning in words; empty if the disk raises none."""
+        if not self.critical_warning:
+            return ()
+        bits = enumerate(_CRITICAL_WARNING)
+        said = tuple(words for bit, words in bits if self.critical_warning & (1 << bit))
+        return said or ("a warning that this version does not know",)
 
 
 def smart(node: str) -> Smart | None:
@@ -59,8 +81,10 @@ def smart_log(page: bytes) -> Smart | None:
     """The fields of the page, ``None`` for anything shorter."""
     if len(page) < SMART_BYTES:
         return None
-    warning, spare, threshold, used = struct.unpack_from("<B2xBBB", page)
-    return Smart(warning, spare, threshold, used, int.from_bytes(page[160:176], "little"))
+    warning, kelvins, spare, threshold, used = struct.unpack_from("<BHBBB", page)
+    errors = int.from_bytes(page[160:176], "little")
+    celsius = kelvins - _ZERO_CELSIUS if kelvins else None
+    return Smart(warning, spare, threshold, used, errors, celsius)
 
 
 def controller_page(node: str) -> bytes:
