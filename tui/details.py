@@ -1,4 +1,4 @@
-"""Everything about one disk, or about the results of one run, in words; pure."""
+"""Everything about one disk in words; pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from appliance.text import count, duration, moment, size
+from appliance.text import moment, size
 from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.widgets.panel import clean
@@ -14,8 +14,6 @@ from tui.widgets.panel import clean
 if TYPE_CHECKING:
     from appliance.client.machine_status import Status, VolumeStatus
     from appliance.model.disks import Disk
-    from appliance.model.measurement import JobResult
-    from appliance.model.runs import RunRecord
 
 _LABEL_CELLS = 14
 
@@ -152,56 +150,6 @@ def _facts(disk: Disk) -> list[tuple[str, str]]:
     if disk.mark is not None:
         facts.append(("our mark", f"{disk.mark.state.value}, volume {disk.mark.volume}"))
     return facts
-
-
-def results_sheet(run: RunRecord, results: tuple[JobResult, ...], glyphs: Glyphs) -> Content:
-    """Every result of ``run`` with its verdict, and each finding with what it means."""
-    mark = marks.run_state(run.state, glyphs)
-    lines = [
-        Content.assemble(
-            (mark.text, f"bold {mark.style}"),
-            f"  started {moment(run.started_at)}"
-            + ("" if run.ended_at is None else f", took {duration(run.ended_at - run.started_at)}"),
-        ),
-        _fact("target", clean(run.target)),
-        _fact("engine", clean(f"{run.engine}, {run.fio_version}")),
-    ]
-    if run.scaled:
-        lines.append(_fact("scaled", run.scaled))
-    if run.reason:
-        lines.append(_fact("reason", clean(run.reason)))
-    lines += [_fact("note", clean(note)) for note in run.notes]
-    for result in results:
-        lines += [Content(""), *_result(result, run, glyphs)]
-    return Content("\n").join(lines)
-
-
-def _result(result: JobResult, run: RunRecord, glyphs: Glyphs) -> list[Content]:
-    # Imported only to show results: the first screen does not need it.
-    from tui.widgets.results_item import figures, of_result, percentiles
-
-    item = of_result(result, run, glyphs)
-    lines = [
-        Content.assemble(
-            (item.mark.text, f"bold {item.mark.style}"),
-            "  ",
-            (clean(item.name), "bold"),
-            (f"  {item.shape}", marks.MUTED),
-        )
-    ]
-    corrected = "" if item.corrected is None else f"~{count(item.corrected)} IOPS is probably true"
-    for words in (figures(item, glyphs), corrected, item.published):
-        if words:
-            lines.append(Content(f"  {clean(words)}"))
-    lines.append(Content.styled(f"  {percentiles(item, glyphs)}", marks.MUTED))
-    for finding in result.findings:
-        style = {"block": marks.BAD, "warn": marks.WARN, "label": marks.BUSY}[finding.severity]
-        lines.append(
-            Content.assemble(
-                "  ", (f"{clean(finding.code)} ", f"bold {style}"), clean(finding.message)
-            )
-        )
-    return lines
 
 
 def _fact(label: str, value: str) -> Content:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from appliance.errors import OperatorError
 from tui.asking import describe
-from tui.snapshot import TREND_SECONDS, LiveDevice, Snapshot, TrendPoint
+from tui.snapshot import TREND_SECONDS, LiveDevice, Snapshot
 from tui.tracks import Second, second_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,6 @@ class Feed:
     clock: Callable[[], float] = time.monotonic
     _latest: Snapshot = field(default_factory=lambda: Snapshot(taken_at=0.0))
     _before: dict[str, tuple[float, Counters]] = field(default_factory=dict)
-    _trends: dict[str, deque[TrendPoint]] = field(default_factory=dict)
     _seconds: deque[Second] = field(default_factory=lambda: deque(maxlen=TREND_SECONDS))
     # What _devices() found, and for which status.
     _followed: list[tuple[str, str, bool]] = field(default_factory=list)
@@ -161,14 +160,9 @@ class Feed:
             live=live,
             live_at=live_at,
             live_problem=problem,
-            **self._trend_fields(),
             seconds=tuple(self._seconds),
             live_jobs=live_jobs,
         )
-
-    def _trend_fields(self) -> dict[str, Any]:
-        first, *others = [(name, tuple(kept)) for name, kept in self._trends.items()] or [("", ())]
-        return {"trend": first[1], "other_trends": tuple(others)}
 
     def _keep(self, **changes: Any) -> Snapshot:  # noqa: ANN401 - fields of a snapshot
         with self._lock:
@@ -280,25 +274,7 @@ class Feed:
         self._before = counters
         if any(one.sample is not None for one in live):
             self._seconds.append(second_of(live, now, self._seconds[-1] if self._seconds else None))
-        self._note_trends(live, now)
         return tuple(live), now, ""
-
-    def _note_trends(self, live: list[LiveDevice], now: float) -> None:
-        """Keep what each volume does; of one that has gone, nothing is kept."""
-        volumes = {device.label: device.sample for device in live if not device.member}
-        self._trends = {name: self._trends.get(name, _no_trend()) for name in volumes}
-        for name, sample in volumes.items():
-            if sample is not None:
-                self._trends[name].append(
-                    TrendPoint(
-                        now,
-                        sample.read_bytes_per_s,
-                        sample.write_bytes_per_s,
-                        sample.read_iops,
-                        sample.write_iops,
-                        sample.await_ms,
-                    )
-                )
 
     def _devices(self) -> list[tuple[str, str, bool]]:
         """Label, kernel name and whether it is a member, for all mounted volumes."""
@@ -318,10 +294,6 @@ class Feed:
             members = [self.sources.device_name(path) for path in volume.members]
             devices += [(member, member, True) for member in members if member != name]
         return devices
-
-
-def _no_trend() -> deque[TrendPoint]:
-    return deque(maxlen=TREND_SECONDS)
 
 
 def _last_run_id(snapshot: Snapshot) -> int:

@@ -29,18 +29,6 @@ class LiveDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class TrendPoint:
-    """Rates of a volume at one moment of the feed's clock."""
-
-    at: float
-    read_bytes_per_s: float
-    write_bytes_per_s: float
-    read_iops: float
-    write_iops: float
-    await_ms: float
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
     """What the screens draw. Times ending in ``_at`` are of the feed's monotonic clock."""
 
@@ -51,12 +39,9 @@ class Snapshot:
     live: tuple[LiveDevice, ...] = ()
     live_at: float | None = None
     live_problem: str = ""
-    # Of the first volume, and of each other one by its name.
-    trend: tuple[TrendPoint, ...] = ()
-    other_trends: tuple[tuple[str, tuple[TrendPoint, ...]], ...] = ()
-    # What every device did in each of the last seconds, as far back as the trend.
+    # What every device did in each of the last TREND_SECONDS.
     seconds: tuple[Second, ...] = ()
-    # The figures so far of the jobs that are being measured, not judged by anybody.
+    # The figures so far of the jobs that are being measured; not judged yet.
     live_jobs: tuple[LiveJob, ...] = ()
     run_results: tuple[JobResult, ...] = ()
     run_suite: Suite | None = None
@@ -73,10 +58,6 @@ class Snapshot:
     def live_volumes(self) -> list[str]:
         """The names of the volumes that have live figures."""
         return [device.label for device in self.live if not device.member]
-
-    def trend_of(self, volume: str) -> tuple[TrendPoint, ...]:
-        """The last minutes of ``volume``."""
-        return dict(self.other_trends).get(volume, self.trend)
 
     @property
     def running(self) -> RunRecord | None:

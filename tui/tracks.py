@@ -1,7 +1,7 @@
-"""What the devices did in each of the last seconds, kept small; pure.
+"""What the devices did in each of the last seconds, kept small, and which member is slow; pure.
 
-A second of a stripe of 64 members is one array of 195 floats: five minutes are a quarter of a
-megabyte, and each snapshot has them all for the price of the references.
+A second of a stripe of 64 members is one array of 455 floats: five minutes are half a megabyte,
+and each snapshot has them all for the price of the references.
 """
 
 from __future__ import annotations
@@ -13,15 +13,26 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from tui.snapshot import LiveDevice
+from tui.snapshot import TREND_SECONDS, LiveDevice
+
+# A member's await is that of so many seconds: one burst does not accuse it, and one that has
+# become slow is named within a few seconds.
+WAIT_SECONDS = 15.0
+SLOW_FACTOR = 2.0
+# With fewer seconds at work, or fewer I/Os in them, an await is chance.
+_LEAST_SECONDS, _LEAST_IOS = 5, 100
 
 
 class Figure(IntEnum):
-    """What is kept of a device, by its place; reads and writes together."""
+    """What is kept of a device, by its place; the first two are reads and writes together."""
 
     BYTES_PER_S = 0
     IOPS = 1
     AWAIT_MS = 2
+    READ_BYTES_PER_S = 3
+    WRITE_BYTES_PER_S = 4
+    READ_IOPS = 5
+    WRITE_IOPS = 6
 
 
 _FIGURES = len(Figure)
@@ -29,7 +40,7 @@ _FIGURES = len(Figure)
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A device that is followed; as in :class:`LiveDevice`."""
+    """A device that is followed; as in :class:`tui.snapshot.LiveDevice`."""
 
     label: str
     device: str
@@ -59,6 +70,7 @@ def second_of(live: Sequence[LiveDevice], at: float, before: Second | None) -> S
 
 
 def _figures(live: Sequence[LiveDevice]) -> Iterable[float]:
+    """In the order of :class:`Figure`."""
     for one in live:
         sample = one.sample
         if sample is None:
@@ -68,6 +80,8 @@ def _figures(live: Sequence[LiveDevice]) -> Iterable[float]:
         yield sample.read_bytes_per_s + sample.write_bytes_per_s
         yield iops
         yield sample.await_ms if iops else math.nan
+        yield from (sample.read_bytes_per_s, sample.write_bytes_per_s)
+        yield from (sample.read_iops, sample.write_iops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +91,69 @@ class Spread:
     least: float | None = None
     median: float | None = None
     most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How long I/O waits at ``member``: ``await_ms`` is the mean of all its I/Os in the last
+    :data:`WAIT_SECONDS`, ``factor`` how many times the median of its siblings that is.
+    """
+
+    member: Followed
+    await_ms: float
+    factor: float
+
+    @property
+    def is_slow(self) -> bool:
+        return self.factor >= SLOW_FACTOR
+
+
+def waits(seconds: Sequence[Second], volume: Followed) -> tuple[Wait, ...]:
+    """The members of ``volume`` that can be compared, the slowest first; pure.
+
+    The rule for a slow member: over the last 15 s its I/Os waited at least twice as long as the
+    median of its siblings' did. A stripe spreads its I/O evenly, so members that are equally good
+    wait equally long, however busy they are; the median of the *others* holds with two members,
+    and while some others are slow, too. Of a member that did fewer than 100 I/Os, or was at work
+    in fewer than 5 of the seconds, nothing is said: idle is not slow. One without a sibling at
+    work is compared with nothing.
+    """
+    if not seconds:
+        return ()
+    last = seconds[-1]
+    members = group(last.devices, volume)[1:]
+    recent = [
+        one
+        for one in seconds[-math.ceil(WAIT_SECONDS) :]
+        if one.devices is last.devices and one.at > last.at - WAIT_SECONDS
+    ]
+    awaits = {one: mean for one in members if (mean := _mean_await(recent, one)) is not None}
+    if len(awaits) < 2:
+        return ()
+    found = []
+    for member, await_ms in awaits.items():
+        usual = _median(sorted(value for one, value in awaits.items() if one != member))
+        found.append(Wait(member, await_ms, await_ms / usual if usual > 0 else 0.0))
+    return tuple(sorted(found, key=lambda one: -one.await_ms))
+
+
+def _mean_await(seconds: Sequence[Second], member: Followed) -> float | None:
+    """Of all I/Os in ``seconds``, ``None`` where they are too few; one second is as the other."""
+    place = _FIGURES * seconds[-1].devices.index(member)
+    ios = waited = 0.0
+    at_work = 0
+    for second in seconds:
+        await_ms = second.figures[place + Figure.AWAIT_MS]
+        if not math.isnan(await_ms):
+            at_work += 1
+            ios += second.figures[place + Figure.IOPS]
+            waited += second.figures[place + Figure.IOPS] * await_ms
+    return waited / ios if at_work >= _LEAST_SECONDS and ios >= _LEAST_IOS else None
+
+
+def volumes(seconds: Sequence[Second]) -> tuple[Followed, ...]:
+    """The volumes that have figures now."""
+    return tuple(one for one in seconds[-1].devices if not one.member) if seconds else ()
 
 
 def group(devices: tuple[Followed, ...], volume: Followed) -> tuple[Followed, ...]:
@@ -100,11 +177,12 @@ def spread(second: Second, volume: Followed, figure: Figure) -> Spread:
     begin = _FIGURES * (second.devices.index(volume) + 1) + figure
     values = second.figures[begin : begin + _FIGURES * members : _FIGURES]
     known = sorted(value for value in values if not math.isnan(value))
-    if not known:
-        return Spread()
+    return Spread(known[0], _median(known), known[-1]) if known else Spread()
+
+
+def _median(ascending: Sequence[float]) -> float:
     # Not by the module statistics: this one is loaded before the first paint.
-    middle = (known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2
-    return Spread(known[0], middle, known[-1])
+    return (ascending[(len(ascending) - 1) // 2] + ascending[len(ascending) // 2]) / 2
 
 
 def points(
@@ -121,3 +199,21 @@ def points(
         value = math.nan if place is None else second.figures[_FIGURES * place + figure]
         found.append((second.at, None if math.isnan(value) else value))
     return found
+
+
+def columns(
+    seconds: Iterable[Second], device: Followed, figure: Figure, *, cells: int, now: float
+) -> list[float | None]:
+    """The last minutes of ``device`` in ``cells`` equal spans of time that end with ``now``: the
+    mean of each, ``None`` where nothing is known. Spans stand still in time, so that what is
+    drawn of them moves when a span ends and not every second.
+    """
+    span = TREND_SECONDS / cells
+    begin = math.floor(now / span) - cells + 1
+    sums, counts = [0.0] * cells, [0] * cells
+    for at, value in points(seconds, device, figure):
+        column = math.floor(at / span) - begin
+        if value is not None and 0 <= column < cells:
+            sums[column] += value
+            counts[column] += 1
+    return [total / number if number else None for total, number in zip(sums, counts, strict=True)]

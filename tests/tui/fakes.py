@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from appliance.client.machine_status import Health, Status, VolumeStatus
 from appliance.drift.check_summary import DriftSummary
@@ -16,8 +17,9 @@ from tests.tui.fake_log import FakeLog
 from tests.tui.fake_results import FakeResults
 from tests.tui.fake_suites import SMOKE
 from tui.app import StripewrightApp
-from tui.snapshot import LiveDevice, Snapshot, TrendPoint
+from tui.snapshot import LiveDevice, Snapshot
 from tui.terminal import RICH_THEME, Policy
+from tui.tracks import Second, second_of
 from tui.world import World
 
 KIB, GIB = 1024, 1024**3
@@ -211,16 +213,25 @@ def live(read_bytes: float = 1.6 * GIB, members: int = 4) -> tuple[LiveDevice, .
     return tuple(rows)
 
 
-def trend() -> tuple[TrendPoint, ...]:
-    """Five minutes: idle, writing the files, then reading."""
-    points = []
-    for second in range(300):
-        at = NOW - 300 + second
+@cache
+def seconds(members: int = 4, slow: int = 0) -> tuple[Second, ...]:
+    """Five minutes: idle, writing the files, then reading; at member ``slow`` (counted from 1) I/O
+    waits five times as long in the last minute.
+    """
+    made: list[Second] = []
+    for second in range(1, 301):
         wave = 1 + 0.08 * ((second * 7919) % 13 - 6) / 6
         read = 1.6 * GIB * wave if second >= 210 else 0.0
         write = 0.9 * GIB * wave if 90 <= second < 200 else 0.0
-        points.append(TrendPoint(at, read, write, read / 4096, write / 4096, 0.31 * wave))
-    return tuple(points)
+        rows = []
+        for number, one in enumerate(live(members=members)):
+            share = members if one.member else 1
+            found = sample(one.device, read / share, write / share)
+            times = 5 if slow and number == slow and second > 240 else 1
+            rows.append(replace(one, sample=replace(found, await_ms=0.31 * wave * times)))
+        at = NOW - 300 + second
+        made.append(second_of(rows, at, made[-1] if made else None))
+    return tuple(made)
 
 
 def snapshot(status: Status | None = STATUS, **changes: object) -> Snapshot:
@@ -230,7 +241,7 @@ def snapshot(status: Status | None = STATUS, **changes: object) -> Snapshot:
         status_at=NOW,
         live=live(),
         live_at=NOW,
-        trend=trend(),
+        seconds=seconds(),
         history_mark="41",
     )
     return replace(made, **changes)  # type: ignore[arg-type]

@@ -75,7 +75,7 @@ def _measuring() -> Stage:
 
 
 def _refused() -> Stage:
-    return stage(snapshot(REFUSED_STATUS, live=(), trend=()))
+    return stage(snapshot(REFUSED_STATUS, live=(), seconds=()))
 
 
 def _drafting() -> Stage:

@@ -68,7 +68,7 @@ async def test_paints_before_anything_was_read():
 
 
 async def test_refused_machine_says_why_and_what_to_do():
-    acted = stage(snapshot(REFUSED_STATUS, live=(), trend=()))
+    acted = stage(snapshot(REFUSED_STATUS, live=(), seconds=()))
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         text = screen_text(acted.app)

@@ -116,7 +116,7 @@ def other_idle_states(machine: Machine) -> None:
 def worn_out(machine: Machine) -> None:
     log = dict.fromkeys(("media_errors", "first_media_errors"), 0) | {
         "critical_warning": 4, "available_spare": 90, "available_spare_threshold": 10,
-        "percentage_used": 3,
+        "percentage_used": 3, "temperature_celsius": None,
     }  # fmt: skip
     machine.seen(health={machine.state()["volumes"][0]["members"][0]["id"]: log})
 

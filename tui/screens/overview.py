@@ -2,81 +2,109 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Container, Vertical, VerticalScroll
+from textual.geometry import Size
 
 from appliance.text import duration
 from tui.permission import may_read_results, may_start
-from tui.screens.base import FRAME_ROWS, MainScreen
-from tui.widgets import live, suite
+from tui.screens.base import MainScreen
+from tui.tracks import Followed
+from tui.widgets import live
 from tui.widgets.disks import disk_lines
 from tui.widgets.health import health_lines
+from tui.widgets.live import Shown
 from tui.widgets.panel import Line, Panel, View, clean
 from tui.widgets.runs import run_lines
+from tui.widgets.suite import suite_lines
 
 if TYPE_CHECKING:
     # What draws charts is loaded when there is something to draw: the first paint comes before.
     from tui.asking import Answer
     from tui.charts.markers import Marker
     from tui.sources.overview import Lookback
-    from tui.widgets.pace import Pace, Shown
 
 # What the first screen starts: short, and the one that the timer runs.
 _SUITE = "smoke"
-_TREND_LEAST, _TREND_USUAL = 4, 14
-_LIVE_LEAST, _SUITE_LEAST = 6, 5
-# Fewer lines of runs are not worth their heading.
-_RUNS_LEAST = 4
-# From this width on the charts stand beside all else.
-_TWO_COLUMNS_FROM = 170
-# Lower screens have one line for each of several volumes.
-_HIGH_FROM = 40
 _SLOW_SECONDS = 1.0
+# Less than a dot of a terminal of 80 columns; a chart takes more time than all else of a screen.
+_DRAWN_EVERY_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """How many lines each changeable part gets; ``gaps``: an empty line before each."""
+class Fitted(Panel):
+    """Has as many lines as the style sheet leaves it, of those that it could have."""
 
-    live: int
-    trend: int
-    suite: int
-    runs: int = 0
-    gaps: bool = False
+    def __init__(self, *, id: str) -> None:  # noqa: A002  Textual's name
+        super().__init__(id=id)
+        self._wanted = 0
+        self._make: Callable[[int], list[Line]] | None = None
+
+    def fit(self, wanted: int, make: Callable[[int], list[Line]]) -> None:
+        """Show what ``make`` gives for at most so many lines; ``wanted`` are all of them."""
+        self.set_class(wanted == 0, "-empty")
+        self._make = make
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self.refresh(layout=True)
+        self.on_resize()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        return self._wanted
+
+    def on_resize(self) -> None:
+        if self._make is not None and (rows := self.content_size.height):
+            self.show(self._make(rows))
 
 
-def share(room: int, *, live: int, suite: int, runs: int, charts: bool) -> Rows:
-    """Divide ``room`` lines: all that live figures and suite want, the rest to charts and runs.
+class Chart(Panel):
+    """A chart as large as the style sheet has it: its heading each second, its body less often."""
 
-    When there is not enough, the chart shrinks first, then the members, then the results.
-    With hardly any room each keeps a least height, and the screen scrolls.
-    """
-    least = _TREND_LEAST if charts else 0
-    trend = room - live - suite
-    if trend < least:
-        live = max(min(live, _LIVE_LEAST), live + trend - least)
-        trend = room - live - suite
-    if trend < least:
-        suite = max(min(suite, _SUITE_LEAST), suite + trend - least)
-        trend = room - live - suite
-    spare = max(least, trend)
-    parts = (live > 0) + (suite > 0) + charts
-    for_runs = spare - (_TREND_USUAL if charts else 0) - parts - 1
-    if runs and for_runs >= _RUNS_LEAST:
-        runs = min(runs, for_runs)
-        return Rows(live, spare - parts - 1 - runs if charts else 0, suite, runs, gaps=True)
-    gaps = spare - parts >= _TREND_USUAL
-    return Rows(live, (spare - parts * gaps) if charts else 0, suite, gaps=gaps)
+    def __init__(self, shown: Shown) -> None:
+        super().__init__(id=f"chart-{shown.name.lower()}")
+        self.add_class("chart")
+        self._shown = shown
+        self._drawn: tuple[object, ...] = ()
+        self._body: list[Line] = []
+        self._draw: Callable[[], None] | None = None
+
+    def draw(self, view: View, volume: Followed, marker: Marker, *, several: bool) -> None:
+        """Draw what ``volume`` did; without a size yet, as soon as there is one."""
+        from tui.widgets import pace
+
+        self._draw = lambda: self.draw(view, volume, marker, several=several)
+        width, height = self.content_size
+        if height < 2 or not self.display:
+            return
+        step = view.wall // _DRAWN_EVERY_SECONDS
+        drawn = (step, pace.axis_end(view), volume, view.live_is_stale, width, height, marker)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self._body = pace.chart_lines(
+                view, volume, self._shown, width, height - 1, marker=marker
+            )
+        head = pace.heading(view, volume, self._shown, width, several=several)
+        self.show([head, *self._body])
+
+    def on_resize(self) -> None:
+        if self._draw is not None:
+            self._draw()
 
 
 class OverviewScreen(MainScreen):
     """The first screen."""
 
     NAME = "Overview"
+    # Textual's own annotation of these is one of an instance.
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [  # type: ignore[misc]
+        (0, "-narrow"), (110, "-broad"), (170, "-beside"),
+    ]  # fmt: skip
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [  # type: ignore[misc]
+        (0, "-low"), (40, "-tall"),
+    ]  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "s",
@@ -89,15 +117,15 @@ class OverviewScreen(MainScreen):
             "r",
             "results",
             "Verdicts",
-            tooltip="every verdict of the last suite in words",
+            tooltip="the last suite with all its figures and verdicts",
             id="overview.results",
         ),
         Binding(
-            "t",
-            "other_chart",
-            "Chart",
-            tooltip="throughput, IOPS or await in the charts",
-            id="overview.chart",
+            "m",
+            "metric",
+            "Metric",
+            tooltip="await, IOPS or throughput of the members",
+            id="overview.metric",
         ),
         Binding(
             "T",
@@ -110,12 +138,12 @@ class OverviewScreen(MainScreen):
             "v",
             "volume",
             "Volume",
-            tooltip="charts of the next volume",
+            tooltip="members and charts of the next volume",
             show=False,
             id="overview.volume",
         ),
         Binding(
-            "m",
+            "M",
             "marker",
             "Marker",
             tooltip="draw charts in braille, blocks or ASCII",
@@ -126,99 +154,77 @@ class OverviewScreen(MainScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown: Shown | None = None
+        self._shown = Shown.AWAIT
         self._marker: Marker | None = None
-        self._volume = 0
+        # The volume that was chosen; before that the one that needs to be seen.
+        self._volume: int | None = None
         self._lookback: Lookback | None = None
         self._problem = ""
-        # What the charts on the screen were drawn of.
-        self._charts: tuple[object, ...] = ()
 
     def body(self) -> ComposeResult:
         with VerticalScroll(id="overview", can_focus=False):
             yield Panel(id="health")
-            with Horizontal(id="overview-columns"):
+            with Container(id="overview-columns"):
                 with Vertical(id="overview-left"):
-                    for part in ("live", "trend", "suite", "runs"):
-                        yield Panel(id=part)
-                yield Panel(id="charts")
+                    yield Panel(id="live")
+                    yield Fitted(id="members")
+                    yield Fitted(id="suite")
+                    yield Fitted(id="runs")
+                with Container(id="charts"):
+                    for shown in Shown:
+                        yield Chart(shown)
 
     # -- drawing
 
     def draw(self, view: View, width: int) -> None:
-        high = self.size.height >= _HIGH_FROM
-        health = health_lines(view, width, brief=not high)
-        room = self.size.height - FRAME_ROWS - len(health)
-        drawn = self._pace(view)
-        beside = drawn is not None and width >= _TWO_COLUMNS_FROM
-        left = self.size.width // 2 - 2 if beside else width
-        lookback = self._lookback
-        runs = 1 + len(lookback.runs) if lookback is not None and lookback.runs else 0
-        rows = share(
-            room,
-            live=self._live_rows(view, left),
-            suite=suite.wanted_rows(view),
-            runs=runs or (_RUNS_LEAST if self._note() else 0),
-            charts=drawn is not None and not beside,
+        self.query_one("#health", Panel).show(
+            health_lines(view, width, brief=self.has_class("-low"))
         )
-        self.set_class(rows.gaps, "-roomy")
-        self.set_class(beside, "-beside")
-        self._show("health", health)
-        self._show("live", self._live(view, left, rows.live))
+        left = width // 2 - 1 if self.has_class("-beside") else width
+        volume = live.volume_of(view, self._volume)
+        # Without figures there is room for what was measured before.
+        self.set_class(volume is None, "-at-rest")
+        now = live.live_lines(view, left, self._shown)
+        self._panel("live", now)
+        several = len(now) > 2
+
+        def members(rows: int) -> list[Line]:
+            if volume is None:
+                return disk_lines(view, left, rows)
+            return live.member_lines(view, volume, left, rows, self._shown, several=several)
+
+        wanted = len(disk_lines(view, left))
+        if volume is not None:
+            wanted = 1 + len(live.members_of(view, volume))
+        self._fitted("members", wanted, members)
+        lookback = self._lookback
         levels = {} if lookback is None else lookback.levels
-        self._show("suite", suite.suite_lines(view, left, rows.suite, levels=levels))
-        shown = () if lookback is None else lookback.runs
-        self._show("runs", run_lines(shown, view, left, rows.runs, note=self._note()))
-        self._draw_charts(view, drawn, width, rows.trend, room - rows.gaps if beside else 0)
+        result = suite_lines(view, left, levels=levels)
+        self._fitted(
+            "suite", len(result), lambda rows: suite_lines(view, left, rows, levels=levels)
+        )
+        runs = run_lines(lookback, view, left, note=self._note())
+        self._fitted("runs", len(runs), lambda rows: runs[:rows])
+        self._draw_charts(view, volume, several=several)
 
-    def _draw_charts(
-        self, view: View, drawn: Pace | None, width: int, rows: int, rows_beside: int
-    ) -> None:
-        below: list[Line] = []
-        beside: list[Line] = []
-        if drawn is None:
-            self._charts = ()
-        else:
-            from tui.charts.markers import Marker
-            from tui.widgets import pace
+    def _draw_charts(self, view: View, volume: Followed | None, *, several: bool) -> None:
+        self.query_one("#charts").set_class(volume is None, "-empty")
+        if volume is None or self.has_class("-low"):
+            return
+        from tui.charts.markers import Marker
 
-            marker = self._marker or Marker.usual(view.glyphs)
-            drawn, until = pace.settled(drawn, view)
-            same = (drawn, until, view.live_is_stale, width, rows, rows_beside, marker, self._shown)
-            if same == self._charts:
-                return
-            self._charts = same
-            if rows_beside:
-                cells = self.size.width - self.size.width // 2 - 2
-                beside = pace.stacked(drawn, view, cells, rows_beside, marker=marker)
-            elif rows:
-                shown = self._shown or pace.Shown.THROUGHPUT
-                below = pace.beside(drawn, view, width, rows, shown=shown, marker=marker)
-        self._show("trend", below)
-        self._show("charts", beside)
+        marker = self._marker or Marker.usual(view.glyphs)
+        for chart in self.query(Chart):
+            chart.set_class(chart.id == f"chart-{self._shown.name.lower()}", "-chosen")
+            chart.draw(view, volume, marker, several=several)
 
-    def _pace(self, view: View) -> Pace | None:
-        """What there are charts of."""
-        if view.snapshot is None or not view.snapshot.live:
-            return None
-        from tui.widgets import pace
+    def _panel(self, name: str, lines: list[Line]) -> None:
+        panel = self.query_one(f"#{name}", Panel)
+        panel.set_class(not lines, "-empty")
+        panel.show(lines)
 
-        return pace.pace_of(view.snapshot, self._volume)
-
-    def _live_rows(self, view: View, width: int) -> int:
-        """Devices with live figures; without a volume the disks take their place."""
-        snapshot = view.snapshot
-        if snapshot is None or snapshot.status is None:
-            return 0 if view.history else 1
-        if snapshot.live:
-            return live.wanted_rows(view, width)
-        return 0 if view.history else 1 + len(snapshot.status.disks)
-
-    def _live(self, view: View, width: int, rows: int) -> list[Line]:
-        if not rows:
-            return []
-        has_figures = bool(view.snapshot and view.snapshot.live)
-        return (live.live_lines if has_figures else disk_lines)(view, width, rows)
+    def _fitted(self, name: str, wanted: int, make: Callable[[int], list[Line]]) -> None:
+        self.query_one(f"#{name}", Fitted).fit(wanted, make)
 
     def _note(self) -> str:
         """What is to be said of the look into the history, if it is not as it should be."""
@@ -230,6 +236,10 @@ class OverviewScreen(MainScreen):
     # -- what the history says
 
     def history_changed(self) -> None:
+        snapshot = self.main.snapshot
+        status = None if snapshot is None else snapshot.status
+        if snapshot and status and not (snapshot.history_mark or status.history_problem):
+            return  # there is no history yet, which is no problem
         self.ask("lookback", self.main.world.overview.lookback, self._looked_back)
 
     def _looked_back(self, answer: Answer[Lookback]) -> None:
@@ -248,7 +258,7 @@ class OverviewScreen(MainScreen):
             return may_read_results(snapshot).reason
         if action == "marker" and self.main.world.policy.ascii_only:
             return "this terminal shows ASCII only"
-        if action in {"other_chart", "numbers", "volume", "marker"}:
+        if action in {"metric", "numbers", "volume", "marker"}:
             live_volumes = [] if snapshot is None else snapshot.live_volumes
             if not live_volumes:
                 return "there are no live figures of a volume"
@@ -262,24 +272,18 @@ class OverviewScreen(MainScreen):
         self.main.suite_actions.start(load_suite(_SUITE))
 
     def action_results(self) -> None:
-        """Show the results of the last run, or of the one that runs as far as it has some."""
-        from tui.details import results_sheet
-        from tui.screens.reading import ReadingScreen
+        """Show the last run, or the one that runs as far as it has results."""
+        from tui.screens.results_run import RunScreen
 
-        snapshot, glyphs = self.main.snapshot, self.main.glyphs
+        snapshot = self.main.snapshot
         if snapshot is None or snapshot.status is None:
             return
-        run, results = snapshot.status.last_run, snapshot.status.last_results
-        if snapshot.running is not None and snapshot.run_results:
-            run, results = snapshot.running, snapshot.run_results
+        run = snapshot.running if snapshot.run_results else snapshot.status.last_run
         if run is not None:
-            title = f"Results of {clean(run.suite)}, run {run.id}"
-            self.app.push_screen(ReadingScreen(title, results_sheet(run, results, glyphs)))
+            self.app.push_screen(RunScreen(str(run.id)))
 
-    def action_other_chart(self) -> None:
-        from tui.widgets.pace import Shown
-
-        self._shown = (self._shown or Shown.THROUGHPUT).next
+    def action_metric(self) -> None:
+        self._shown = self._shown.next
         self.redraw()
 
     def action_marker(self) -> None:
@@ -290,7 +294,10 @@ class OverviewScreen(MainScreen):
         self.redraw()
 
     def action_volume(self) -> None:
-        self._volume += 1
+        view = self.main.view()
+        names = [] if view.snapshot is None else view.snapshot.live_volumes
+        present = live.volume_of(view, self._volume)
+        self._volume = 1 + (names.index(present.label) if present else 0)
         self.redraw()
 
     def action_numbers(self) -> None:
@@ -299,14 +306,8 @@ class OverviewScreen(MainScreen):
         from tui.widgets import pace
 
         view = self.main.view()
-        drawn = self._pace(view)
-        if drawn is not None:
-            title = f"The last minutes of {clean(drawn.volume)}, means of 10 s"
-            self.app.push_screen(
-                ReadingScreen(title, pace.table_text(pace.numbers(drawn, view), view))
-            )
-
-    def _show(self, name: str, lines: list[Line]) -> None:
-        panel = self.query_one(f"#{name}", Panel)
-        panel.display = bool(lines)
-        panel.show(lines)
+        volume = live.volume_of(view, self._volume)
+        if volume is not None:
+            title = f"The last minutes of {clean(volume.label)}, means of 10 s"
+            text = pace.table_text(pace.numbers(view, volume), view)
+            self.app.push_screen(ReadingScreen(title, text))

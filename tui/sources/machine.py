@@ -56,6 +56,9 @@ class MachineSources:
         return load_suite(name)
 
     def mark(self) -> str:
+        # Before the first boot has written it there is nothing new in it, and no problem.
+        if not self._db.exists():
+            return ""
         with queries.open_readonly(self._db) as reader:
             return reader.change_mark()
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from appliance.history import queries
     from appliance.history.pages import RunSummary
+    from appliance.history.queries import ImportRecord
     from appliance.model.confirmations import Approval
     from appliance.model.runs import RunRecord
     from appliance.model.slots import Slot
 
-_RUNS = 60
+_RUNS = 20
 # A baseline is known after far fewer slots, as in appliance.drift.series.trends.
 _LEARNING_SLOTS = 240
 
@@ -31,11 +32,12 @@ class Level:
 @dataclass(frozen=True, slots=True)
 class Lookback:
     """``levels`` are by job and direction, for the last suite in its own epoch; a series that has
-    too few results has none. ``runs`` are the latest, latest first.
+    too few results has none. ``runs`` and ``imports`` are the latest, latest first.
     """
 
     levels: Mapping[tuple[str, str], Level] = field(default_factory=dict)
     runs: tuple[RunSummary, ...] = ()
+    imports: tuple[ImportRecord, ...] = ()
 
 
 class Overview(Protocol):
@@ -58,7 +60,8 @@ class HistoryOverview:
             latest = reader.runs(limit=5, repeats=False)
             last = next((run for run in latest if run.state is not RunState.RUNNING), None)
             levels = {} if last is None else _levels(reader, last)
-            return Lookback(levels, pages.page(reader, limit=_RUNS).runs)
+            runs = pages.page(reader, limit=_RUNS).runs
+            return Lookback(levels, runs, reader.imports()[:_RUNS])
 
 
 def _levels(reader: queries.Reader, run: RunRecord) -> dict[tuple[str, str], Level]:

@@ -7,19 +7,21 @@ from textual.content import Content
 from appliance.text import size
 from tui import marks
 from tui.details import disk_reason, disk_use
-from tui.widgets.panel import Line, View, cell, clean, section
+from tui.widgets.panel import ALL, Line, View, cell, clean, section
 
 _USE_CELLS, _NAME_CELLS, _SIZE_CELLS = 9, 9, 9
 
 
-def disk_lines(view: View, width: int, rows: int) -> list[Line]:
+def disk_lines(view: View, width: int, rows: int = ALL) -> list[Line]:
     """Use, name, size and reason of every disk, in at most ``rows`` lines."""
     glyphs = view.glyphs
     status = None if view.snapshot is None else view.snapshot.status
+    if view.history:
+        return []
     disks = () if status is None else status.disks
-    words = "press 2 for all" if disks else "none recorded by the boot unit"
+    words = "2 shows all" if disks else "none recorded by the boot unit"
     if status is None:
-        words = "not read yet"
+        words = "not read" if view.snapshot and view.snapshot.status_problem else "not read yet"
     lines = [section("DISKS", Content.styled(words, marks.MUTED), width, glyphs)]
     hidden = max(0, len(disks) - (rows - 1))
     if hidden:

@@ -27,13 +27,16 @@ def health_lines(view: View, width: int, *, brief: bool = False) -> list[Line]:
     """
     snapshot, glyphs = view.snapshot, view.glyphs
     if snapshot is None or snapshot.status is None:
-        problem = "" if snapshot is None else snapshot.status_problem
+        if snapshot is not None and snapshot.status_problem:
+            failed = Content.styled(f"{glyphs.bad} NOT READ", f"bold {marks.BAD}")
+            problem = clean(snapshot.status_problem)
+            return wrapped(problem, first=failed, indent=_INDENT, width=width)
         reading = Content.styled(f"{glyphs.busy} READING", marks.BUSY)
         waited = view.now - view.started
         what = "the state of this machine"
         if waited > _LONG_READ_SECONDS:
             what += f", for {duration(waited)} now"
-        return wrapped(clean(problem) or what, first=reading, indent=_INDENT, width=width)
+        return wrapped(what, first=reading, indent=_INDENT, width=width)
     status = snapshot.status
     if view.history:
         from tui.widgets.history import history_lines

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, get_character_cell_size, set_cell_size
 from textual.content import Content
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.widget import Widget
 
 from appliance.text import duration, latency, printable
@@ -22,6 +22,8 @@ FEED_IS_SILENT_AFTER_SECONDS = 5.0
 _LONGEST_TEXT = 2000
 
 Line = Content
+# Of what is cut to so many lines: not cut.
+ALL = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +86,12 @@ class Panel(Widget):
         """
         before, self._lines = self._lines, lines
         if len(lines) != len(before):
-            self.styles.height = len(lines)
-            self.refresh()
+            self.refresh(layout=True)
         elif changed := _changed(before, lines):
             self.refresh(*changed)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        return len(self._lines)
 
     def render(self) -> Content:
         return Content("\n").join(self._lines)

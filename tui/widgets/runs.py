@@ -1,8 +1,7 @@
-"""The latest runs, a line each: what the overview has where there is room."""
+"""The latest runs, or imports, a line each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -14,19 +13,39 @@ from tui.widgets.suite import ago
 
 if TYPE_CHECKING:
     from appliance.history.pages import RunSummary
+    from appliance.history.queries import ImportRecord
+    from tui.sources.overview import Lookback
 
 _NUMBER_CELLS, _SUITE_CELLS, _STATE_CELLS, _AGO_CELLS = 6, 14, 11, 13
 
 
-def run_lines(
-    runs: Sequence[RunSummary], view: View, width: int, rows: int, *, note: str = ""
-) -> list[Line]:
-    """A heading and the latest of ``runs`` (latest first) in at most ``rows`` lines."""
-    if rows < 1:
+def run_lines(lookback: Lookback | None, view: View, width: int, *, note: str = "") -> list[Line]:
+    """A heading and the latest runs, latest first; of a history without any, its imports. Nothing
+    if there is neither, and nothing to be said of it in ``note``.
+    """
+    runs = () if lookback is None else lookback.runs
+    imports = () if lookback is None else lookback.imports
+    if not (note or runs or imports):
         return []
-    words = note or ("press 5 for all" if runs else "none yet")
-    heading = section("LAST RUNS", Content.styled(words, marks.MUTED), width, view.glyphs)
-    return [heading, *(_line(one, view, width) for one in runs[: rows - 1])]
+    words = Content.styled(note or "5 shows all", marks.MUTED)
+    if imports and not runs:
+        heading = section("IMPORTS", words, width, view.glyphs)
+        return [heading, *(_import(one, view, width) for one in imports)]
+    heading = section("LAST RUNS", words, width, view.glyphs)
+    return [heading, *(_line(one, view, width) for one in runs)]
+
+
+def _import(one: ImportRecord, view: View, width: int) -> Line:
+    glyphs = view.glyphs
+    style = marks.MUTED if one.valid == one.reports else marks.WARN
+    words = f"{one.valid} of {one.reports} reports valid"
+    name = max(_SUITE_CELLS, width - _NUMBER_CELLS - _AGO_CELLS - len(words) - 4)
+    return Content.assemble(
+        (cell(str(one.id), _NUMBER_CELLS, glyphs, right=True), marks.MUTED),
+        f" {cell(clean(one.file), name, glyphs)} ",
+        (f"{cell(ago(view.wall - one.at), _AGO_CELLS, glyphs)} ", marks.MUTED),
+        (words, style),
+    )
 
 
 def _line(one: RunSummary, view: View, width: int) -> Line:

@@ -13,7 +13,7 @@ from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.progress import Progress, Step, StepState, progress, steps
 from tui.snapshot import Snapshot
-from tui.widgets.panel import Line, View, cell, clean, nanoseconds, section
+from tui.widgets.panel import ALL, Line, View, cell, clean, nanoseconds, section
 
 if TYPE_CHECKING:
     from appliance.client.machine_status import Status
@@ -35,8 +35,8 @@ _WORDS_CELLS = 24
 Levels = Mapping[tuple[str, str], "Level"]
 
 
-def suite_lines(view: View, width: int, rows: int, *, levels: Levels) -> list[Line]:
-    """Heading, progress bar or column names, and one line a result, in ``rows`` lines.
+def suite_lines(view: View, width: int, rows: int = ALL, *, levels: Levels) -> list[Line]:
+    """Heading, progress bar, column names, and one line a result, in at most ``rows`` lines.
 
     ``levels`` are what is normal for the jobs of the last suite, as far as that is known.
     """
@@ -50,25 +50,31 @@ def suite_lines(view: View, width: int, rows: int, *, levels: Levels) -> list[Li
         note = Content.styled(f"asked systemd to start {clean(snapshot.starting)}", marks.BUSY)
         return [section("STARTING", note, width, glyphs, style=f"bold {marks.BUSY}")]
     if status.last_run is None:
-        known = "not read" if status.history_problem else "none yet"
-        note = Content.styled(f"{known}{_next(status, view)}", marks.MUTED)
-        return [section("LAST SUITE", note, width, glyphs)]
+        note = Content.styled(f"{_nothing(view, snapshot)}{_next(status, view)}", marks.MUTED)
+        return [section("LAST SUITE", note, width, glyphs), *_first_steps(view, snapshot)][:rows]
     return _last(status.last_run, status, view, width, rows, levels=levels)
 
 
-def wanted_rows(view: View) -> int:
-    """How many lines :func:`suite_lines` would fill if it could."""
-    snapshot = view.snapshot
-    if snapshot is None or snapshot.status is None:
-        return 1
-    running = snapshot.status.running
-    if running is not None:
-        return 2 + len(_job_rows(running, snapshot, view, 80))
-    run = snapshot.status.last_run
-    if snapshot.starting or run is None:
-        return 1
-    results = len(snapshot.status.last_results)
-    return 1 + bool(run.reason) + (1 + results if results else 0)
+def _nothing(view: View, snapshot: Snapshot) -> str:
+    """Why there is no last suite, and the next key."""
+    if snapshot.status is not None and snapshot.status.history_problem:
+        return "not read"
+    if view.history:
+        return "no suite has run in this history"
+    return "nothing measured yet"
+
+
+def _first_steps(view: View, snapshot: Snapshot) -> list[Line]:
+    """The next key, on a machine on which nothing has been measured."""
+    if view.history or snapshot.status is None or snapshot.status.history_problem:
+        return []
+    steps = [("s", "starts smoke, the short suite; it asks first")]
+    if snapshot.mounted_volume is None:
+        steps = [
+            ("2", "which disks there are, and why each can be used or not"),
+            ("3", "make a volume of them: nothing is written before you confirm the plan"),
+        ]
+    return [Content.assemble(("  " + key, "bold"), f"  {words}") for key, words in steps]
 
 
 def _running(run: RunRecord, snapshot: Snapshot, view: View, width: int, rows: int) -> list[Line]:
@@ -85,7 +91,8 @@ def _running(run: RunRecord, snapshot: Snapshot, view: View, width: int, rows: i
     return [
         heading,
         progress_bar(done, width, glyphs),
-        *_most_recent(body, rows - 2, run.job_index),
+        column_names(width, glyphs),
+        *_most_recent(body, rows - 3, run.job_index),
     ]
 
 
