@@ -14,7 +14,9 @@ from tests.tui.fakes import (
     stage,
 )
 from tui.screens.confirm import ConfirmScreen
+from tui.screens.overview import OverviewScreen
 from tui.screens.reading import ReadingScreen
+from tui.screens.results_run import RunScreen
 
 
 @both_sizes
@@ -30,8 +32,8 @@ async def test_overview_answers_in_one_look(size):
         "/mnt/scratch",
         "1.60 GiB/s",
         "nvme4n1",
-        "READ, last 5 min",
-        "⣿",
+        "AWAIT by member · 5 min",
+        "░░░",
         "4 of 5 valid",
         "✗ COVERAGE",
         "▲ DEPTH",
@@ -51,7 +53,7 @@ async def test_wide_overview_shows_await_and_findings_in_words():
     async with acted.app.run_test(size=(140, 45)) as pilot:
         await settled(pilot)
         text = screen_text(acted.app)
-    assert "AWAIT, last 5 min" in text
+    assert "AWAIT ──" in text
     assert "only 70.9 % of the bytes" in text
 
 
@@ -85,34 +87,17 @@ async def test_refused_machine_says_why_and_what_to_do():
 
 
 @both_sizes
-async def test_results_explain_every_verdict(size):
+async def test_the_last_suite_is_one_key_away(size):
     acted = stage(snapshot())
     async with acted.app.run_test(size=size) as pilot:
         await settled(pilot)
         await pilot.press("r")
         await settled(pilot)
-        text = screen_text(acted.app)
-        assert "Results of smoke, run 41" in text
-        assert "COVERAGE only 70.9 %" in text
-        assert "36 % of the published" in text
-        await pilot.press("pagedown", "end")
-        await settled(pilot)
-        assert "DEPTH 0.9 I/Os in flight" in screen_text(acted.app)
+        assert isinstance(acted.app.screen, RunScreen)
+        assert "RUN 41 smoke" in screen_text(acted.app)
         await pilot.press("escape")
         await settled(pilot)
-        assert not isinstance(acted.app.screen, ReadingScreen)
-
-
-async def test_chart_toggles_between_throughput_and_iops():
-    acted = stage(snapshot())
-    async with acted.app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await pilot.press("t")
-        await settled(pilot)
-        assert "IOPS READ, last 5 min" in screen_text(acted.app)
-        await pilot.press("t")
-        await settled(pilot)
-        assert "IOPS READ" not in screen_text(acted.app)
+        assert isinstance(acted.app.screen, OverviewScreen)
 
 
 async def test_update_hurries_the_feed():
@@ -218,7 +203,7 @@ async def test_palette_knows_every_action_and_runs_it():
         await offered["Cancel"].callback()
         await settled(pilot)
         assert "Cancel: no suite is running" in notices(acted.app)
-        await offered["Chart"].callback()
+        await offered["Metric"].callback()
         await offered["Disks"].callback()
         await settled(pilot)
         assert acted.app.current_mode == "disks"

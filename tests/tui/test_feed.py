@@ -94,7 +94,7 @@ def test_first_snapshot_has_status_and_devices_but_no_rates(bench):
         *((f"nvme{number}n1", True) for number in range(1, 5)),
     ]
     assert all(row.sample is None for row in first.live)
-    assert first.trend == ()
+    assert first.seconds == ()
 
 
 def test_rates_are_over_the_time_that_really_passed(bench):
@@ -103,7 +103,8 @@ def test_rates_are_over_the_time_that_really_passed(bench):
     sample = snapshot.live[0].sample
     assert sample.read_iops == 500
     assert sample.read_bytes_per_s == 500 * 4096
-    assert snapshot.trend[-1].read_iops == 500
+    scratch = snapshot.seconds[-1].devices[0]
+    assert points(snapshot.seconds, scratch, Figure.READ_IOPS) == [(snapshot.taken_at, 500)]
 
 
 def test_a_slow_status_does_not_falsify_the_rates(bench):
@@ -118,13 +119,6 @@ def test_a_slow_status_does_not_falsify_the_rates(bench):
     bench.feed.step()
     rates = [bench.after(1.0, ios=1000).live[0].sample.read_iops for _ in range(12)]
     assert rates == pytest.approx([1000] * 12)
-
-
-def test_the_trend_keeps_the_last_minutes_only(bench):
-    for _ in range(TREND_SECONDS + 20):
-        snapshot = bench.after(1.0, ios=1)
-    assert len(snapshot.trend) == TREND_SECONDS
-    assert snapshot.trend[0].at == snapshot.taken_at - TREND_SECONDS + 1
 
 
 def test_status_is_read_rarely_when_idle_and_more_often_in_a_run(bench):
@@ -189,7 +183,7 @@ def test_what_happened_in_an_instant_is_no_peak_of_the_last_minutes(bench):
     bench.feed.step()
     good = bench.after(1.0, ios=1000)
     hasty = bench.after(0.011, ios=250)
-    assert (hasty.live, hasty.trend, hasty.seconds) == (good.live, good.trend, good.seconds)
+    assert (hasty.live, hasty.seconds) == (good.live, good.seconds)
     assert bench.after(0.989, ios=750).live[0].sample.read_iops == pytest.approx(1000)
 
 

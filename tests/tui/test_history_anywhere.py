@@ -154,7 +154,7 @@ async def test_nothing_can_be_started_from_a_history(db, elsewhere, size):
         told = notices(app)
         assert len(told) == 2
         assert all(WHY in one and str(db) in one for one in told)
-        await pilot.press("t", "v")
+        await pilot.press("m", "v")
         await pilot.pause()
         assert notices(app)[-1] == "Volume: there are no live figures of a volume"
 

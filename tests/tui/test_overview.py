@@ -4,8 +4,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from appliance.client.plan_requests import ApplyProgress
 from appliance.errors import OperatorError
@@ -24,32 +22,33 @@ from tests.tui.fakes import (
     run_record,
     running_snapshot,
     screen_text,
+    seconds,
     snapshot,
     stage,
-    trend,
 )
 from tests.tui.pictures import assert_looks_as_kept
 from tui import marks
-from tui.charts.markers import Marker
-from tui.screens.overview import share
 from tui.sources.overview import Level, Lookback
-from tui.widgets.pace import pace_of, stacked
+from tui.tracks import second_of, volumes
+from tui.widgets import pace
+from tui.widgets.live import Shown, live_lines
 from tui.widgets.panel import View
 from tui.widgets.suite import suite_lines
 
 LOGS = replace(VOLUME, name="logs", device="/dev/md/logs", mount="/mnt/logs")
+BOTH = (*live(), replace(live(0.2 * GIB)[0], label="logs", device="md126"))
 TWO = snapshot(
     replace(STATUS, volumes=(VOLUME, LOGS)),
-    live=(*live(), replace(live()[0], label="logs", device="md126")),
-    other_trends=(("logs", trend()[:200]),),
+    live=BOTH,
+    seconds=tuple(second_of(BOTH, NOW - 20 + number, None) for number in range(20)),
 )
 
 
 def many(members=64, slow=17):
     """A stripe of many members, one of which is slow."""
     rows = list(live(1.6 * GIB, members))
-    rows[slow] = replace(rows[slow], sample=replace(rows[slow].sample, await_ms=1.2))
-    return snapshot(live=tuple(rows))
+    rows[slow] = replace(rows[slow], sample=replace(rows[slow].sample, await_ms=1.55))
+    return snapshot(live=tuple(rows), seconds=seconds(members, slow))
 
 
 def runs_with(result):
@@ -105,42 +104,35 @@ async def test_chart_keys_do_what_they_say(size):
     acted = stage(snapshot())
     async with acted.app.run_test(size=size) as pilot:
         await settled(pilot)
-        assert "READ, last 5 min" in screen_text(acted.app)
-        await pilot.press("t")
-        await settled(pilot)
-        assert "IOPS READ, last 5 min" in screen_text(acted.app)
-        await pilot.press("t")
-        await settled(pilot)
-        assert "AWAIT, last 5 min" in screen_text(acted.app)
-        await pilot.press("t", "m")
-        await settled(pilot)
-        blocks = screen_text(acted.app)
-        assert "█" in blocks
-        assert "⣿" not in blocks
-        await pilot.press("m")
-        await settled(pilot)
-        assert "::::" in screen_text(acted.app)
+        for shown in ("AWAIT", "IOPS", "THROUGHPUT", "AWAIT"):
+            assert f"{shown} by member" in screen_text(acted.app)
+            await pilot.press("m")
+            await settled(pilot)
+        if size[1] >= 40:
+            assert "⣿" in screen_text(acted.app)
+            await pilot.press("M")
+            await settled(pilot)
+            assert "⣿" not in screen_text(acted.app)
         await pilot.press("T")
         await settled(pilot)
         text = screen_text(acted.app)
         assert "The last minutes of scratch, means of 10 s" in text
-        # 14:13:10 to 14:13:20, at 1.6 GiB/s with waves of 8 %
-        row = next(row for row in text.splitlines() if "14:13:20Z" in row and "GiB/s" in row)
-        assert "1.6" in row
-        assert "0 B/s" in row
-        await pilot.press("v")
-        await settled(pilot)
+        # The latest first: 14:13:10 to 14:13:20, at 1.6 GiB/s with waves of 8 %
+        rows = [row for row in text.splitlines() if "Z" in row and "GiB/s" in row]
+        assert "14:13:20Z" in rows[0]
+        assert "1.6" in rows[0]
+        assert "0 B/s" in rows[0]
 
 
 async def test_chart_keys_say_why_not():
-    acted = stage(snapshot(live=(), trend=()))
+    acted = stage(snapshot(live=(), seconds=()))
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        await pilot.press("t", "T", "v", "m")
+        await pilot.press("m", "T", "v", "M")
         await settled(pilot)
         assert notices(acted.app) == [
             f"{name}: there are no live figures of a volume"
-            for name in ("Chart", "Numbers", "Volume", "Marker")
+            for name in ("Metric", "Numbers", "Volume", "Marker")
         ]
         acted.give(snapshot())
         await settled(pilot)
@@ -150,23 +142,18 @@ async def test_chart_keys_say_why_not():
 
 
 @both_sizes
-async def test_of_several_volumes_each_has_its_line_and_one_its_chart(size):
+async def test_of_several_volumes_each_has_its_line_and_one_its_map(size):
     acted = stage(TWO)
     async with acted.app.run_test(size=size) as pilot:
         await settled(pilot)
-        text = screen_text(acted.app)
-        assert "READ scratch" in text
-        assert "peak 1.73 GiB/s" in text
-        rows = [row.strip() for row in text.splitlines()]
-        assert sum(row.startswith("logs") for row in rows) >= 2
-        await pilot.press("v")
-        await settled(pilot)
-        text = screen_text(acted.app)
-        assert "READ logs" in text
-        assert "peak 1.73 GiB/s" not in text
-        await pilot.press("v")
-        await settled(pilot)
-        assert "READ scratch" in screen_text(acted.app)
+        for name, other in (("scratch", "logs"), ("logs", "scratch"), ("scratch", "logs")):
+            text = screen_text(acted.app)
+            assert f"{name}: AWAIT" in text
+            assert f"{other}: AWAIT" not in text
+            rows = [row.strip() for row in text.splitlines()]
+            assert any(row.startswith("logs") and "205 MiB/s" in row for row in rows)
+            await pilot.press("v")
+            await settled(pilot)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 45), (200, 60)])
@@ -175,25 +162,12 @@ async def test_of_many_members_the_slowest_is_named(size):
     async with acted.app.run_test(size=size) as pilot:
         await settled(pilot)
         text = screen_text(acted.app)
-        assert "slowest of 64: nvme17n1 1.20 ms, median await 310.0 µs" in text
-        # It has a line of its own, too, although not all have.
-        assert text.count("nvme17n1") == 2
-        assert re.search(r"nvme17n1 +[\d.]+ MiB/s +(\d\S+ +\d+ +\d+ +)?1\.20 ms", text)
-        assert re.search(r"nvme1n1 +[\d.]+ MiB/s +(\d\S+ +\d+ +\d+ +)?310\.0 µs", text)
+        assert "median 308.1 µs · nvme17n1 1.54 ms ▲ 5×" in text
+        assert re.search(r" nvme17n1 +░[ ░]+▓?█+ +1\.54 ms ▲ 5×", text)
+        assert re.search(r"\d+ others: await 308\.1 µs", text)
         assert "LAST SUITE smoke" in text
         # As many lines change once a second as SSH can carry.
-        assert sum("nvme" in row for row in text.splitlines()) <= 17
-
-
-async def test_idle_members_are_not_slow():
-    rows = tuple(
-        replace(one, sample=replace(one.sample, read_iops=0.0, write_iops=0.0))
-        for one in live(members=64)
-    )
-    acted = stage(snapshot(live=rows))
-    async with acted.app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        assert "58 more, all idle" in screen_text(acted.app)
+        assert sum("nvme" in row for row in text.splitlines()) <= 18
 
 
 @pytest.mark.parametrize("size", [(140, 45), (200, 60), (240, 70)])
@@ -203,36 +177,52 @@ async def test_high_screens_have_no_holes(size):
         await settled(pilot)
         rows = screen_text(acted.app).splitlines()
         assert "LAST RUNS" in "\n".join(rows)
+        for words in ("THROUGHPUT ──", "IOPS ──", "AWAIT ──"):
+            assert any(words in row for row in rows)
         halves = [(0, size[0])] if size[0] < 170 else [(0, size[0] // 2), (size[0] // 2, size[0])]
         for begin, end in halves:
             # The lines about health stand alone, above both columns.
-            below = rows[6:-1] if begin else rows[:-1]
+            below = rows[7:-1] if begin else rows[:-1]
             blank = "".join("." if row[begin:end].strip() else " " for row in below)
             # A list of runs ends where there are no more.
             assert "  " not in blank.rstrip()
 
 
-async def test_very_wide_screens_have_charts_beside_all_else():
-    acted = stage(snapshot())
+async def test_without_live_figures_there_are_no_charts():
+    acted = stage(snapshot(live=(), seconds=()))
     async with acted.app.run_test(size=(200, 60)) as pilot:
         await settled(pilot)
-        rows = screen_text(acted.app).splitlines()
-        for words in ("THROUGHPUT, last 5 min", "IOPS, last 5 min", "AWAIT, last 5 min"):
-            assert any(row.find(words) >= 100 for row in rows)
-        acted.give(snapshot(live=(), trend=()))
+        assert "peak" not in screen_text(acted.app)
+        acted.give(snapshot())
         await settled(pilot)
-        assert "THROUGHPUT" not in screen_text(acted.app)
+        assert "peak" in screen_text(acted.app)
 
 
-async def test_a_second_moves_the_last_column_of_a_chart_only():
+@pytest.mark.parametrize("size", [(80, 24), (140, 45), (200, 60), (60, 15), (20, 5)])
+async def test_a_running_suite_has_column_names(size):
+    acted = stage(running_snapshot())
+    async with acted.app.run_test(size=size) as pilot:
+        await settled(pilot)
+        rows = screen_text(acted.app).splitlines()
+        if size[0] >= 80:
+            (at,) = [number for number, row in enumerate(rows) if "RUNNING smoke" in row]
+            assert rows[at + 2].split()[:3] == ["verdict", "job", "IOPS"]
+            assert "seq-read-1m" in rows[at + 3]
+
+
+async def test_a_second_moves_the_last_column_only():
     """What moves travels through SSH, and nothing is read while it runs past."""
     acted = stage(snapshot())
     async with acted.app.run_test(size=(140, 45)) as pilot:
         await settled(pilot)
         before = screen_text(acted.app).splitlines()
         acted.clock[0] += 1
-        after_points = (*trend()[1:], replace(trend()[-1], at=NOW))
-        acted.give(snapshot(taken_at=NOW + 1, live_at=NOW + 1, status_at=NOW, trend=after_points))
+        more = second_of(live(), NOW + 1, seconds()[-1])
+        acted.give(
+            snapshot(
+                taken_at=NOW + 1, live_at=NOW + 1, status_at=NOW, seconds=(*seconds()[1:], more)
+            )
+        )
         await settled(pilot)
         after = screen_text(acted.app).splitlines()
         moved = sum(
@@ -265,7 +255,7 @@ async def test_a_history_that_hangs_freezes_no_key_and_is_told():
         assert "reading, for 31 s" in screen_text(acted.app)
         await pilot.press("r")
         await settled(pilot)
-        assert "Results of smoke, run 41" in screen_text(acted.app)
+        assert " 41 ──" in screen_text(acted.app)
         await pilot.press("escape")
         for work in list(waiting):
             work()
@@ -305,33 +295,21 @@ async def test_hostile_names_of_volumes_and_members_are_text():
         replace(live()[0], label=evil),
         *(replace(one, label=evil) for one in live(members=40)[1:]),
     )
-    acted = stage(snapshot(live=(*rows, rows[0])))
+    rows = (*rows, rows[0])
+    acted = stage(snapshot(live=rows, seconds=(second_of(rows, NOW, None),)))
     async with acted.app.run_test(size=(140, 45)) as pilot:
         await settled(pilot)
-        await pilot.press("t", "T")
+        await pilot.press("m", "T")
         await settled(pilot)
         text = screen_text(acted.app)
         assert "[@click=app.quit]\\x1b[2J" in text
         assert "\x1b" not in text
 
 
-@given(
-    st.integers(0, 80), st.integers(0, 70), st.integers(1, 60), st.integers(0, 41), st.booleans()
-)
-def test_all_lines_are_shared_out(room, live_rows, suite, runs, charts):
-    rows = share(room, live=live_rows, suite=suite, runs=runs, charts=charts)
-    parts = [rows.live, rows.suite, rows.runs, rows.trend]
-    used = sum(parts) + rows.gaps * sum(lines > 0 for lines in parts)
-    least = min(live_rows, 6) + min(suite, 5) + 4 * charts
-    assert min(parts) >= 0
-    assert used <= max(room, least)
-    if charts:
-        assert used >= room
-
-
 async def test_pictures():
     for name, first, size in (
         ("overview-80", running_snapshot(), (80, 24)),
+        ("overview-slow", many(12, 5), (80, 24)),
         ("overview-200", many(12, 5), (200, 60)),
     ):
         acted = stage(first)
@@ -350,20 +328,27 @@ async def test_a_run_that_was_not_complete_says_why():
         assert "the power went" in text
 
 
-def seen_after(seconds, **changes):
+def seen_after(later, **changes):
     """What is shown of the same machine so many seconds later."""
-    return View(snapshot(**changes), NOW + seconds, WALL + seconds, marks.UNICODE)
+    return View(snapshot(**changes), NOW + later, WALL + later, marks.UNICODE)
 
 
 def text_of(lines):
     return "\n".join(line.plain for line in lines)
 
 
-def test_a_peak_is_of_the_minutes_that_are_shown():
+def test_a_peak_is_of_the_minutes_that_are_shown_and_never_below_what_is_now():
     now, later = seen_after(0), seen_after(600)
-    pace = pace_of(now.snapshot, 0)
-    assert "peak" in text_of(stacked(pace, now, 80, 20, marker=Marker.BRAILLE))
-    assert "peak" not in text_of(stacked(pace, later, 80, 20, marker=Marker.BRAILLE))
+    (volume,) = volumes(seconds())
+    head = pace.heading(now, volume, Shown.THROUGHPUT, 80, several=False).plain
+    assert head.endswith("peak 1.73 GiB/s")
+    assert "idle" in pace.heading(later, volume, Shown.THROUGHPUT, 80, several=False).plain
+    # The second that NOW shows, a moment ago.
+    fast = second_of(live(9 * GIB), NOW + 1, seconds()[-1])
+    shown = seen_after(1, seconds=(*seconds()[1:], fast), live=live(9 * GIB))
+    head = pace.heading(shown, volume, Shown.THROUGHPUT, 80, several=False).plain
+    assert head.endswith("peak 9 GiB/s")
+    assert "9 GiB/s" in text_of(live_lines(shown, 80, Shown.AWAIT))
 
 
 def test_the_last_suite_is_not_just_over_where_the_clock_was_put_back():
@@ -376,4 +361,4 @@ def test_a_history_that_cannot_be_read_is_not_one_without_runs():
     status = replace(STATUS, last_run=None, last_results=(), history_problem="it is damaged")
     view = View(snapshot(status), NOW, WALL, marks.UNICODE)
     assert "not read" in text_of(suite_lines(view, 80, 9, levels={}))
-    assert "none yet" not in text_of(suite_lines(view, 80, 9, levels={}))
+    assert "nothing measured" not in text_of(suite_lines(view, 80, 9, levels={}))

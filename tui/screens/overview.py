@@ -117,7 +117,7 @@ class OverviewScreen(MainScreen):
             "r",
             "results",
             "Verdicts",
-            tooltip="the last suite with all its figures and verdicts",
+            tooltip="the last suite, all figures and verdicts",
             id="overview.results",
         ),
         Binding(
