@@ -1,6 +1,6 @@
 """What the devices did in each of the last seconds, kept small, and which member is slow; pure.
 
-A second of a stripe of 64 members is one array of 455 floats: five minutes are half a megabyte,
+A second of a stripe of 64 members is one array of 455 floats: five minutes are 0.6 megabytes,
 and each snapshot has them all for the price of the references.
 """
 

@@ -1,4 +1,4 @@
-"""``tui``: the screens, and without a terminal what they would say first."""
+"""``tui``: the screens, and without a terminal what they would say first, as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
-from appliance.cli import status
+from appliance import paths
+from appliance.cli import results, status
 from appliance.cli.command import Command, complain
 
 
@@ -29,7 +30,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def tui(*, readonly: bool, theme: str, mouse: bool, db: Path, as_json: bool) -> int:
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return status.status(db=db, as_json=as_json)
+        return _as_text(db, as_json=as_json)
     from tui.start import run
     from tui.terminal import TerminalUnusable
 
@@ -37,7 +38,14 @@ def tui(*, readonly: bool, theme: str, mouse: bool, db: Path, as_json: bool) -> 
         return run(db, readonly=readonly, theme=theme, mouse=mouse)
     except TerminalUnusable as error:
         complain(error.message, error.hint)
-        return status.status(db=db, as_json=False)
+        return _as_text(db, as_json=False)
+
+
+def _as_text(db: Path, *, as_json: bool) -> int:
+    """The status, or of a history that is not this machine's what is in it."""
+    if db.absolute() == paths.HISTORY_DB:
+        return status.status(db=db, as_json=as_json)
+    return results.results(run=None, suite="", db=db, as_json=as_json)
 
 
 COMMANDS = (
@@ -47,7 +55,8 @@ COMMANDS = (
         "open the screens",
         "tui --readonly --db history.db",
         _arguments,
-        more="With --json, and where there is no terminal, it prints the status instead.",
+        more="With --json, and where there is no terminal, it prints the status instead; with --db,"
+        " the last runs and imports of that history.",
         db=True,
     ),
 )

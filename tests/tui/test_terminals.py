@@ -1,6 +1,7 @@
 """Every screen on every kind of terminal: ASCII alone, 16 colours, themes, sizes, paste, mouse."""
 
 import argparse
+import json
 import os
 
 import pytest
@@ -14,8 +15,11 @@ from textual.widgets import DataTable, Input
 from appliance.cli import status
 from appliance.cli.command import parser
 from appliance.cli.main import commands, main
+from appliance.history.store import History
+from appliance.model.runs import RunState
 from tests.tui.driving import notices, resized, settled
 from tests.tui.fakes import running_snapshot, screen_text, snapshot, stage
+from tests.unit.histories import begin
 from tui import marks, plain, start
 from tui.app import StripewrightApp
 from tui.tabs import TABS
@@ -367,6 +371,23 @@ def test_a_dumb_terminal_is_refused_and_told_the_status(monkeypatch, capsys):
     assert "TERM=dumb" in capsys.readouterr().err
     with pytest.raises(TerminalUnusable):
         start.run(told[0])
+
+
+def test_without_a_terminal_another_history_is_shown_and_not_this_machine(
+    monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setattr("sys.stdin", argparse.Namespace(isatty=lambda: True))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(status, "status", lambda **_: pytest.fail("this machine was asked"))
+    db = tmp_path / "copy.db"
+    with History.open_writable(db) as history:
+        history.finish_run(begin(history, time_factor=1.0), RunState.COMPLETE)
+    monkeypatch.setenv("TERM", "dumb")
+    assert tui("--db", str(db)) == 0
+    assert "run 1: smoke complete" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: False, raising=False)
+    assert tui("--db", str(db), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["run"] == 1
 
 
 async def test_readonly_disables_whatever_changes_anything():

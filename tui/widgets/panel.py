@@ -74,6 +74,8 @@ class View:
 class Panel(Widget):
     """Shows lines that a pure function made; draws nothing by itself."""
 
+    DEFAULT_CSS = "Panel { height: auto; }"
+
     def __init__(self, *, id: str) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
         self._lines: list[Line] = []
