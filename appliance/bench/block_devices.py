@@ -8,6 +8,7 @@ from pathlib import Path
 
 from appliance.data import disk_rule
 from appliance.model.disks import DiskKind
+from appliance.system.kernel import read_md, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,39 +55,30 @@ def disk_kinds(
     return tuple(_kind(sys_block / member) for member in members)
 
 
+def disk_folder(device: Path) -> Path:
+    """The folder of ``device`` in sysfs, of a partition that of its disk: a partition has no model,
+    serial and queue of its own.
+    """
+    return device.resolve().parent if (device / "partition").exists() else device
+
+
 def _kind(device: Path) -> DiskKind:
-    if (device / "partition").exists():
-        device = device.resolve().parent
+    device = disk_folder(device)
     behind = device / "device"
     transport = "nvme" if device.name.startswith("nvme") else (behind / "subsystem").resolve().name
     # NVMe and virtio have a PCI vendor number there, which is no name.
-    vendor = _read(behind / "vendor") if transport == "scsi" else ""
-    rule = disk_rule(transport=transport, vendor=vendor, model=_read(behind / "model"))
+    vendor = read_text(behind / "vendor") if transport == "scsi" else ""
+    rule = disk_rule(transport=transport, vendor=vendor, model=read_text(behind / "model"))
     return DiskKind.UNKNOWN if rule is None else rule.kind
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(errors="replace").rstrip("\n")
-    except OSError:
-        return ""
 
 
 def _leaves(device: Path) -> list[str]:
     """Kernel names of the lowest devices, md members in slot order where the kernel tells."""
-    slaves = device / "slaves"
-    below = (
-        sorted(slaves.iterdir(), key=lambda entry: _order(device, entry.name))
-        if (slaves.is_dir())
-        else []
-    )
-    if not below:
-        return [device.name]
-    return [leaf for entry in below for leaf in _leaves(entry.resolve())]
+    slots = read_md(device / "md").slots
 
+    def order(entry: Path) -> tuple[int, str]:
+        slot = slots.get(entry.name, "")
+        return int(slot) if slot.isdecimal() else 1 << 30, entry.name
 
-def _order(array: Path, name: str) -> tuple[int, str]:
-    try:
-        return int((array / "md" / f"dev-{name}" / "slot").read_text()), name
-    except (OSError, ValueError):
-        return 1 << 30, name
+    below = sorted((device / "slaves").glob("*"), key=order)
+    return [leaf for entry in below for leaf in _leaves(entry.resolve())] or [device.name]

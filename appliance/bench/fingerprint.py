@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from appliance import paths
-from appliance.bench.block_devices import Devices
+from appliance.bench.block_devices import Devices, disk_folder
 from appliance.errors import OperatorError, UsageError
 from appliance.state import boot_state
 from appliance.state.boot_state import BootVolume
 from appliance.storage.formats import serials
-from appliance.system.kernel import Mount, chosen, parse_mountinfo, read_text
+from appliance.system.kernel import Mount, chosen, parse_mountinfo, read_md, read_text
 
 
 def mounted_volumes(state_file: Path = paths.STATE_FILE) -> tuple[BootVolume, ...]:
@@ -113,15 +113,13 @@ def _stripe(device: Path, member_count: int) -> str:
     md = device / "md"
     if not md.is_dir():
         return f"single members={member_count}"
-    return (
-        f"md-{read_text(md / 'level')} chunk={read_text(md / 'chunk_size')} members={member_count}"
-    )
+    array = read_md(md)
+    return f"md-{array.level} chunk={array.chunk_bytes} members={member_count}"
 
 
 def _serial(device: Path) -> str:
     """A disk's serial where sysfs has it: below its device (NVMe, SCSI), virtio on the disk."""
-    if (device / "partition").exists():
-        device = device.resolve().parent
+    device = disk_folder(device)
     found = read_text(device / "device" / "serial") or read_text(device / "serial")
     return serials.unpadded(found)
 
@@ -178,16 +176,11 @@ def read_conditions(
 
 def _of_members(sys_block: Path, members: Sequence[str], attribute: str) -> str:
     values = {
-        member: chosen(read_text(_whole_disk(sys_block / member) / attribute)) for member in members
+        member: chosen(read_text(disk_folder(sys_block / member) / attribute)) for member in members
     }
     if len(set(values.values())) <= 1:
         return next(iter(values.values()), "")
     return ", ".join(f"{member} {value or 'unknown'}" for member, value in values.items())
-
-
-def _whole_disk(device: Path) -> Path:
-    """A partition has no queue of its own: that of its disk."""
-    return device.resolve().parent if (device / "partition").exists() else device
 
 
 def _mount_discard(mount: Mount | None) -> str:

@@ -20,10 +20,6 @@ _T = TypeVar("_T")
 
 # In order of preference. Part of a result's key: numbers of different engines differ.
 ENGINES = ("io_uring", "libaio", "psync")
-# These submit and wait, so that any iodepth above 1 is ignored (fio's HOWTO, iodepth=).
-SYNCHRONOUS_ENGINES = frozenset(
-    {"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "ftruncate"}
-)
 PREPARE_BLOCK_BYTES = 1024 * 1024
 _PREPARE_IODEPTH = 4
 FILL_BLOCK_BYTES = 128 * 1024

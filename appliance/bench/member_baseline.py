@@ -16,7 +16,7 @@ from appliance.errors import Refused
 from appliance.figures import stripe_delivery
 from appliance.figures.stripe_delivery import Stripe
 from appliance.model.runs import Suite
-from appliance.system.kernel import read_text
+from appliance.system.kernel import read_md, read_text
 
 _SECTOR_BYTES = 512
 
@@ -71,23 +71,22 @@ def opened(place: Place, suite: Suite) -> Iterator[dict[str, Raw]]:
 def read_stripe(devices: Devices, *, sys_block: Path = Path("/sys/class/block")) -> Stripe | None:
     """The md RAID0 that ``devices`` are, ``None`` for everything else."""
     md = sys_block / devices.device / "md"
-    if not devices.device or read_text(md / "level") != "raid0":
+    array = read_md(md)
+    if not devices.device or array.level != "raid0":
         return None
     slots = {
         member: tuple(_number(md / f"dev-{member}" / name) for name in ("slot", "offset", "size"))
         for member in devices.members
     }
-    chunk = _number(md / "chunk_size")
     # Members of different sizes make several zones, with fewer disks in each.
     sizes = {size for _, _, size in slots.values()}
     known = all(None not in values for values in slots.values())
-    disks = _number(md / "raid_disks")
-    if not chunk or not known or len(sizes) != 1 or disks != len(slots):
+    if not array.chunk_bytes or not known or len(sizes) != 1 or array.raid_disks != len(slots):
         return None
     ordered = sorted(slots, key=lambda member: slots[member][0] or 0)
     return Stripe(
         members=tuple(ordered),
-        chunk_bytes=chunk,
+        chunk_bytes=array.chunk_bytes,
         data_offsets=tuple((slots[member][1] or 0) * _SECTOR_BYTES for member in ordered),
     )
 

@@ -38,9 +38,6 @@ from appliance.paths import BENCH_DIR_NAME
 from appliance.system import journal
 from appliance.system.stopping import Stopped, StopSignals
 
-default_target = fingerprint.default_target
-target_on = fingerprint.target_on
-
 
 @dataclass(frozen=True, slots=True)
 class Target:

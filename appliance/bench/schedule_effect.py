@@ -99,7 +99,7 @@ def bring_into_effect(places: Places, manager: Manager = services) -> None:
             manager.restart_unit(timer)
         else:
             manager.start_unit(timer)
-    if timetable.TARGET in touched and declared.acceptance_required:
+    if services.TARGET in touched and declared.acceptance_required:
         # The next boot waits for it; its verdict is wanted now.
         manager.start_unit(timetable.ACCEPTANCE_UNIT)
     files.replace_json(places.state, {"at": time.time(), "error": None})

@@ -8,19 +8,21 @@ is built from numbers and from the words of :data:`ACCESS_PATTERNS` and :data:`E
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import json
 import os
 import re
-import stat
 from importlib import resources
 from pathlib import Path
 
-from appliance.bench.fio import ENGINES, SYNCHRONOUS_ENGINES
+from appliance.bench.fio import ENGINES
 from appliance.errors import UsageError
+from appliance.figures.quantities import SYNCHRONOUS_ENGINES
 from appliance.model.confirmations import CONFIRM_SUITE
 from appliance.model.runs import Job, Suite
 from appliance.model.toml_table import Table, parse_document
+from appliance.system import files
 
 # fio's rw= words, each with the directions that it does.
 ACCESS_PATTERNS: dict[str, tuple[str, ...]] = {
@@ -216,22 +218,22 @@ def find_suite(text: str) -> Suite:
 
 def _read(path: Path) -> str:
     try:
-        # Non-blocking, so that a pipe in the file's place cannot hold us up.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise UsageError(f"suite file {path} is not a file", "give a file with a suite")
-            content = file.read(_MAX_BYTES + 1)
+        content = files.read_bounded(path, _MAX_BYTES, follow=True)
     except (OSError, ValueError) as error:
-        said = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+        number = error.errno if isinstance(error, OSError) else None
+        if number == errno.EINVAL:
+            raise UsageError(
+                f"suite file {path} is not a file", "give a file with a suite"
+            ) from error
+        if number == errno.EFBIG:
+            raise UsageError(
+                f"suite file {path} is larger than {_MAX_BYTES // 1024} KiB", "no suite needs that"
+            ) from error
+        said = os.strerror(number) if number else str(error)
         raise UsageError(
             f"cannot read suite file {path}: {said}",
             "give a file that you may read, or the name of a suite: stripewright suites",
         ) from error
-    if len(content) > _MAX_BYTES:
-        raise UsageError(
-            f"suite file {path} is larger than {_MAX_BYTES // 1024} KiB", "no suite needs that"
-        )
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -6,7 +6,6 @@ the image's units that make it so. Everything that is not declared stays as the 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,11 +16,10 @@ from appliance import paths
 from appliance.bench.suite import suite_names
 from appliance.errors import OperatorError, UsageError
 from appliance.model.toml_table import Document, Table, parse_document
+from appliance.system import files
+from appliance.system.services import BENCH_TIMER, DRIFT_TIMER, TARGET
 
 MAX_BYTES = 64 * 1024
-BENCH_TIMER = "stripewright-bench@{suite}.timer"
-DRIFT_TIMER = "stripewright-drift.timer"
-TARGET = "stripewright.target"
 ACCEPTANCE_UNIT = "stripewright-acceptance.service"
 DROP_IN = "50-schedule.conf"
 
@@ -106,26 +104,19 @@ def parse_schedule(text: str, source: str, suites: Sequence[str]) -> Schedule:
                 "allowed at the top: [suite.NAME], [drift], [acceptance]",
                 document.line_of(re.escape(key), 1, ""),
             )
-    acceptance = _table(values, "acceptance", document)
+    acceptance = document.table(values, "acceptance")
     acceptance.only(("required",))
     return Schedule(
         suites=_suites(values, document, suites),
-        drift_minutes=_drift(_table(values, "drift", document)),
+        drift_minutes=_drift(document.table(values, "drift")),
         acceptance_required=bool(acceptance.flag("required")),
     )
-
-
-def _table(values: Mapping[str, object], name: str, document: Document) -> Table:
-    found = values.get(name, {})
-    if not isinstance(found, dict):
-        document.fail(name, "not a table", f"write it as one [{name}] table")
-    return Table(found, document, name)
 
 
 def _suites(
     values: Mapping[str, object], document: Document, known: Sequence[str]
 ) -> dict[str, SuiteTimes]:
-    declared = _table(values, "suite", document)
+    declared = document.table(values, "suite")
     found = {}
     for name in declared.values:
         if name not in known:
@@ -133,7 +124,7 @@ def _suites(
             document.fail(
                 f"suite.{name}", "no such suite", f"the suites are: {', '.join(known)}", line
             )
-        found[name] = _suite(_table(declared.values, name, document), name, document)
+        found[name] = _suite(document.table(declared.values, name), name, document)
     return found
 
 
@@ -352,9 +343,7 @@ def read_schedule(path: Path = paths.SCHEDULE_FILE) -> Schedule:
 def read_text(path: Path) -> str:
     """The text of a schedule file, as far as it may be long. Raises :class:`UsageError`."""
     try:
-        # Without waiting, so that a pipe in its place cannot hold anybody up.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            return decoded(file.read(MAX_BYTES + 1), str(path))
+        return decoded(files.read_bounded(path, MAX_BYTES + 1, follow=True, cut=True), str(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}", "give a file that can be read") from error
 
@@ -371,8 +360,6 @@ def decoded(raw: bytes, source: str) -> str:
 
 def planned_gaps() -> Mapping[str, float | None]:
     """What the schedule leaves between two runs; one that is refused is not in effect."""
-    from appliance.bench.timetable import Schedule, gaps_seconds
-
     try:
         return gaps_seconds(read_schedule())
     except OperatorError:

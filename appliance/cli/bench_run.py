@@ -154,7 +154,7 @@ def _target(
     *,
     members: bool,
 ) -> Target:
-    from appliance.bench import runner
+    from appliance.bench import fingerprint, runner
     from appliance.bench import target as place
 
     if raw_write is not None and serial is not None:
@@ -164,7 +164,7 @@ def _target(
     if directory is not None:
         return runner.Target(directory, members=members)
     return runner.Target(
-        runner.target_on(volume) if volume else runner.default_target(), members=members
+        fingerprint.target_on(volume) if volume else fingerprint.default_target(), members=members
     )
 
 

@@ -14,13 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from appliance.clouds import volumes
 from appliance.clouds.provider import disk_count, providers
-from appliance.clouds.volumes import Volume, bounds
+from appliance.clouds.volumes import Volume
 from appliance.data import csv_rows
 from appliance.model.disks import DiskKind
 from appliance.model.measurement import Capability, Measurement
-
-__all__ = ["Volume", "one_kind", "percent_of_published", "published"]
 
 # What the published IOPS are for: random I/O of this size, with the queues full.
 PUBLISHED_BLOCK_BYTES = 4096
@@ -62,7 +61,14 @@ def published(
     if kind is DiskKind.INSTANCE_STORE:
         return _instance_store(machine_type, member_count, direction, block_size_bytes)
     if kind is DiskKind.NETWORK:
-        return _network(machine_type, member_count, block_size_bytes, rw, volume)
+        return volumes.published(
+            volume,
+            next((found for one in providers() if (found := one.network(machine_type))), None),
+            machine_type=machine_type,
+            count=member_count,
+            block_size_bytes=block_size_bytes,
+            sequential=not rw.startswith("rand"),
+        )
     return None
 
 
@@ -166,39 +172,4 @@ def _measured(machine_type: str, count: int, direction: str) -> tuple[float, flo
         share * (found.read_iops if read else found.write_iops),
         share * (found.read_bytes_per_s if read else found.write_bytes_per_s),
         found.source,
-    )
-
-
-# --------------------------------------------------------------------- network volumes
-
-
-def _network(
-    machine_type: str,
-    count: int,
-    block_size_bytes: int | None,
-    rw: str,
-    volume: Volume | None,
-) -> Capability | None:
-    found = bounds(
-        volume,
-        next((found for one in providers() if (found := one.network(machine_type))), None),
-        machine_type=machine_type,
-        count=count,
-        block_size_bytes=block_size_bytes,
-        sequential=not rw.startswith("rand"),
-    )
-    if found is None:
-        return None
-    return Capability(
-        kind=DiskKind.NETWORK.value,
-        iops=found.burst.iops,
-        bytes_per_s=found.burst.bytes_per_s,
-        baseline_iops=found.sustained.iops,
-        baseline_bytes_per_s=found.sustained.bytes_per_s,
-        burst_iops=found.burst.iops,
-        burst_bytes_per_s=found.burst.bytes_per_s,
-        member_iops=None if found.burst.iops is None else found.burst.iops / count,
-        is_limit=found.is_limit,
-        basis=found.basis,
-        source=found.source,
     )

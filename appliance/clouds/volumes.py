@@ -13,6 +13,8 @@ from functools import cache
 
 from appliance.clouds.provider import NetworkLimits
 from appliance.data import toml_rows
+from appliance.model.disks import DiskKind
+from appliance.model.measurement import Capability
 
 MIB = 1024 * 1024
 
@@ -69,22 +71,7 @@ class Rates:
     bytes_per_s: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What is sustained, and what is possible while credits last (the same without credits).
-
-    ``is_limit`` is false where the figures of the type were not checked, or what one has for
-    nothing stands in for what may have been bought.
-    """
-
-    sustained: Rates
-    burst: Rates
-    is_limit: bool
-    basis: str
-    source: str
-
-
-def bounds(
+def published(
     volume: Volume | None,
     machine: NetworkLimits | None,
     *,
@@ -92,24 +79,23 @@ def bounds(
     count: int,
     block_size_bytes: int | None,
     sequential: bool,
-) -> Bounds | None:
-    """``count`` such volumes on this machine; ``None`` where nothing at all is known.
+) -> Capability | None:
+    """What ``count`` such volumes may do on this machine; ``None`` where nothing at all is known.
 
-    Small sequential I/Os are merged on the way and count as one, so that only throughput
-    bounds them.
+    The baseline is what is sustained, and bursts are what is possible while credits last (the same
+    without credits). It is no limit where the figures of the type were not checked, or what one
+    has for nothing stands in for what may have been bought. Small sequential I/Os are merged on the
+    way and count as one, so that only throughput bounds them.
     """
     kind = volume_types().get(volume.type) if volume else None
-    own = (
-        _volume(kind, volume, block_size_bytes, sequential=sequential)
-        if kind is not None and volume is not None
-        else None
-    )
-    basis, sources = [], []
+    basis, sources, is_limit = [], [], True
     sustained = burst = Rates(None, None)
-    if own is not None and kind is not None:
-        sustained, burst = _times(own[0], count), _times(own[1], count)
+    if kind is not None and volume is not None:
+        own = _volume(kind, volume, block_size_bytes, sequential=sequential)
+        sustained, burst = (_times(rates, count) for rates in own)
         basis.append(f"{count} × {kind.name}" if count > 1 else kind.name)
         sources.append(kind.source)
+        is_limit = kind.checked and not _assumed(kind, volume, block_size_bytes)
     if machine is not None:
         whole = Rates(machine.baseline_iops, machine.baseline_bytes_per_s)
         most = Rates(machine.max_iops, machine.max_bytes_per_s)
@@ -119,11 +105,19 @@ def bounds(
         sources.append(machine.source)
     if burst == Rates(None, None):
         return None
-    words = basis[0] if len(basis) == 1 else f"the lesser of {' and '.join(basis)}"
-    is_limit = volume is None or kind is None or kind.checked
-    if own is not None and kind is not None and volume is not None:
-        is_limit = is_limit and not _assumed(kind, volume, block_size_bytes)
-    return Bounds(sustained, burst, is_limit, words, "; ".join(sources))
+    return Capability(
+        kind=DiskKind.NETWORK.value,
+        iops=burst.iops,
+        bytes_per_s=burst.bytes_per_s,
+        baseline_iops=sustained.iops,
+        baseline_bytes_per_s=sustained.bytes_per_s,
+        burst_iops=burst.iops,
+        burst_bytes_per_s=burst.bytes_per_s,
+        member_iops=None if burst.iops is None else burst.iops / count,
+        is_limit=is_limit,
+        basis=basis[0] if len(basis) == 1 else f"the lesser of {' and '.join(basis)}",
+        source="; ".join(sources),
+    )
 
 
 def _assumed(kind: VolumeType, volume: Volume, block_size_bytes: int | None) -> bool:

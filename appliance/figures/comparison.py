@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-# These submit one I/O and wait for it: an iodepth above 1 is ignored (fio's HOWTO, iodepth=).
-_ONE_AT_A_TIME = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
+from appliance.figures.quantities import SYNCHRONOUS_ENGINES
+
 # fio's other words for the same pattern.
 _SAME_PATTERN = {"readwrite": "rw"}
 # A part of a run's seconds that stands for itself, and how many are needed or useful.
@@ -51,7 +51,7 @@ class Key:
         engine: str,
     ) -> Key:
         """The key of a result; zero stands for what is not known."""
-        depth = 1 if engine in _ONE_AT_A_TIME else iodepth or 0
+        depth = 1 if engine in SYNCHRONOUS_ENGINES else iodepth or 0
         return cls(
             rw=_SAME_PATTERN.get(rw, rw),
             direction=direction,

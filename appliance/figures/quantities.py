@@ -9,6 +9,10 @@ import re
 
 from appliance.model.measurement import DeviceIo, JobResult, Measurement, Source
 
+# These submit and wait, so that any iodepth above 1 is ignored (fio's HOWTO, iodepth=).
+SYNCHRONOUS_ENGINES = frozenset(
+    {"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "ftruncate"}
+)
 MIXED = frozenset({"rw", "readwrite", "randrw", "trimwrite", "randtrimwrite"})
 # Requests are counted where the kernel may have split a block: a little more than one
 # request an I/O (a journal, a block across a chunk's edge) is still one request an I/O.
@@ -17,6 +21,9 @@ MIN_COVERAGE = 0.98
 # fio samples its disk statistics every 250 ms, and not again at the end: in short runs a
 # part of the I/O is missing there. Our own counters are read before and after fio.
 _UNSEEN_MS = 500
+_PARTITION = re.compile(
+    r"((?:nvme\d+n|mmcblk|md|nbd|loop)\d+)p\d+|((?:xv|s|v|h)d[a-z]+)\d+", re.ASCII
+)
 _UNCOUNTED = re.compile(r"(?:pmem|ram|nullb|zram)\d", re.ASCII)
 
 
@@ -29,6 +36,13 @@ def percentile_ns(of: Measurement, percent: float) -> int | None:
         except ValueError:
             continue
     return None
+
+
+def disk_of(path: str) -> str:
+    """``nvme1n1`` of ``/dev/nvme1n1p1``: fio counts on the whole disk."""
+    name = path.removeprefix("/dev/")
+    found = _PARTITION.fullmatch(name)
+    return (found[1] or found[2]) if found else name
 
 
 def asked_depth(evidence: Measurement) -> int | None:

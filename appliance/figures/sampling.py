@@ -11,27 +11,22 @@ import json
 import zlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from appliance.model.measurement import Slice
 from appliance.model.runs import Mean, Sample
 
 MEAN_SECONDS = 10
 _NS = 1_000_000_000
+# Of a sample and of a mean, in the order of their fields.
+_rates = attrgetter(
+    *("read_iops", "write_iops", "read_bytes_per_s", "write_bytes_per_s", "await_ms", "util")
+)
 
 
 def second(sample: Sample) -> Mean:
     """One sample as the mean of its own second."""
-    return Mean(
-        at=sample.at_ns // _NS,
-        seconds=1,
-        device=sample.device,
-        read_iops=sample.read_iops,
-        write_iops=sample.write_iops,
-        read_bytes_per_s=sample.read_bytes_per_s,
-        write_bytes_per_s=sample.write_bytes_per_s,
-        await_ms=sample.await_ms,
-        util=sample.util,
-    )
+    return Mean(sample.at_ns // _NS, 1, sample.device, *_rates(sample))
 
 
 def means(samples: Iterable[Sample]) -> tuple[Mean, ...]:
@@ -81,18 +76,7 @@ def pack(points: Iterable[Mean]) -> bytes:
     """Zlib-compressed JSON: device -> ``[[at, seconds, read_iops, …, util], …]``."""
     devices: dict[str, list[list[float]]] = {}
     for one in points:
-        devices.setdefault(one.device, []).append(
-            [
-                one.at,
-                one.seconds,
-                one.read_iops,
-                one.write_iops,
-                one.read_bytes_per_s,
-                one.write_bytes_per_s,
-                one.await_ms,
-                one.util,
-            ]
-        )
+        devices.setdefault(one.device, []).append([one.at, one.seconds, *_rates(one)])
     return zlib.compress(json.dumps(devices, separators=(",", ":")).encode())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from appliance.clouds.provider import disk_count
+from appliance.figures.quantities import disk_of
 from appliance.fio_import import storage_stated as stated
 from appliance.fio_import.context import Surroundings
 from appliance.fio_import.draft import Report, Section
@@ -88,7 +89,7 @@ def _without_paths(reported: Mapping[str, DeviceIo]) -> dict[str, DeviceIo]:
 def _stated(surroundings: Surroundings, target: str) -> str:
     """The device of the target, as far as the text says."""
     if target.startswith("/dev/"):
-        return "" if ":" in target else stated.disk_name(target)
+        return "" if ":" in target else disk_of(target)
     mounts, directory = surroundings.storage.mounts, target
     while directory and directory not in mounts:
         # Whatever is not under a mount that was seen may be anywhere.
@@ -173,7 +174,7 @@ class Places:
 
 def _as_named(devices: Devices, target: str) -> Expected:
     """The disks that fio was told, if they are named as the kernel names those that it saw."""
-    named = tuple(stated.disk_name(path) for path in target.split(":"))
+    named = tuple(disk_of(path) for path in target.split(":"))
     families = {stated.family(name) for name in (*named, *devices.members)}
     if len(families) != 1 or "" in families or stated.is_array(devices.device):
         return Expected()

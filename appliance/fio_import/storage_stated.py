@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from appliance.clouds.volumes import MIB, Volume
+from appliance.figures.quantities import disk_of
 from appliance.fio_import import units_printed
 from appliance.model.disks import DiskKind
 
@@ -17,19 +18,9 @@ _T = TypeVar("_T")
 
 # ------------------------------------------------------------------------- kernel names
 
-_PARTITION = re.compile(
-    r"((?:nvme\d+n|mmcblk|md|nbd|loop)\d+)p\d+|((?:xv|s|v|h)d[a-z]+)\d+", re.ASCII
-)
 _ARRAY = re.compile(r"(?:md|dm-)[\w.-]*", re.ASCII)
 _PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
 _PLAIN = re.compile(r"(nvme)\d+n\d+|((?:xv|s|v|h)d)[a-z]{1,3}", re.ASCII)
-
-
-def disk_name(path: str) -> str:
-    """``nvme1n1`` of ``/dev/nvme1n1p1``; a partition is on its disk, as fio counts."""
-    name = path.removeprefix("/dev/")
-    found = _PARTITION.fullmatch(name)
-    return (found[1] or found[2]) if found else name
 
 
 def namespace(device: str) -> str:
@@ -133,17 +124,17 @@ class Storage:
         return True
 
     def _mounted(self, directory: str, device: str) -> None:
-        directory, device = directory.rstrip("/") or "/", disk_name(device)
+        directory, device = directory.rstrip("/") or "/", disk_of(device)
         if directory == "/":
             self.root_device = device
         self.mounts = _with(self.mounts, directory, device)
 
     def _made(self, device: str, members: list[str]) -> None:
-        self.arrays = _with(self.arrays, disk_name(device), tuple(map(disk_name, members)))
+        self.arrays = _with(self.arrays, disk_of(device), tuple(map(disk_of, members)))
 
     def _listed(self, found: re.Match[str], *, nested: bool) -> None:
         """Lsblk names an array below each of its members, once for each."""
-        device, mount = disk_name(found["name"]), found["mount"] or ""
+        device, mount = disk_of(found["name"]), found["mount"] or ""
         if not nested or found["type"] == "disk":
             self._parent = device
         elif is_array(device) and self._parent:

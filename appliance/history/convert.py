@@ -15,7 +15,8 @@ from sqlite_utils.db import Table
 
 from appliance.history import format as file_format
 from appliance.history import rows, schema
-from appliance.model.measurement import Finding, Measurement
+from appliance.model.measurement import Measurement
+from appliance.state import codec
 
 # Tables whose columns have changed; those that refer to them do so by name.
 _CHANGED = ("run", "result", "finding")
@@ -98,14 +99,6 @@ def _table(db: Database, name: str) -> Table:
 
 def _report(row: dict[str, Any]) -> Measurement:
     evidence = json.loads(row["evidence"])
-    for one in evidence.get("device_io", ()):
-        # Earlier versions kept this as well; nothing ever asked for it.
-        one.pop("util_percent", None)
     findings = json.loads(row["findings"])
-    return rows.from_plain(
-        Measurement,
-        evidence,
-        file="",
-        line=row["line"],
-        findings=tuple(rows.from_plain(Finding, one) for one in findings),
-    )
+    document = {**evidence, "line": row["line"], "findings": findings}
+    return codec.decode(Measurement, document, bounds=rows.WHATEVER)

@@ -12,7 +12,7 @@ import json
 import math
 import types
 import typing
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,14 +24,15 @@ from appliance.model.measurement import (
     Measurement,
     Source,
 )
+from appliance.state import codec
 
 if TYPE_CHECKING:
     import sqlite3
 
 Row = dict[str, Any]
+_Planned = tuple[str, int, codec.Decoder | None, bool]
 _T = TypeVar("_T")
 _M = TypeVar("_M", bound=Measurement)
-_Decoder = Callable[[Any], Any] | None
 
 # SQLite's integers have 64 bits with a sign; a larger number is in no row.
 LARGEST_INTEGER = (1 << 63) - 1
@@ -54,6 +55,8 @@ _DELTA = {
     "in_flight": "in_flight",
     "io_ms": "io_ms",
 }
+# A diary may hold anything, and keeps it.
+WHATEVER = codec.Bounds(least=-math.inf, most=math.inf)
 _SCALARS = (str, int, float, bytes, types.NoneType)
 
 
@@ -66,13 +69,14 @@ def row_of(value: object, *, without: Iterable[str] = ()) -> Row:
     """The columns of a dataclass."""
     assert dataclasses.is_dataclass(value)  # noqa: S101 - narrows the type
     return {
-        _COLUMN_OF.get(field.name, field.name): _cell(getattr(value, field.name))
+        _COLUMN_OF.get(field.name, field.name): cell(getattr(value, field.name))
         for field in dataclasses.fields(value)
         if field.name not in without
     }
 
 
-def _cell(value: object) -> object:
+def cell(value: object) -> object:
+    """A value as its column has it."""
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, bool):
@@ -90,16 +94,16 @@ def value_of(cls: type[_T], row: sqlite3.Row, columns: tuple[str, ...] = (), **g
     for name, index, decode, is_required in _plan(kind, columns or tuple(row.keys())):
         if name in given:
             continue
-        cell = row[index]
-        if cell is not None:
-            given[name] = cell if decode is None else decode(cell)
+        held = row[index]
+        if held is not None:
+            given[name] = held if decode is None else decode(held)
         elif is_required:
             given[name] = None
     return cls(**given)
 
 
 @cache
-def _plan(cls: Any, columns: tuple[str, ...]) -> Sequence[tuple[str, int, _Decoder, bool]]:  # noqa: ANN401 - a type
+def _plan(cls: Any, columns: tuple[str, ...]) -> Sequence[_Planned]:  # noqa: ANN401 - a type
     """Name, column and decoder of each field that has a column, and whether it has no default.
     By number: looking a column up by its name, or evaluating the hints, takes longer than a row.
     """
@@ -117,67 +121,16 @@ def _plan(cls: Any, columns: tuple[str, ...]) -> Sequence[tuple[str, int, _Decod
     ]
 
 
-def _from_cell(hint: Any) -> _Decoder:  # noqa: ANN401 - a type hint
-    kind = _without_none(hint)
+def _from_cell(hint: Any) -> codec.Decoder | None:  # noqa: ANN401 - a type hint
+    kind = hint
+    if typing.get_origin(hint) is types.UnionType:
+        kind = next(one for one in typing.get_args(hint) if one is not types.NoneType)
     if kind is bool or (isinstance(kind, type) and issubclass(kind, StrEnum)):
-        return typing.cast("_Decoder", kind)
+        return typing.cast("codec.Decoder", kind)
     if kind in _SCALARS:
         return None
-    decode = _from_plain(kind)
-    return lambda cell: decode(json.loads(cell)) if decode else json.loads(cell)
-
-
-def _without_none(hint: Any) -> Any:  # noqa: ANN401 - type hints
-    if typing.get_origin(hint) in {typing.Union, types.UnionType}:
-        kinds = [one for one in typing.get_args(hint) if one is not types.NoneType]
-        return kinds[0] if len(kinds) == 1 else object
-    return hint
-
-
-@cache
-def _from_plain(hint: Any) -> _Decoder:  # noqa: ANN401 - a type hint
-    """What makes of a JSON value the value of a type; ``None`` where that is the same."""
-    kind = _without_none(hint)
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin is tuple and inner[-1] is Ellipsis:
-        return _each(_from_plain(inner[0]))
-    if origin is tuple:
-        decoders = tuple(_from_plain(one) for one in inner)
-        return lambda values: tuple(
-            decode(one) if decode else one for decode, one in zip(decoders, values, strict=True)
-        )
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        of_value = _from_plain(inner[1])
-        if of_value is None:
-            return None
-        return lambda values: {key: of_value(one) for key, one in values.items()}
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        return lambda values: from_plain(kind, values)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return kind
-    return None
-
-
-def _each(decode: _Decoder) -> Callable[[Any], Any]:
-    return tuple if decode is None else lambda values: tuple(decode(one) for one in values)
-
-
-def from_plain(cls: type[_T], values: Mapping[str, Any], **given: object) -> _T:
-    """A dataclass of what :func:`dataclasses.asdict` made of it, from JSON."""
-    return cls(**_plain_values(cls, values), **given)
-
-
-def _plain_values(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - a type
-    decoders = _decoders(cls)
-    return {
-        name: value if value is None or (decode := decoders[name]) is None else decode(value)
-        for name, value in values.items()
-    }
-
-
-@cache
-def _decoders(cls: Any) -> Mapping[str, _Decoder]:  # noqa: ANN401 - a type
-    return {name: _from_plain(hint) for name, hint in typing.get_type_hints(cls).items()}
+    decode = codec.decoder(hint, WHATEVER)
+    return lambda cell: decode(json.loads(cell))
 
 
 # ------------------------------------------------------------------------------- results
@@ -202,9 +155,9 @@ def result_row(of: Measurement, columns: Container[str]) -> Row:
         value = getattr(of, field.name)
         if field.name in columns:
             # Most lists are empty: reading them would take longer than the rest of the row.
-            cell = None if value == () else _cell(value)
-            row[field.name] = _holdable(cell)
-            if row[field.name] is cell:
+            made = None if value == () else cell(value)
+            row[field.name] = _holdable(made)
+            if row[field.name] is made:
                 continue
         # What is not known is not written: most of it, in most reports.
         if value != field.default:
@@ -212,7 +165,7 @@ def result_row(of: Measurement, columns: Container[str]) -> Row:
     if of.source is Source.IMPORT:
         # ASCII only, so that whatever the diary held for text can be kept.
         row["more"] = json.dumps(more, separators=(",", ":"), default=dataclasses.asdict)
-    return {column: _holdable(cell) for column, cell in row.items()}
+    return {column: _holdable(made) for column, made in row.items()}
 
 
 def delta_row(io: DeviceIo) -> Row:
@@ -241,15 +194,22 @@ def to_result(
         DeviceIo(**{name: delta[column] for column, name in _DELTA.items()}) for delta in deltas
     )
     if row["more"] != "{}":
-        apart |= _plain_values(kind, json.loads(row["more"]))
+        decoders, more = _decoders(typing.cast("Any", kind)), json.loads(row["more"])
+        apart |= {name: decoders[name](value) for name, value in more.items()}
     apart["findings"] = tuple(value_of(Finding, finding) for finding in findings)
     return value_of(kind, row, columns, **apart)
+
+
+@cache
+def _decoders(kind: Any) -> Mapping[str, codec.Decoder]:  # noqa: ANN401 - a type
+    hints = typing.get_type_hints(kind)
+    return {name: codec.decoder(hint, WHATEVER) for name, hint in hints.items()}
 
 
 def finding_rows(findings: Iterable[Finding]) -> list[Row]:
     """Of any result: what is said of a diary may hold whatever the diary held."""
     return [
-        {column: _holdable(cell) for column, cell in row_of(finding).items()}
+        {column: _holdable(made) for column, made in row_of(finding).items()}
         for finding in findings
     ]
 

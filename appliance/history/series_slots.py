@@ -7,8 +7,7 @@ and percentiles, counters and histograms of a few runs are read when they are as
 from __future__ import annotations
 
 import json
-import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from appliance.figures import histogram
 from appliance.history import format as file_format
@@ -18,6 +17,7 @@ from appliance.model.confirmations import CONFIRM_SUITE
 from appliance.model.findings import SeriesKey
 from appliance.model.runs import Job, RunRecord, RunState
 from appliance.model.slots import Attempt, Detail, Happening, Slot, Span
+from appliance.state import codec
 
 # Enough to say in words what became of the last runs.
 _ATTEMPTS = 40
@@ -86,7 +86,7 @@ def jobs(reader: Reader, run_id: int) -> tuple[Job, ...]:
         "SELECT jobs FROM suite JOIN run ON content_hash = suite_hash WHERE run.id = ?", run_id
     )
     with reader.understood():
-        return tuple(rows.from_plain(Job, job) for row in found for job in json.loads(row["jobs"]))
+        return tuple(codec.decode(Job, job) for row in found for job in json.loads(row["jobs"]))
 
 
 def suite_hash(reader: Reader, run_id: int) -> str:
@@ -183,7 +183,7 @@ def _series(
             slots = series.setdefault(key, [])
         if slots and slots[-1].run_id == run_id:
             passes.setdefault((key, run_id), [slots[-1][2:]]).append((iops, valid))
-            slots[-1] = of_passes(slots[-1], passes[key, run_id])
+            slots[-1] = Slot.of_passes(run_id, started_at, passes[key, run_id])
         else:
             slots.append(Slot(run_id, started_at, iops, valid == 1))
     return {key: tuple(slots) for key, slots in sorted(series.items())}
@@ -213,14 +213,4 @@ def _attempts(reader: Reader, epoch_id: int, first: int, subject: str) -> tuple[
         )
         for row in reversed(found)
         if subject == queries.APPLIANCE or subject.endswith(f" {row['target']}")
-    )
-
-
-def of_passes(slot: Slot, values: Sequence[tuple[float, int]]) -> Slot:
-    """One value of a run's passes: the median of those that are valid."""
-    good = [iops for iops, valid in values if valid]
-    # Half of the passes is not what a whole run is.
-    is_valid = 2 * len(good) > len(values)
-    return slot._replace(
-        iops=statistics.median(good or [iops for iops, _ in values]), valid=is_valid
     )

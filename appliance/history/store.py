@@ -17,7 +17,6 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from appliance.errors import OperatorError
 from appliance.history import format as file_format
@@ -234,39 +233,23 @@ class History:
                 },
             )
 
-    def update_run(
-        self,
-        run_id: int,
-        *,
-        epoch_id: int | None = None,
-        engine: str | None = None,
-        notes: Sequence[str] | None = None,
-        conditions: Mapping[str, str] | None = None,
-        job_count: int | None = None,
-    ) -> None:
-        """Fill in what is learnt after the beginning; ``None`` leaves a column as it is.
+    def update_run(self, run_id: int, **learnt: object) -> None:
+        """Fill in columns of a run by what is learnt after its beginning: it is a sign of life.
 
         ``job_count`` is how many measurements there are, all passes and members together.
         """
-        learnt = {
-            "job_count": job_count,
-            "epoch_id": epoch_id,
-            "engine": engine,
-            "notes": None if notes is None else rows.to_json(list(notes)),
-            "conditions": None if conditions is None else rows.to_json(dict(conditions)),
-        }
-        self._update_run(run_id, {key: value for key, value in learnt.items() if value is not None})
+        values = {name: rows.cell(value) for name, value in learnt.items()}
+        with self._writer.transaction():
+            self._writer.update("run", run_id, {**values, "seen_at": time.time()})
 
     def begin_phase(self, run_id: int, phase: str, *, job_index: int, seconds: float) -> None:
         """A phase of ``seconds`` (an estimate) begins now; ``job_index`` counts from 1."""
-        self._update_run(
+        self.update_run(
             run_id,
-            {
-                "phase": phase,
-                "job_index": job_index,
-                "phase_started_at": time.time(),
-                "phase_seconds": seconds,
-            },
+            phase=phase,
+            job_index=job_index,
+            phase_started_at=time.time(),
+            phase_seconds=seconds,
         )
 
     def add_samples(self, run_id: int, samples: Sequence[Sample]) -> None:
@@ -309,7 +292,7 @@ class History:
         is thinned out: a failure of that is left to the next run.
         """
         now = time.time()
-        self._update_run(run_id, {"state": state.value, "reason": reason, "ended_at": now})
+        self.update_run(run_id, state=state, reason=reason, ended_at=now)
         with contextlib.suppress(OperatorError):
             retention.thin_out(self._writer, now=now)
 
@@ -411,7 +394,3 @@ class History:
         return self._writer.insert(
             "host", {"name": name, "machine_type": machine_type, "first_seen_at": time.time()}
         )
-
-    def _update_run(self, run_id: int, values: dict[str, Any]) -> None:
-        with self._writer.transaction():
-            self._writer.update("run", run_id, {**values, "seen_at": time.time()})

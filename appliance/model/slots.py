@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +23,16 @@ class Slot(NamedTuple):
     started_at: float
     iops: float
     valid: bool
+
+    @classmethod
+    def of_passes(
+        cls, run_id: int, started_at: float, passes: Sequence[tuple[float, bool | int]]
+    ) -> Slot:
+        """A slot of the (IOPS, valid) of a run's passes."""
+        good = [iops for iops, valid in passes if valid]
+        median = statistics.median(good or [iops for iops, _ in passes])
+        # Half of the passes is not what a whole run is.
+        return cls(run_id, started_at, median, 2 * len(good) > len(passes))
 
 
 @dataclass(frozen=True, slots=True)

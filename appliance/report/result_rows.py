@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import statistics
 from collections.abc import Iterable, Sequence
 
 from appliance import text
@@ -74,10 +73,9 @@ def trends(
         if key in made or row.baseline is None:
             continue
         points = [
-            Slot(one.run.id, one.run.started_at, iops, valid)
+            found
             for one in (*past[-MAX_TREND_RUNS:], run)
-            if (found := _of_run(one.results, key)) is not None
-            for iops, valid in (found,)
+            if (found := _of_run(one, key)) is not None
         ]
         if len(points) > 1:
             made[key] = Trend(row.number, row.label, tuple(points), row.baseline)
@@ -209,12 +207,7 @@ def _key(result: JobResult) -> tuple[object, ...]:
     )
 
 
-def _of_run(results: Sequence[JobResult], key: tuple[object, ...]) -> tuple[float, bool] | None:
-    """A run's IOPS in one series and whether it is valid: the median of its passes."""
-    same = [result for result in results if _key(result) == key]
-    if not same:
-        return None
-    valid = [result.iops for result in same if result.valid]
-    # As drift has it: half of the passes is not what a whole run is.
-    is_valid = 2 * len(valid) > len(same)
-    return statistics.median(valid or [result.iops for result in same]), is_valid
+def _of_run(run: Detail, key: tuple[object, ...]) -> Slot | None:
+    """A run's value in one series, as drift has it."""
+    same = [(one.iops, one.valid) for one in run.results if _key(one) == key]
+    return Slot.of_passes(run.run.id, run.run.started_at, same) if same else None

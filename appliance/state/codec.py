@@ -7,17 +7,20 @@ a document of a newer version can be read. The way back is :func:`dataclasses.as
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import re
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 _T = TypeVar("_T")
+Decoder = Callable[[Any], Any]
 _KEY = "bounds"
 _SHOWN_CHARS = 60
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
@@ -36,6 +39,11 @@ class DecodeError(ValueError):
         super().__init__(f"{where}: {problem}" if where else problem)
         self.where = where
         self.problem = problem
+
+    def inside(self, part: str) -> DecodeError:
+        """The same, seen from what has it in its field or item ``part``."""
+        between = "." if part and self.where and not self.where.startswith("[") else ""
+        return DecodeError(f"{part}{between}{self.where}", self.problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,119 +88,186 @@ def decode(cls: type[_T], document: object, where: str = "", bounds: Bounds = _A
 
     Raises :class:`DecodeError` naming the field that is missing or wrong and what is allowed.
     """
-    assert is_dataclass(cls)  # noqa: S101 - a defect here, never the document's
-    if not isinstance(document, dict):
-        raise DecodeError(where, "not an object")
-    values: dict[str, object] = {}
-    for name, kind, own, required in _schema(cls):
-        path = f"{where}.{name}" if where else name
-        if name in document:
-            values[name] = _value(kind, document[name], path, own or bounds)
-        elif required:
-            raise DecodeError(path, "missing")
-    return cls(**values)
+    try:
+        found: _T = decoder(cast("Any", cls), bounds)(document)
+    except DecodeError as error:
+        raise error.inside(where) from None
+    return found
 
 
 @cache
-def _schema(cls: Any) -> Sequence[tuple[str, Any, Bounds | None, bool]]:  # noqa: ANN401 - a type
-    """Name, type, own bounds and whether it must be there, of each field."""
-    # Evaluating the hints takes longer than all the rest of a row.
+def decoder(kind: Any, bounds: Bounds = _ANY) -> Decoder:  # noqa: ANN401 - a type hint
+    """What makes of a JSON value one of type ``kind``: made once, for hints are slow to read."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in {Union, types.UnionType}:
+        kinds = tuple(one for one in inner if one is not type(None))
+        decode = decoder(kinds[0], bounds) if len(kinds) == 1 else _of_types(*kinds)
+        return (
+            decode
+            if len(kinds) == len(inner)
+            else lambda value: None if value is None else decode(value)
+        )
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return _pair([decoder(one, bounds) for one in inner])
+    if origin in {tuple, list}:
+        return _items(origin, decoder(inner[0], bounds), bounds)
+    if origin in {dict, Mapping}:
+        return _mapping(decoder(inner[1], bounds), bounds)
+    if kind is Any or kind is object:
+        return lambda value: value
+    if is_dataclass(kind):
+        return _object(kind, bounds)
+    if issubclass(kind, StrEnum):
+        allowed = tuple(kind)
+        return lambda value: kind(_choice(value, allowed))
+    if kind is str:
+        return _text(bounds)
+    if kind in {int, float}:
+        return _number(kind, bounds)
+    return _of_types(kind)
+
+
+def _object(cls: Any, bounds: Bounds) -> Decoder:  # noqa: ANN401 - a type
     hints = get_type_hints(cls)
-    return [
+    schema = [
         (
             one.name,
-            hints[one.name],
-            one.metadata.get(_KEY),
+            decoder(hints[one.name], one.metadata.get(_KEY) or bounds),
             one.default is MISSING and one.default_factory is MISSING,
         )
         for one in fields(cls)
         if one.init
     ]
 
+    def decode(document: object) -> object:
+        if not isinstance(document, dict):
+            raise DecodeError("", "not an object")
+        values = {}
+        for name, of_field, required in schema:
+            if name in document:
+                try:
+                    values[name] = of_field(document[name])
+                except DecodeError as error:
+                    raise error.inside(name) from None
+            elif required:
+                raise DecodeError(name, "missing")
+        return cls(**values)
 
-def _value(kind: Any, value: object, where: str, bounds: Bounds) -> object:  # noqa: ANN401 - a type hint
-    origin = get_origin(kind)
-    if origin in {Union, types.UnionType}:
-        inner = next(one for one in get_args(kind) if one is not type(None))
-        return None if value is None else _value(inner, value, where, bounds)
-    if origin in {tuple, list}:
-        return origin(_items(get_args(kind), value, where, bounds))
-    if origin in {dict, Mapping}:
-        return _mapping(get_args(kind)[1], value, where, bounds)
-    if kind is Any or kind is object:
-        return value
-    if is_dataclass(kind) and isinstance(kind, type):
-        return decode(kind, value, where, bounds)
-    if issubclass(kind, StrEnum):
-        return kind(_choice(value, where, tuple(kind)))
-    if kind is str:
-        return _text(value, where, bounds)
-    if kind in {int, float}:
-        return _number(kind, value, where, bounds)
-    if not isinstance(value, kind):
-        raise DecodeError(where, f"{_shown(value)} is not {_WORDS.get(kind, kind.__name__)}")
-    return value
+    return decode
 
 
-def _items(kinds: tuple[Any, ...], value: object, where: str, bounds: Bounds) -> Sequence[object]:
+def _items(kind: Any, of_item: Decoder, bounds: Bounds) -> Decoder:  # noqa: ANN401 - tuple or list
+    def decode(value: object) -> object:
+        items = _listed(value)
+        _at_most(len(items), bounds.max_items, "items")
+        return kind(_each(items, itertools.repeat(of_item)))
+
+    return decode
+
+
+def _pair(of_items: Sequence[Decoder]) -> Decoder:
+    def decode(value: object) -> object:
+        items = _listed(value)
+        if len(items) != len(of_items):
+            raise DecodeError("", f"{len(items)} items, not {len(of_items)}")
+        return tuple(_each(items, of_items))
+
+    return decode
+
+
+def _listed(value: object) -> Sequence[object]:
     if not isinstance(value, list | tuple):
-        raise DecodeError(where, "not a list")
-    if len(kinds) == 1 or kinds[1] is Ellipsis:
-        _at_most(len(value), bounds.max_items, "items", where)
-        kinds = kinds[:1] * len(value)
-    if len(value) != len(kinds):
-        raise DecodeError(where, f"{len(value)} items, not {len(kinds)}")
-    return [
-        _value(kind, one, f"{where}[{at}]", bounds)
-        for at, (kind, one) in enumerate(zip(kinds, value, strict=True))
-    ]
-
-
-def _mapping(kind: Any, value: object, where: str, bounds: Bounds) -> Mapping[str, object]:  # noqa: ANN401 - a type hint
-    if not isinstance(value, dict):
-        raise DecodeError(where, "not an object")
-    _at_most(len(value), bounds.max_items, "keys", where)
-    for key in value:
-        _at_most(len(key), bounds.max_chars, "characters in a key", where)
-        if bounds.keys and not re.fullmatch(bounds.keys, key, re.ASCII):
-            raise DecodeError(where, f"key {_shown(key)} is not allowed")
-    return {key: _value(kind, one, f"{where}.{_cut(key)}", bounds) for key, one in value.items()}
-
-
-def _text(value: object, where: str, bounds: Bounds) -> str:
-    if not isinstance(value, str):
-        raise DecodeError(where, f"{_shown(value)} is not text")
-    _at_most(len(value), bounds.max_chars, "characters", where)
-    if bounds.choices:
-        return _choice(value, where, bounds.choices)
-    if bounds.pattern and not re.fullmatch(bounds.pattern, value, re.ASCII):
-        raise DecodeError(where, f"{_shown(value)} is not allowed")
+        raise DecodeError("", "not a list")
     return value
 
 
-def _number(kind: type, value: object, where: str, bounds: Bounds) -> float:
-    # bool is an int in Python, not in JSON.
-    right = isinstance(value, int) or (kind is float and isinstance(value, float))
-    if not right or isinstance(value, bool) or not isinstance(value, int | float):
-        raise DecodeError(where, f"{_shown(value)} is not {_WORDS[kind]}")
+def _each(items: Sequence[object], decoders: Iterable[Decoder]) -> list[object]:
+    found: list[object] = []
+    try:
+        for one, decode in zip(items, decoders, strict=False):
+            found.append(decode(one))
+    except DecodeError as error:
+        raise error.inside(f"[{len(found)}]") from None
+    return found
+
+
+def _mapping(of_value: Decoder, bounds: Bounds) -> Decoder:
+    allowed = re.compile(bounds.keys, re.ASCII) if bounds.keys else None
+
+    def decode(value: object) -> object:
+        if not isinstance(value, dict):
+            raise DecodeError("", "not an object")
+        _at_most(len(value), bounds.max_items, "keys")
+        if bounds.max_chars is not None or allowed:
+            for key in value:
+                _at_most(len(key), bounds.max_chars, "characters in a key")
+                if allowed and not allowed.fullmatch(key):
+                    raise DecodeError("", f"key {_shown(key)} is not allowed")
+        found = {}
+        for key, one in value.items():
+            try:
+                found[key] = of_value(one)
+            except DecodeError as error:
+                raise error.inside(_cut(key)) from None
+        return found
+
+    return decode
+
+
+def _text(bounds: Bounds) -> Decoder:
+    pattern = re.compile(bounds.pattern, re.ASCII) if bounds.pattern else None
+
+    def decode(value: object) -> str:
+        if not isinstance(value, str):
+            raise DecodeError("", f"{_shown(value)} is not text")
+        _at_most(len(value), bounds.max_chars, "characters")
+        if bounds.choices:
+            return _choice(value, bounds.choices)
+        if pattern and not pattern.fullmatch(value):
+            raise DecodeError("", f"{_shown(value)} is not allowed")
+        return value
+
+    return decode
+
+
+def _number(kind: type, bounds: Bounds) -> Decoder:
     least, most = _EXTREMES[kind]
     least = least if bounds.least is None else bounds.least
     most = most if bounds.most is None else bounds.most
-    # NaN compares false, so it is outside as well.
-    if not least <= value <= most:
-        raise DecodeError(where, f"{_shown(value)} is not between {least:g} and {most:g}")
-    return float(value) if kind is float else value
+
+    def decode(value: object) -> float:
+        # bool is an int in Python, not in JSON.
+        right = type(value) is kind or (isinstance(value, int) and not isinstance(value, bool))
+        if not right or not isinstance(value, int | float):
+            raise DecodeError("", f"{_shown(value)} is not {_WORDS[kind]}")
+        # NaN compares false, so it is outside as well, unless there is no outside.
+        if not (least <= value <= most or (value != value and most == math.inf)):  # noqa: PLR0124
+            raise DecodeError("", f"{_shown(value)} is not between {least:g} and {most:g}")
+        return float(value) if kind is float else value
+
+    return decode
 
 
-def _choice(value: object, where: str, allowed: Sequence[str]) -> str:
+def _of_types(*kinds: type) -> Decoder:
+    words = " or ".join(_WORDS.get(kind, kind.__name__) for kind in kinds)
+
+    def decode(value: object) -> object:
+        if not isinstance(value, kinds):
+            raise DecodeError("", f"{_shown(value)} is not {words}")
+        return value
+
+    return decode
+
+
+def _choice(value: object, allowed: Sequence[str]) -> str:
     if isinstance(value, str) and value in allowed:
         return value
-    raise DecodeError(where, f"{_shown(value)} is not one of: {', '.join(allowed)}")
+    raise DecodeError("", f"{_shown(value)} is not one of: {', '.join(allowed)}")
 
 
-def _at_most(number: int, most: int | None, what: str, where: str) -> None:
+def _at_most(number: int, most: int | None, what: str) -> None:
     if most is not None and number > most:
-        raise DecodeError(where, f"{number} {what}, at most {most} are allowed")
+        raise DecodeError("", f"{number} {what}, at most {most} are allowed")
 
 
 def _shown(value: object) -> str:

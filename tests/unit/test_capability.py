@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from appliance import data
-from appliance.clouds import aws, gcp
-from appliance.clouds.capability import Volume, one_kind, percent_of_published, published
+from appliance.clouds import aws, gcp, volumes
+from appliance.clouds.capability import one_kind, percent_of_published, published
 from appliance.clouds.provider import is_type
-from appliance.clouds.volumes import bounds, volume_types
+from appliance.clouds.volumes import Volume, volume_types
 from appliance.model.disks import DiskKind
 from appliance.model.measurement import Capability, Measurement
 from tests.unit import diary
@@ -233,11 +233,12 @@ def test_of_a_volume_whose_size_is_not_known_only_what_holds_for_every_size():
     assert network("", Volume("st1"), block=MIB, rw="write").bytes_per_s == 500 * MIB
     assert network("", Volume("io2"), block=MIB).bytes_per_s == 4000 * MIB
     assert network("", Volume("hyperdisk")) is None
-    unknown = bounds(
+    unknown = volumes.published(
         Volume("gp3"), None, machine_type="", count=1, block_size_bytes=None, sequential=False
     )
-    assert unknown.burst.iops == 3000
-    assert unknown.burst.bytes_per_s == 125 * MIB
+    assert unknown is not None
+    assert unknown.iops == 3000
+    assert unknown.bytes_per_s == 125 * MIB
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance import paths
-from appliance.bench import runner
+from appliance.bench import fingerprint, runner
 from appliance.bench.suite import load_suite
 from appliance.cli import drift_confirm
 from appliance.drift import check
@@ -344,7 +344,7 @@ def test_of_an_epoch_without_a_run_one_is_made(tmp_path, runs, capsys, monkeypat
     with_history(db, (1, stripe(500.0, SLOW)))
     with History.open_writable(db) as history:
         history.ensure_epoch({**FINGERPRINT, "serials": "AWS7,AWS8,AWS9"})
-    monkeypatch.setattr(runner, "default_target", lambda: Path("/mnt/scratch"))
+    monkeypatch.setattr(fingerprint, "default_target", lambda: Path("/mnt/scratch"))
     measures["suspect"] = lambda job, index: stripe(1000.0)
     assert drift_confirm.accept(db=db, as_json=True) == 0
     assert [(suite.name, target) for suite, target in runs] == [
@@ -358,7 +358,7 @@ def test_a_run_that_was_skipped_accepts_nothing(tmp_path, runs, monkeypatch):
     db = tmp_path / "history.db"
     with History.open_writable(db) as history:
         history.ensure_epoch(FINGERPRINT)
-    monkeypatch.setattr(runner, "default_target", lambda: Path("/mnt/scratch"))
+    monkeypatch.setattr(fingerprint, "default_target", lambda: Path("/mnt/scratch"))
     measures["suspect"] = lambda job, index: stripe(1000.0)
     outcome["state"] = RunState.SKIPPED
     with pytest.raises(Refused, match="ended as skipped: because"):

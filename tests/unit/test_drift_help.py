@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.bench import runner
+from appliance.bench import fingerprint
 from appliance.cli.main import main
 from appliance.drift.series import remeasure
 from appliance.errors import EXIT_USAGE, OperatorError
@@ -36,7 +36,7 @@ def test_accept_without_a_volume_hints_at_what_it_can_do(tmp_path, monkeypatch):
     def none():
         raise OperatorError("no volume of this machine is mounted", "--target DIR")
 
-    monkeypatch.setattr(runner, "default_target", none)
+    monkeypatch.setattr(fingerprint, "default_target", none)
     with pytest.raises(OperatorError, match="no volume") as caught:
         remeasure.accept(tmp_path / "none.db")
     assert (

@@ -14,11 +14,11 @@ import pytest
 from appliance.bench import log_page, validity
 from appliance.clouds.aws import decode
 from appliance.figures.provisioned import in_words, latencies_since, since
-from appliance.history import rows
 from appliance.history.json_documents import result_to_json
 from appliance.model.measurement import DeviceLatency, Provisioned
 from appliance.report import html, markdown
 from appliance.report.gather import run_report
+from appliance.state import codec
 from appliance.storage.probe import nvme
 from tests.unit import diary
 from tests.unit.reports import BEGAN, material, results
@@ -205,7 +205,7 @@ def test_a_counter_of_32_bits_goes_round() -> None:
 def test_they_are_kept_and_shown() -> None:
     latencies = between(page(), page(reads=(1700, 1200, 199, 1), read_us=390_000))
     kept = json.loads(json.dumps([dataclasses.asdict(one) for one in latencies]))
-    assert tuple(rows.from_plain(DeviceLatency, one) for one in kept) == latencies
+    assert tuple(codec.decode(DeviceLatency, one) for one in kept) == latencies
     measured = dataclasses.replace(results()[0], device_latencies=latencies)
     shown = result_to_json(measured)
     assert shown["device_latencies"] == [

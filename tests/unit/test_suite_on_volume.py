@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import runner
+from appliance.bench import fingerprint, runner
 from appliance.bench.runner import Target
 from appliance.cli.main import main
 from appliance.errors import EXIT_USAGE
@@ -24,8 +24,8 @@ def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
         raise _OpenedError(suite.name, str(target.path))
 
     monkeypatch.setattr(runner, "run_suite", run_suite)
-    monkeypatch.setattr(runner, "default_target", lambda: Path("/mnt/first"))
-    monkeypatch.setattr(runner, "target_on", lambda volume: Path("/mnt") / volume)
+    monkeypatch.setattr(fingerprint, "default_target", lambda: Path("/mnt/first"))
+    monkeypatch.setattr(fingerprint, "target_on", lambda volume: Path("/mnt") / volume)
 
 
 def opened(words: str, *options: str) -> tuple[str, str]:

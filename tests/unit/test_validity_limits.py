@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from appliance.bench.validity import burst, cap, cpu, unsteady
-from appliance.clouds.capability import Volume, published
+from appliance.clouds.capability import published
+from appliance.clouds.volumes import Volume
 from appliance.model.disks import DiskKind
 from appliance.model.measurement import Capability, Measurement, Provisioned, Severity, Slice
 from tests.unit import diary

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from appliance.bench.fio import SYNCHRONOUS_ENGINES
 from appliance.bench.validity.rule import Rule, judges
-from appliance.figures.quantities import asked_depth, percentile_ns, queue_depth_seen
+from appliance.figures.quantities import (
+    SYNCHRONOUS_ENGINES,
+    asked_depth,
+    percentile_ns,
+    queue_depth_seen,
+)
 from appliance.model.measurement import Finding, Measurement, Severity
 
 RULE = Rule(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from appliance.bench.fio import SYNCHRONOUS_ENGINES
 from appliance.bench.validity.rule import Rule, judges
 from appliance.figures.quantities import (
+    SYNCHRONOUS_ENGINES,
     all_bandwidth,
     all_iops,
     coverage_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from appliance.bench.validity.rule import Rule, judges
-from appliance.figures.quantities import io_bytes, ios
+from appliance.figures.quantities import disk_of, io_bytes, ios
 from appliance.model.measurement import DeviceIo, Finding, Measurement, Severity
 
 RULE = Rule(
@@ -23,7 +23,6 @@ _MIN_EXPLAINED = 0.5
 _NO_DISK = re.compile(r"/dev/(?:zero|null|full|u?random|shm)(?=[/:]|$)")
 # fio's own, which transfer nothing.
 _NO_DISK_ENGINES = frozenset({"null", "cpuio"})
-_PARTITION = re.compile(r"((?:nvme\d+n|mmcblk|md|nbd|loop)\d+)p\d+|((?:xv|s|v|h)d[a-z]+)\d+")
 
 
 @judges(RULE)
@@ -55,13 +54,6 @@ def judge(evidence: Measurement) -> Finding | None:
     if not ours or on_it >= MIN_ON_TARGET or off_it < (1 - on_it) * _MIN_EXPLAINED:
         return None
     return _finding(evidence, on_it, [io.device for io in others if _amount(io, evidence)])
-
-
-def disk_of(name: str) -> str:
-    """``nvme1n1`` of ``/dev/nvme1n1p1``: fio counts on the whole disk."""
-    name = name.removeprefix("/dev/")
-    found = _PARTITION.fullmatch(name)
-    return (found[1] or found[2]) if found else name
 
 
 def _named(evidence: Measurement) -> tuple[str, ...]:

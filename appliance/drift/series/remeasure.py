@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import paths
+from appliance.bench import fingerprint, job_order, runner
 from appliance.bench import fingerprint as environment
-from appliance.bench import job_order, runner
 from appliance.bench.block_devices import devices_of
 from appliance.bench.progress import Progress
 from appliance.bench.suite import content_hash, file_count, load_suite, suite_names
@@ -331,7 +331,7 @@ def accept(db: Path, *, on_progress: OnProgress = _ignored) -> Acceptance:
 def _volume() -> Path:
     """The first mounted volume; here no directory can be named, but a run elsewhere is judged."""
     try:
-        return runner.default_target()
+        return fingerprint.default_target()
     except OperatorError as error:
         raise OperatorError(
             error.message,

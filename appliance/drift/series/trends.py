@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from appliance.drift.detection.normal import Baseline
 from appliance.drift.series import series_state
-from appliance.history import series_slots
 from appliance.history.queries import Reader
 from appliance.model.confirmations import CONFIRM_SUITE, Approval, Confirmation
 from appliance.model.findings import FindingRecord, SeriesKey
@@ -107,7 +106,7 @@ def _by_epoch(reader: Reader, key: SeriesKey) -> tuple[dict[int, list[Slot]], in
         here = by_epoch.setdefault(epoch, [])
         if here and here[-1].run_id == run_id:
             passes.append((iops, valid))
-            here[-1] = series_slots.of_passes(here[-1], passes)
+            here[-1] = Slot.of_passes(run_id, started_at, passes)
         else:
             passes = [(iops, valid)]
             here.append(Slot(run_id, started_at, iops, valid == 1))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from unittest import mock
 
 from appliance import paths
-from appliance.bench import idle_check, runner
+from appliance.bench import fingerprint, idle_check, runner
 from appliance.bench.suite import parse_suite
 from appliance.history import queries
 from appliance.history.store import History
@@ -85,7 +85,7 @@ def run_suite() -> None:
         hurry()
         run_id = runner.run_suite(
             SUITE,
-            target=runner.default_target(),
+            target=fingerprint.default_target(),
             db=paths.HISTORY_DB,
             patience=idle_check.Patience(1.0),
         )
