@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 from rich.console import RenderableType
 from textual import events
@@ -20,12 +20,12 @@ from textual.screen import Screen
 
 from appliance.text import printable
 from tui import marks, plain
-from tui.asking import Asker
+from tui.asking import Answer, Asker
 from tui.help import described, help_text
 from tui.messages import Delivered, SnapshotReady
 from tui.narrow import NarrowUpdate
 from tui.permission import may_cancel
-from tui.screens.base import MainScreen
+from tui.screens.base import FrameScreen, MainScreen
 from tui.snapshot import Snapshot
 from tui.suite_actions import SuiteActions
 from tui.tabs import TABS
@@ -34,6 +34,9 @@ from tui.theme import EXTRA
 from tui.theme import THEMES as OURS
 from tui.widgets.panel import View, clean
 from tui.world import World
+
+if TYPE_CHECKING:
+    from tui.jump import Target
 
 _Severity = Literal["information", "warning", "error"]
 # Each snapshot is drawn when it comes; without one for so long the screens draw by themselves.
@@ -67,6 +70,9 @@ class StripewrightApp(App[int]):
         self._started = self._received = world.clock()
         self._allowed: tuple[tuple[str, bool], ...] = ()
         self._typed: deque[events.Key] = deque()
+        # The mode that a link was followed from, by the mode it led to.
+        self._came_from: dict[str, str] = {}
+        self._records: list[Target] = []
         # Every repaint travels through SSH, so nothing moves for its own sake.
         self.animation_level = "none"
         for theme in OURS:
@@ -76,6 +82,8 @@ class StripewrightApp(App[int]):
     def on_mount(self) -> None:
         self.set_class(self.world.policy.ascii_only, "-ascii")
         self.present()
+        if self.world.settings.problem:
+            self.tell(self.world.settings.problem, "warning")
         self.set_interval(self.world.policy.interval_seconds, self._go_on)
         # Paint first, probe after.
         self.call_after_refresh(self.feed.start)
@@ -141,7 +149,11 @@ class StripewrightApp(App[int]):
         screen = self.main_screen
         if screen is None:
             return  # the application ends
-        screen.present(self.view())
+        view = self.view()
+        screen.present(view)
+        for over in self.screen_stack:
+            if isinstance(over, FrameScreen) and over is not screen:
+                over.present(view)
         self.update_permissions()
 
     def update_permissions(self) -> None:
@@ -262,15 +274,80 @@ class StripewrightApp(App[int]):
 
     def action_show(self, mode: str) -> None:
         """Go to a main screen."""
+        self._came_from.pop(mode, None)
         self.switch_mode(mode)
         self.call_after_refresh(self.present)
 
+    def visit(self, mode: str, name: str) -> None:
+        """Follow a link: go to what is called ``name`` on a main screen; escape comes back."""
+        before = self.current_mode
+        while not isinstance(self.screen, MainScreen) and before == mode:
+            self.pop_screen()
+        self.action_show(mode)
+        if before != mode:
+            self._came_from[mode] = before
+        self.call_after_refresh(self._jump, name)
+
+    def _jump(self, name: str) -> None:
+        if self.main_screen is not None:
+            self.main_screen.jump(name)
+
     async def action_back(self) -> None:
-        """From a page to what is below it, and from a main screen to the first."""
+        """From a page to what is below it, from a main screen to where a link was followed, or to
+        the first one.
+        """
         if not isinstance(self.screen, MainScreen):
             self.screen.dismiss()
-        elif self.current_mode != self.DEFAULT_MODE:
-            self.action_show(self.DEFAULT_MODE)
+        elif (before := self._came_from.pop(self.current_mode, "")) or (
+            self.current_mode != self.DEFAULT_MODE
+        ):
+            self.action_show(before or self.DEFAULT_MODE)
+
+    def action_help_quit(self) -> None:
+        """Say how to leave: ctrl+c is what many try first."""
+        self.tell("q leaves (escape first, where text is typed); ctrl+z suspends; x cancels a run")
+
+    def action_copy(self) -> None:
+        """Hand the text that is looked at to the terminal's clipboard."""
+        text = getattr(self.screen, "copy_text", str)()
+        if text:
+            self.copy_to_clipboard(text)
+            first, _, more = text.partition("\n")
+            self.tell(f"copied, if the terminal allows it (OSC 52): {first}{' ...' * bool(more)}")
+        else:
+            self.tell("nothing to copy here", "warning")
+
+    def action_jump(self) -> None:
+        """List what can be gone to; runs and findings are there as soon as they have been read."""
+        from tui.jump import JumpProvider, records
+
+        results, drift = self.world.results, self.world.drift
+
+        def answered(answer: Answer[list[Target]]) -> None:
+            self._records = answer.value or self._records
+
+        def read() -> list[Target]:
+            return records(results.page(None).runs, drift.findings().records)
+
+        if self.asker.waiting_since("jump") is None:
+            self.asker.ask("jump", read, answered)
+        words = "a disk, serial, volume, run or finding"
+        self.push_screen(plain.palette([JumpProvider], words))
+
+    def targets(self) -> list[Target]:
+        """What ``:`` finds now."""
+        from tui.jump import things
+
+        return things(self.snapshot) + self._records
+
+    def remember(self, name: str, word: str) -> None:
+        """Keep a setting for the next time; one of :data:`tui.settings.NAMES`."""
+        if self.world.settings.set(name, word):
+            self.asker.ask("settings", self.world.settings.write, self._kept)
+
+    def _kept(self, answer: Answer[None]) -> None:
+        if answer.problem:
+            self.tell(f"settings are not kept: {answer.problem}", "warning")
 
     def action_update(self) -> None:
         """Read everything again now."""
@@ -286,6 +363,7 @@ class StripewrightApp(App[int]):
     def action_colours(self, name: str) -> None:
         """Draw in other colours: ``name`` is one of :data:`tui.terminal.THEMES`."""
         self.theme = THEMES[name]
+        self.remember("theme", name)
         self.call_after_refresh(self.present)
 
     def action_cancel_run(self) -> None:
@@ -294,7 +372,7 @@ class StripewrightApp(App[int]):
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
-        from tui.screens.reading import ReadingScreen
+        from tui.screens.sheet import Sheet
 
         rows = [
             (
@@ -305,7 +383,7 @@ class StripewrightApp(App[int]):
             for entry in described(self.screen.active_bindings)
         ]
         name = getattr(self.screen, "NAME", "")
-        self.push_screen(ReadingScreen(f"Keys on {name}", help_text(rows, self.glyphs)))
+        self.push_screen(Sheet(f"Keys on {name}", help_text(rows, self.glyphs)))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Fill the palette with every action of the bindings, and the themes."""

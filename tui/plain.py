@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textual.command import CommandPalette
+from textual.command import CommandPalette, ProviderSource
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -17,9 +17,11 @@ def key_text(text: str) -> str:
     return text.encode("ascii", "replace").decode("ascii")
 
 
-def palette() -> CommandPalette:
+def palette(
+    providers: ProviderSource | None = None, words: str = "search commands"
+) -> CommandPalette:
     """The palette; its own words end in an ellipsis, and its loupe is two cells on some fonts."""
-    return CommandPalette(id="--command-palette", placeholder="search commands")
+    return CommandPalette(providers, id="--command-palette", placeholder=words)
 
 
 def stand_still(widget: Widget) -> None:

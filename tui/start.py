@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from appliance import paths
-from tui.terminal import POOR_THEME, THEMES, decide
+from tui.settings import Settings, settings_path
+from tui.terminal import POOR_THEME, RICH_THEME, THEMES, decide
 from tui.world import World
 
 
@@ -17,13 +19,18 @@ def world(db: Path, *, readonly: bool = False, theme: str = "", mouse: bool = Fa
     :class:`tui.terminal.TerminalUnusable` where no screen can be drawn.
     """
     policy = decide(os.environ, theme=theme, mouse=mouse)
+    settings = Settings(settings_path(os.environ))
+    if not theme and policy.theme == RICH_THEME:
+        # Only where there are colours to choose from.
+        remembered = THEMES.get(settings.get("theme"), RICH_THEME)
+        policy = replace(policy, theme=remembered)
     if db.absolute() != paths.HISTORY_DB:
         from tui.history import history_world
 
-        return history_world(db, policy)
+        return replace(history_world(db, policy), settings=settings)
     from tui.machine import machine_world
 
-    return machine_world(policy, readonly=readonly)
+    return replace(machine_world(policy, readonly=readonly), settings=settings)
 
 
 def run(db: Path, *, readonly: bool = False, theme: str = "", mouse: bool = False) -> int:

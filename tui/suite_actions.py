@@ -47,7 +47,7 @@ class SuiteActions:
 
     def _question(self, suite: Suite, volume: VolumeStatus) -> None:
         from tui.questions import start_question
-        from tui.screens.confirm import ConfirmScreen
+        from tui.screens.sheet import Reply, Sheet
 
         app = self._app
         refusal = may_measure(suite, volume)
@@ -55,7 +55,7 @@ class SuiteActions:
             app.tell(f"not started: {refusal.reason}", "warning")
             return
 
-        def answered(confirmed: bool | None) -> None:
+        def answered(confirmed: str | None) -> None:
             if not confirmed:
                 return
             # The machine went on while the question stood there.
@@ -81,11 +81,10 @@ class SuiteActions:
                 app.feed.expect_run(suite.name, named)
 
         app.push_screen(
-            ConfirmScreen(
+            Sheet(
                 f"Start suite {clean(suite.name)} on {clean(volume.name)}?",
                 start_question(suite, volume, app.glyphs),
-                do=f"Start {clean(suite.name)}",
-                leave="Cancel",
+                [Reply("do", f"Start {clean(suite.name)}")],
             ),
             answered,
         )
@@ -101,7 +100,7 @@ class SuiteActions:
     def cancel(self) -> None:
         """Ask whether the suite that runs, or is just starting, shall be stopped."""
         from tui.questions import cancel_question
-        from tui.screens.confirm import ConfirmScreen
+        from tui.screens.sheet import Reply, Sheet
 
         app, snapshot = self._app, self._app.snapshot
         if snapshot is None:
@@ -111,7 +110,7 @@ class SuiteActions:
         volume = snapshot.starting_volume if run is None else ""
         pid = 0 if run is None else run.pid
 
-        def answered(confirmed: bool | None) -> None:
+        def answered(confirmed: str | None) -> None:
             if not confirmed:
                 return
             now = None if app.snapshot is None else app.snapshot.running
@@ -129,10 +128,10 @@ class SuiteActions:
                 app.feed.hurry()
 
         app.push_screen(
-            ConfirmScreen(
+            Sheet(
                 f"Stop suite {clean(suite)}?",
                 cancel_question(run, suite),
-                do=f"Stop {clean(suite)}",
+                [Reply("do", f"Stop {clean(suite)}", danger=True)],
                 leave="Keep it running",
             ),
             answered,

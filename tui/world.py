@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from tui.asking import in_thread
+from tui.settings import Settings
 from tui.terminal import Policy
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class World:
     host: str = ""
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
+    settings: Settings = field(default_factory=Settings)
     in_background: Callable[[Callable[[], None]], None] = field(default=in_thread)
 
 

@@ -150,9 +150,9 @@ async def test_confirm_says_what_it_does_and_is_followed_to_its_end(size):
         assert "smoke/rand-read-4k read" in text
         assert "about 2 min 40 s" in text
         assert "/mnt/scratch/.stripewright-bench" in text
-        await pressed(acted, pilot, "enter")
+        await pressed(acted, pilot, "left", "enter")
         assert drift.calls == ["findings"]
-        await pressed(acted, pilot, "R", "right", "enter")
+        await pressed(acted, pilot, "R", "enter")
         assert "confirm" in drift.calls
         assert "repeating the suspect jobs" in screen_text(acted.app)
         await pressed(acted, pilot, "R")

@@ -15,7 +15,7 @@ READS = {"findings", "current", "preview", "recent", "before", "catalog", "sched
 # Approving takes a finding of another kind: test_drift_screen has that.
 CHANGES = {"start", "stop", "look", "acknowledge", "confirm", "plan", "set_schedule"}
 # These go elsewhere, or take what is typed next; all else of ours is pressed.
-ELSEWHERE = {"q", "ctrl+p", "escape", "slash", *(tab.key for tab in TABS)}
+ELSEWHERE = {"q", "ctrl+p", "ctrl+z", "colon", "escape", "slash", *(tab.key for tab in TABS)}
 
 
 def ours(screen):

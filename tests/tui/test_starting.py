@@ -18,7 +18,7 @@ from tests.tui.fakes import (
     snapshot,
     stage,
 )
-from tui.screens.confirm import ConfirmScreen
+from tui.screens.sheet import Sheet
 
 
 async def begun(acted, pilot):
@@ -45,7 +45,7 @@ async def test_running_suite_shows_job_progress_and_time_left(size):
 
 
 @both_sizes
-async def test_starting_asks_first_and_cancel_has_the_focus(size):
+async def test_starting_asks_first_and_takes_two_keys(size):
     acted = stage(snapshot())
     async with acted.app.run_test(size=size) as pilot:
         await begun(acted, pilot)
@@ -56,14 +56,14 @@ async def test_starting_asks_first_and_cancel_has_the_focus(size):
         assert "5 jobs, 2 min 30 s in all" in text
         assert "about 16 GiB of files in /mnt/scratch/.stripewright-bench" in text
         assert "13.3 TiB on scratch now" in text
-        assert acted.app.focused.id == "leave"
-        await pilot.press("enter")
+        assert acted.app.focused.id == "do"
+        await pilot.press("left", "enter")
         await settled(pilot)
         assert acted.control.calls == []
-        assert not isinstance(acted.app.screen, ConfirmScreen)
+        assert not isinstance(acted.app.screen, Sheet)
 
 
-@pytest.mark.parametrize("keys", [("right", "enter"), ("tab", "enter")])
+@pytest.mark.parametrize("keys", [("enter",), ("right", "enter"), ("tab", "tab", "enter")])
 async def test_confirmed_start_asks_systemd_and_watches(keys):
     acted = stage(snapshot())
     async with acted.app.run_test(size=(80, 24)) as pilot:

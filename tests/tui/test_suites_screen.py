@@ -15,8 +15,8 @@ from tests.tui.fakes import (
 )
 from tests.tui.pictures import assert_looks_as_kept
 from tests.tui.suites_stage import ENDED, LOGS, MORE, RAW, RUNS, on_smoke, opened, press, suites_on
-from tui.screens.confirm import ConfirmScreen
 from tui.screens.results_run import RunScreen
+from tui.screens.sheet import Sheet
 from tui.screens.suites import SuitesScreen
 from tui.screens.suites_volume import VolumeScreen
 from tui.terminal import POOR_THEME, Policy
@@ -56,8 +56,8 @@ async def test_a_suite_is_started_after_a_question_that_says_what_it_does(size):
         assert "about 16 GiB of files in /mnt/scratch/.stripewright-bench" in text
         assert "13.3 TiB on scratch now" in text
         assert "other I/O on these disks gets slower" in text
-        assert acted.app.focused.id == "leave"
-        await press(pilot, "right", "enter")
+        assert acted.app.focused.id == "do"
+        await press(pilot, "enter")
         assert acted.control.calls == ["start smoke"]
         assert acted.feed.calls[-1] == "expect smoke"
         acted.give(snapshot(starting="smoke"))
@@ -239,7 +239,7 @@ async def test_a_volume_without_room_is_refused_before_anything_is_asked():
         await opened(pilot)
         assert "no room" in screen_text(acted.app)
         await press(pilot, "s")
-        assert not isinstance(acted.app.screen, ConfirmScreen)
+        assert not isinstance(acted.app.screen, Sheet)
         assert "not enough space" in notices(acted.app)[0]
 
 

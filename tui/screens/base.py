@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from tui.asking import Answer
+from tui.marks import Glyphs
 from tui.tabs import TABS
 from tui.widgets.keys import Keys
 from tui.widgets.panel import Panel, View
@@ -40,13 +41,14 @@ def chart_bindings(screen: str) -> list[BindingType]:
     ]  # fmt: skip
 
 
-_EVERYWHERE = {"cancel_run.x", "help.question_mark", "quit.q"}
+_EVERYWHERE = {"cancel_run.x", "help.question_mark", "quit.q", "page.back"}
 
 
-class MainScreen(Screen[None]):
-    """A screen of the application; subclasses give :meth:`body` and :meth:`draw`.
+class FrameScreen(Screen[T]):
+    """What every screen that fills the terminal has: top bar, keys, the way to the application.
 
-    Their bindings have an ``id`` and a ``tooltip``, from which help and palette are made.
+    Subclasses give :meth:`body`. Bindings have an ``id`` and a ``tooltip``, from which help and
+    palette are made.
     """
 
     NAME: ClassVar[str]
@@ -55,23 +57,22 @@ class MainScreen(Screen[None]):
         *(_key(tab.key, f"show('{tab.mode}')", tab.name, tab.about, show=False) for tab in TABS),
         _key("x", "cancel_run", "Cancel", "stop the suite that is running; asks first"),
         _key("question_mark", "help", "Help", "the keys and marks of this screen"),
-        _key("q", "quit", "Quit", "leave; running work continues"),
+        _key("colon", "jump", "Jump", "to a run, disk, volume or finding by name", show=False),
+        _key("y", "copy", "Copy", "copy what the cursor is on", show=False),
         _key("u", "update", "Update", "read everything again now", show=False),
-        _key("escape", "back", "Back", "go to the overview", show=False),
+        _key("ctrl+z", "suspend_process", "Suspend", "back to the shell; fg returns", show=False),
     ]
 
     def __init__(self) -> None:
         super().__init__()
         self._view: View | None = None
-        # Of the history that was asked of last; ``None``: it was not asked yet.
-        self._mark: str | None = None
 
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
         """As Textual has them, but what this screen is for before what every screen has."""
         found = super().active_bindings
         everywhere = {key for key, entry in found.items() if entry.binding.id in _EVERYWHERE}
-        # Escape goes to the overview from every screen: it needs no room in the last line.
+        # Escape goes back from every screen: it needs no room in the last line.
         ordered = {
             key: entry._replace(binding=replace(entry.binding, show=False))
             if entry.binding.id == "table.back"
@@ -87,6 +88,10 @@ class MainScreen(Screen[None]):
         return cast("StripewrightApp", self.app)
 
     @property
+    def glyphs(self) -> Glyphs:
+        return self.main.glyphs
+
+    @property
     def view(self) -> View | None:
         """What was drawn last."""
         return self._view
@@ -99,6 +104,48 @@ class MainScreen(Screen[None]):
     def body(self) -> ComposeResult:
         raise NotImplementedError
 
+    def why_not(self, action: str) -> str:  # noqa: ARG002
+        """Why ``action`` of this screen cannot be done now; empty if it can."""
+        return ""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        # None shows the key as disabled; the application then says why.
+        return None if self.why_not(action) else True
+
+    def copy_text(self) -> str:
+        """What ``y`` copies: the name or the figures of what the cursor is on; empty if nothing."""
+        return ""
+
+    def present(self, view: View) -> None:
+        """Take ``view`` and draw what is in it, if this screen has its size already."""
+        self._view = view
+        self.draw_bar()
+
+    def draw_bar(self) -> bool:
+        """Draw the top bar; whether there is a place to draw in."""
+        view, width = self._view, self.size.width - 2
+        bar = next(self.query("#topbar").results(Panel), None)
+        # A screen that is being closed loses its parts before its timer stops.
+        if view is None or width <= 0 or not self.is_mounted or bar is None:
+            return False
+        main = self.main.main_screen
+        bar.show(topbar_lines(view, width, screen="" if main is None else main.NAME))
+        return True
+
+
+class MainScreen(FrameScreen[None]):
+    """One of the screens of the top bar; subclasses give :meth:`body` and :meth:`draw`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        _key("q", "quit", "Quit", "leave; running work continues"),
+        _key("escape", "back", "Back", "to where you came from, or to the overview", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Of the history that was asked of last; ``None``: it was not asked yet.
+        self._mark: str | None = None
+
     def draw(self, view: View, width: int) -> None:
         """Show ``view``; ``width`` is the text width inside the margins. Called once a second."""
         raise NotImplementedError
@@ -108,13 +155,8 @@ class MainScreen(Screen[None]):
         the first time.
         """
 
-    def why_not(self, action: str) -> str:  # noqa: ARG002
-        """Why ``action`` of this screen cannot be done now; empty if it can."""
-        return ""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        # None shows the key as disabled; the application then says why.
-        return None if self.why_not(action) else True
+    def jump(self, name: str) -> None:
+        """Put the cursor on what is called ``name``, now or when it has been read."""
 
     def ask(self, key: str, work: Callable[[], T], done: Callable[[Answer[T]], None]) -> None:
         """Have ``work`` done beside the application; see :meth:`tui.asking.Asker.ask`.
@@ -154,13 +196,8 @@ class MainScreen(Screen[None]):
 
     def redraw(self) -> None:
         """Draw the last view again, as after a resize."""
-        view, width = self._view, self.size.width - 2
-        bar = next(self.query("#topbar").results(Panel), None)
-        # A screen that is being closed loses its parts before its timer stops.
-        if view is None or width <= 0 or not self.is_mounted or bar is None:
-            return
-        bar.show(topbar_lines(view, width, screen=self.NAME))
-        self.draw(view, width)
+        if self.draw_bar() and self._view is not None:
+            self.draw(self._view, self.size.width - 2)
 
     def on_resize(self) -> None:
         self.redraw()

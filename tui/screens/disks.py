@@ -16,7 +16,7 @@ from tui import marks
 from tui.details import disk_facts, disk_hint, disk_reason, disk_sheet, disk_use
 from tui.marks import Mark
 from tui.screens.base import FRAME_ROWS, MainScreen
-from tui.screens.reading import ReadingScreen
+from tui.screens.sheet import Sheet
 from tui.widgets.panel import Line, Panel, View, clean, milliseconds, section, wrapped
 from tui.widgets.table import Column, FilterTable, Row
 
@@ -206,7 +206,7 @@ class DisksScreen(MainScreen):
         if disk is not None and view is not None:
             mark = _use(disk, view)
             text = disk_sheet(disk, _status(view), view.glyphs, mark=mark)
-            self.app.push_screen(ReadingScreen(clean(disk.path), text))
+            self.app.push_screen(Sheet(clean(disk.path), text))
 
     def _present_disk(self) -> Disk | None:
         row = self.query_one("#disks", FilterTable).current

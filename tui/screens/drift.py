@@ -20,7 +20,7 @@ from tui.permission import may_cancel
 from tui.screens.base import MainScreen, chart_bindings
 from tui.screens.drift_note import NoteScreen
 from tui.screens.drift_repeats import DriftRepeats
-from tui.screens.reading import ReadingScreen
+from tui.screens.sheet import Sheet
 from tui.sources.drift import Evidence, Findings, series_key
 from tui.widgets import drift, drift_chart
 from tui.widgets import drift_finding as finding
@@ -230,7 +230,7 @@ class DriftScreen(MainScreen):
                 record, self._known.get(record.id), self._opening(record), self.main.glyphs
             )
             title = f"Finding {record.id}: {clean(record.fact.code)}"
-            self.app.push_screen(ReadingScreen(title, sheet))
+            self.app.push_screen(Sheet(title, sheet))
 
     # -- what may be done
 
@@ -377,7 +377,7 @@ class DriftScreen(MainScreen):
         known = None if record is None else self._known.get(record.id)
         if record is not None and known is not None:
             text = drift_chart.numbers(record, known, self.main.glyphs)
-            self.app.push_screen(ReadingScreen(f"Numbers of finding {record.id}", text))
+            self.app.push_screen(Sheet(f"Numbers of finding {record.id}", text))
 
     def _changed(self) -> None:
         """What was done is in the history, and perhaps in the status."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from appliance.model.confirmations import CONFIRM_SUITE
 from tui.asking import Answer
 from tui.screens.base import MainScreen
-from tui.screens.confirm import ConfirmScreen
+from tui.screens.sheet import Reply, Sheet
 from tui.sources.drift import Repeat
 from tui.widgets import drift_questions as questions
 from tui.widgets.panel import View
@@ -53,7 +53,7 @@ class DriftRepeats:
         """Ask whether ``repeats`` shall be made now, and have them made."""
         screen = self._screen
 
-        def answered(confirmed: bool | None) -> None:
+        def answered(confirmed: str | None) -> None:
             if confirmed:
                 screen.ask(_START, screen.main.world.drift.confirm, begun)
 
@@ -67,11 +67,10 @@ class DriftRepeats:
             screen.redraw()
 
         screen.main.push_screen(
-            ConfirmScreen(
+            Sheet(
                 "Repeat the suspect jobs now?",
                 questions.confirm_text(repeats, running=self._running),
-                do="Repeat",
-                leave="Cancel",
+                [Reply("do", "Repeat")],
             ),
             answered,
         )
@@ -99,7 +98,7 @@ class DriftRepeats:
         """Ask whether they shall be stopped, and have them stopped."""
         screen = self._screen
 
-        def answered(confirmed: bool | None) -> None:
+        def answered(confirmed: str | None) -> None:
             if confirmed:
                 screen.ask(_STOP, screen.main.world.drift.stop_confirming, stopped)
 
@@ -110,8 +109,11 @@ class DriftRepeats:
                 screen.main.tell("asked systemd to stop the repeats")
 
         screen.main.push_screen(
-            ConfirmScreen(
-                "Stop the repeats?", questions.stop_text(), do="Stop", leave="Keep them running"
+            Sheet(
+                "Stop the repeats?",
+                questions.stop_text(),
+                [Reply("do", "Stop", danger=True)],
+                leave="Keep them running",
             ),
             answered,
         )

@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 from tui.asking import Answer
 from tui.screens.base import MainScreen
 from tui.screens.log_units import LogUnitsScreen
-from tui.screens.reading import ReadingScreen
+from tui.screens.sheet import Sheet
 from tui.sources.journal import Entry, EntryDetail, LogState
 from tui.widgets import log
 from tui.widgets.log_list import LogList
@@ -149,7 +149,7 @@ class LogScreen(MainScreen):
                 self.main.tell(answer.problem, "error")
             elif self.is_current:
                 sheet = log.entry_sheet(entry, answer.value, self.main.glyphs)
-                self.app.push_screen(ReadingScreen(clean(log.short(entry.unit)) or "entry", sheet))
+                self.app.push_screen(Sheet(clean(log.short(entry.unit)) or "entry", sheet))
 
         self.ask(_DETAIL, lambda: self.main.world.log.detail(entry.key), shown)
 

@@ -302,7 +302,7 @@ class OverviewScreen(MainScreen):
 
     def action_numbers(self) -> None:
         """Show what the charts show as a table, as of now."""
-        from tui.screens.reading import ReadingScreen
+        from tui.screens.sheet import Sheet
         from tui.widgets import pace
 
         view = self.main.view()
@@ -310,4 +310,4 @@ class OverviewScreen(MainScreen):
         if volume is not None:
             title = f"The last minutes of {clean(volume.label)}, means of 10 s"
             text = pace.table_text(pace.numbers(view, volume), view)
-            self.app.push_screen(ReadingScreen(title, text))
+            self.app.push_screen(Sheet(title, text))

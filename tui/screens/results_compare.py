@@ -35,7 +35,7 @@ class CompareScreen(PageScreen[None]):
         self._a, self._b = a, b
         self._found: Comparison | None = None
 
-    def body(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         with VerticalScroll(id="compare-scroll", can_focus=False):
             yield Panel(id="compare")
 

@@ -13,8 +13,8 @@ from textual.widgets import DataTable
 from appliance.model.layout_words import filesystem_words, stripe_words
 from appliance.text import moment
 from tui import marks
-from tui.screens.reading import ReadingScreen
 from tui.screens.results_page import PageScreen
+from tui.screens.sheet import Sheet
 from tui.sources.results import EpochRow
 from tui.widgets.panel import Line, Panel, clean, section, wrapped
 from tui.widgets.table import Column, FilterTable, Row
@@ -46,7 +46,7 @@ class EpochsScreen(PageScreen[None]):
         self._epochs: tuple[EpochRow, ...] = ()
         self._marked: list[str] = []
 
-    def body(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield FilterTable(id="epochs")
         yield Panel(id="epoch")
 
@@ -109,7 +109,7 @@ class EpochsScreen(PageScreen[None]):
                 for name, value in one.epoch.fingerprint.items()
             ]
             title = f"Epoch {one.epoch.id}, since {moment(one.epoch.opened_at)}"
-            self.app.push_screen(ReadingScreen(title, Content("\n").join(lines)))
+            self.app.push_screen(Sheet(title, Content("\n").join(lines)))
 
     def _show_current(self, width: int) -> None:
         one = self._current

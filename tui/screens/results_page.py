@@ -3,48 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
-from textual.widgets import Footer
 
 from appliance.text import duration
 from tui import marks
 from tui.asking import Answer
-from tui.marks import Glyphs
+from tui.screens.base import FrameScreen
 from tui.widgets.panel import Line, Panel, clean, section, wrapped
-
-if TYPE_CHECKING:
-    from tui.app import StripewrightApp
 
 T = TypeVar("T")
 V = TypeVar("V")
 _PROBLEM_ROWS = 3
 
 
-class PageScreen(Screen[T]):
-    """A page that reads one thing and shows it.
+class PageScreen(FrameScreen[T]):
+    """A page that reads one thing and shows it, under the top bar of the screens.
 
-    Subclasses give :meth:`body` and :meth:`draw`, and call :meth:`read` for what they show.
+    Subclasses give :meth:`parts` and :meth:`draw`, and call :meth:`read` for what they show.
     """
 
-    NAME: ClassVar[str]
     # A widget with keys of its own gets the focus when shown.
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back", tooltip="go back", id="page.back"),
-        Binding(
-            "question_mark",
-            "app.help",
-            "Help",
-            tooltip="the keys and marks of this page",
-            id="page.help",
-        ),
-        Binding("q", "app.quit", "Quit", tooltip="leave; running work continues", id="page.quit"),
-    ]
+        Binding("escape,q", "leave", "Back", tooltip="close this page", key_display="esc",
+                id="page.back"),
+    ]  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,21 +39,12 @@ class PageScreen(Screen[T]):
         self._reading = ""
         self._mark = ""
 
-    @property
-    def main(self) -> StripewrightApp:
-        """The application, as what it is."""
-        return cast("StripewrightApp", self.app)
-
-    @property
-    def glyphs(self) -> Glyphs:
-        return self.main.glyphs
-
-    def compose(self) -> ComposeResult:
-        yield Panel(id="page-heading")
-        yield from self.body()
-        yield Footer(compact=True, show_command_palette=False)
-
     def body(self) -> ComposeResult:
+        yield Panel(id="page-heading")
+        yield from self.parts()
+
+    def parts(self) -> ComposeResult:
+        """What is below the heading."""
         raise NotImplementedError
 
     def heading(self) -> tuple[str, Content]:
@@ -77,18 +55,12 @@ class PageScreen(Screen[T]):
         """Show what was read; ``width`` is the text width inside the margins."""
         raise NotImplementedError
 
-    def why_not(self, action: str) -> str:  # noqa: ARG002
-        """Why ``action`` of this page cannot be done now; empty if it can."""
-        return ""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return None if self.why_not(action) else True
-
     def read_again(self) -> None:
         """The history has something new: read what is shown again, if it may be other now."""
 
     def on_mount(self) -> None:
         self._mark = self._newest_mark
+        self._view = self.main.view()
         self.set_interval(self.main.world.policy.interval_seconds, self._tick)
 
     def on_resize(self) -> None:
@@ -140,9 +112,9 @@ class PageScreen(Screen[T]):
 
     def redraw(self) -> None:
         """Draw everything again."""
-        width = self.size.width - 2
-        if width <= 0 or not self.is_mounted or not self.query("#page-heading"):
+        if not self.draw_bar() or not self.query("#page-heading"):
             return
+        width = self.size.width - 2
         title, note = self.heading()
         lines = [section(title, note, width, self.glyphs), *self._asking_lines(width)]
         self.query_one("#page-heading", Panel).show(lines)

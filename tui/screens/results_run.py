@@ -26,7 +26,7 @@ from tui.widgets.results_run import (
 )
 
 # Heading and footer.
-_FRAME_ROWS = 2
+_FRAME_ROWS = 4
 _LEAST_CHART, _MOST_CHART = 9, 18
 
 
@@ -55,7 +55,7 @@ class RunScreen(PageScreen[None]):
         self._numbers = False
         self._marker: Marker | None = None
 
-    def body(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield Panel(id="run-facts")
         yield Panel(id="run-list")
         with VerticalScroll(id="run-scroll", can_focus=False):

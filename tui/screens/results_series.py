@@ -33,7 +33,7 @@ class SeriesScreen(PageScreen[SeriesKey | None]):
         self._keys = {str(number): key for number, key in enumerate(keys)}
         self._now = now
 
-    def body(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield FilterTable(id="series")
 
     def on_mount(self) -> None:

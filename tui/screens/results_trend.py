@@ -17,7 +17,7 @@ from tui.widgets.panel import Line, Panel, clean
 from tui.widgets.results_trend import ZOOMS, Drawing, chart, drawing, facts, numbers, zoom_words
 from tui.widgets.table import Column, FilterTable, Row
 
-_FRAME_ROWS = 2
+_FRAME_ROWS = 4
 _FACT_ROWS = 7
 _LEAST_CHART = 6
 # More rows take the table too long; all are in the .csv that e writes.
@@ -49,7 +49,7 @@ class TrendScreen(PageScreen[None]):
         self._numbers = False
         self._marker: Marker | None = None
 
-    def body(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         yield Panel(id="trend-chart")
         yield FilterTable(id="trend-numbers")
         yield Panel(id="trend-facts")

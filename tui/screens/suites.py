@@ -19,7 +19,7 @@ from tui.asking import Answer
 from tui.charts.markers import Marker
 from tui.permission import may_start
 from tui.screens.base import FRAME_ROWS, MainScreen, chart_bindings
-from tui.screens.reading import ReadingScreen
+from tui.screens.sheet import Sheet
 from tui.sources.suites import Catalog
 from tui.widgets import suites, suites_chart, suites_run
 from tui.widgets.panel import Line, Panel, View, clean, section, wrapped
@@ -260,7 +260,7 @@ class SuitesScreen(MainScreen):
         if suite is not None and catalog is not None and view is not None:
             width = min(106, self.size.width * 92 // 100 - 4)
             text = suites.sheet(suite, (catalog, self._schedule), view, width)
-            self.app.push_screen(ReadingScreen(f"Suite {clean(suite.name)}", text))
+            self.app.push_screen(Sheet(f"Suite {clean(suite.name)}", text))
 
     # -- what may be done
 
@@ -393,5 +393,5 @@ class SuitesScreen(MainScreen):
         if view is not None and run is not None:
             text = suites_chart.numbers(run, view, self._choice)
             self.app.push_screen(
-                ReadingScreen(f"{self._choice.shown.words.capitalize()} each second", text)
+                Sheet(f"{self._choice.shown.words.capitalize()} each second", text)
             )

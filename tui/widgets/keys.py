@@ -1,11 +1,39 @@
-"""The keys that work now, in the last line."""
+"""Keys: those that work now, in the last line; and those that move, the same everywhere."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
 from textual.screen import Screen
-from textual.widgets import Footer
+from textual.widgets import Footer, OptionList
+
+
+def moves(*, down: str, up: str, first: str, last: str) -> list[BindingType]:
+    """The keys of lists and texts, beside Textual's own, for the actions that they are there."""
+    return [
+        Binding("j", down, show=False),
+        Binding("k", up, show=False),
+        Binding("g,home", first, show=False),
+        Binding("G,end", last, show=False),
+    ]
+
+
+class Scroll(VerticalScroll):
+    """A text that is longer than its place, to be read with the keys of all lists."""
+
+    BINDINGS: ClassVar[list[BindingType]] = moves(
+        down="scroll_down", up="scroll_up", first="scroll_home", last="scroll_end"
+    )
+
+
+class Options(OptionList):
+    """A few options to choose one of."""
+
+    BINDINGS: ClassVar[list[BindingType]] = moves(
+        down="cursor_down", up="cursor_up", first="first", last="last"
+    )
 
 
 class Keys(Footer):

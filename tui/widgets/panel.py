@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
+import re
 from dataclasses import dataclass
 
 from rich.cells import cell_len, get_character_cell_size, set_cell_size
@@ -157,22 +157,59 @@ def wrapped(
 ) -> list[Line]:
     """``text`` after ``first``, wrapped at words with ``indent``, in at most ``rows`` lines."""
     room = max(20, width - indent)
-    parts = _parts(text, room, rows) or [""]
+    parts = _folded(Content.styled(text.strip(), style), room)
+    if len(parts) > rows:
+        del parts[rows:]
+        words, kept = parts[-1], room - len(_CUT)
+        if words.cell_length > kept:
+            words = _folded(words, kept)[0]
+        parts[-1] = Content.assemble(words, (_CUT, style))
     lead = first.pad_right(max(0, indent - first.cell_length))
     return [
-        Content.assemble(lead if number == 0 else " " * indent, (part, style))
+        Content.assemble(lead if number == 0 else " " * indent, part)
         for number, part in enumerate(parts)
     ]
 
 
-def _parts(text: str, room: int, rows: int) -> list[str]:
-    if text.isascii() or cell_len(text) == len(text):
-        return textwrap.wrap(text, room, max_lines=rows, placeholder=" ...")
-    # textwrap counts characters: one that takes two cells is made two, and one again. Between
-    # the two a line may end, hence the cell that is left free.
-    doubled = "".join(f"{char}\0" if cell_len(char) > 1 else char for char in text)
-    parts = textwrap.wrap(doubled, room - 1, max_lines=rows, placeholder=" ...")
-    return [part.replace("\0", "") for part in parts]
+def hung(text: Content, width: int) -> list[Line]:
+    """The lines of ``text``, each wrapped under where its sentence begins.
+
+    That is behind what looks like a label (two spaces follow it), else behind its indentation.
+    """
+    lines: list[Line] = []
+    for line in text.split("\n", allow_blank=True):
+        label = _LABEL.match(line.plain)
+        indent = 0 if label is None else label.end()
+        if line.cell_length <= width or indent > width - _LEAST_HUNG:
+            lines += _folded(line, width)
+            continue
+        first, *others = _folded(line[indent:], width - indent)
+        lines += [line[:indent] + first, *(Content(" " * indent) + other for other in others)]
+    return lines
+
+
+_CUT = " ..."
+_LEAST_HUNG = 20
+_LABEL = re.compile(r" *(?:\S+(?: \S+){0,4} {2,})?")
+# No line begins with a unit: 3 s, 4 KiB, 98 %, 412 IOPS.
+_BREAK = re.compile(r"(?<!\d) +|(?<=\d) +(?!(?:[kMGTP]?i?B|[nµum]?s|min|h|d|[kM]?IOPS|%)(?:\W|$))")
+
+
+def _folded(text: Content, room: int) -> list[Content]:
+    """``text`` in lines of at most ``room`` cells, at words where there is one."""
+    parts: list[Content] = []
+    while text.cell_length > room:
+        plain, cells, fits = text.plain, 0, 0
+        for char in plain:
+            cells += get_character_cell_size(char)
+            if cells > room:
+                break
+            fits += 1
+        breaks = [one.span() for one in _BREAK.finditer(plain) if 0 < one.start() <= fits]
+        end, begin = breaks[-1] if breaks else (max(1, fits), max(1, fits))
+        parts.append(text[:end])
+        text = text[begin:]
+    return [*parts, text]
 
 
 def age(seconds: float) -> str:

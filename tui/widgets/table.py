@@ -18,6 +18,7 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Input, Static
 
 from tui.marks import Glyphs
+from tui.widgets.keys import moves
 from tui.widgets.panel import cell, clean
 
 # The table puts one cell at each side of a column.
@@ -108,7 +109,11 @@ class FilterTable(Vertical):
                 tooltip="all rows again, or go back",
                 id="table.back",
             ),
-        ]
+            Binding("n", "match(1)", "Next", tooltip="next match", show=False, id="table.next"),
+            Binding("N", "match(-1)", "Previous", tooltip="previous match", show=False,
+                    id="table.previous"),
+            *moves(down="cursor_down", up="cursor_up", first="scroll_top", last="scroll_bottom"),
+        ]  # fmt: skip
 
         def action_filter(self) -> None:
             table = self.parent
@@ -125,6 +130,11 @@ class FilterTable(Vertical):
             else:
                 await self.run_action("app.back")
 
+        def action_match(self, by: int) -> None:
+            table = self.parent
+            assert isinstance(table, FilterTable)  # noqa: S101 - how it is built
+            table.to_match(by)
+
     def __init__(self, *, id: str) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
         self._columns: tuple[Column, ...] = ()
@@ -132,6 +142,8 @@ class FilterTable(Vertical):
         self._shown: tuple[Row, ...] = ()
         self._drawn: tuple[object, ...] = ()
         self._words: tuple[str, ...] = ()
+        # Of the last filter, also when it has been taken away: for n and N.
+        self._sought: tuple[str, ...] = ()
         self._glyphs: Glyphs | None = None
         self._width = 0
         self._nothing = ""
@@ -183,6 +195,15 @@ class FilterTable(Vertical):
             if row.key == key:
                 self.rows.move_cursor(row=at)
 
+    def to_match(self, by: int) -> None:
+        """To the next (1) or previous (-1) row that has the last words, from the end on again."""
+        rows, at = self._shown, self.rows.cursor_row
+        for step in range(1, len(rows) + 1):
+            number = (at + by * step) % len(rows)
+            if rows[number].matches(self._sought):
+                self.rows.move_cursor(row=number)
+                return
+
     # -- the filter
 
     def begin_filter(self) -> None:
@@ -195,8 +216,9 @@ class FilterTable(Vertical):
         """Show all rows again; whether there was a filter."""
         if not self.has_class("-filtering"):
             return False
+        sought = self._sought
         self.query_one("#filter", Input).value = ""
-        self._words = ()
+        self._words, self._sought = (), sought
         self.remove_class("-filtering")
         self._draw()
         self.rows.focus()
@@ -205,7 +227,7 @@ class FilterTable(Vertical):
     @on(Input.Changed, "#filter")
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        self._words = tuple(event.value.lower().split())
+        self._words = self._sought = tuple(event.value.lower().split())
         self._draw()
 
     @on(Input.Submitted, "#filter")
