@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from appliance.client.machine_status import VolumeStatus
     from appliance.model.runs import Suite
     from tui.app import StripewrightApp
+    from tui.screens.sheet import Item
 
 _START = "start"
 
@@ -32,14 +33,15 @@ class SuiteActions:
             return
         volumes = snapshot.status.volumes
         if volume is None and len(volumes) > 1:
-            from tui.screens.suites_volume import VolumeScreen
+            from tui.screens.sheet import Pick
 
             def chosen(name: str | None) -> None:
                 found = next((one for one in volumes if one.name == name), None)
                 if found is not None:
                     self._question(suite, found)
 
-            app.push_screen(VolumeScreen(suite, volumes), chosen)
+            items = [_item(suite, one) for one in volumes]
+            app.push_screen(Pick(f"Measure which volume with {clean(suite.name)}?", items), chosen)
             return
         volume = volume or snapshot.mounted_volume
         if volume is not None:
@@ -136,3 +138,21 @@ class SuiteActions:
             ),
             answered,
         )
+
+
+def _item(suite: Suite, volume: VolumeStatus) -> Item:
+    from textual.content import Content
+
+    from appliance.text import size
+    from tui import marks
+    from tui.screens.sheet import Item
+
+    disks = len(volume.members)
+    about = f"{volume.mount}, {disks} disk{'s' * (disks != 1)}"
+    if volume.free_bytes is not None:
+        about += f", {size(volume.free_bytes)} free"
+    reason = clean(may_measure(suite, volume).reason)
+    name = Content.assemble(
+        f"{clean(volume.name):12} ", ("" if reason else clean(about), marks.MUTED)
+    )
+    return Item(volume.name, name, reason)

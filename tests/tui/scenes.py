@@ -95,7 +95,7 @@ WALKS = (
             Step("down down down enter", "disk-detail"),
             Step("escape 4", "suites"),
             Step("enter", "suites-suite"),
-            Step("escape e", "suites-schedule"),
+            Step("escape S", "suites-schedule"),
             Step("escape 7", "log"),
             Step("f f", "log-warnings"),
             Step("f f v", "log-units"),

@@ -355,7 +355,7 @@ async def test_the_second_operator_sees_the_plan_and_the_run_of_the_first(size):
         await shows(acted, pilot, "PLANS SINCE BOOT")
         await shows(acted, pilot, "◆ plan theirs 2 min 05 s ago")
         await keys(pilot, "P")
-        await shows(acted, pilot, "◆ plan theirs 2 min 05 s ago 15 scratch: remove")
+        await shows(acted, pilot, "15 steps scratch: remove; data: create; logs: create")
         await keys(pilot, "enter")
         await shows(acted, pilot, f"type these 3 names: {NAMES}")
         await keys(pilot, "tab")

@@ -71,6 +71,6 @@ async def test_steps_on_a_screen_that_is_being_taken_down_are_not_drawn():
         await settled(pilot)
         screen = ApplyScreen(lambda: watched[0] if watched else None, lambda: 0.0, marks.UNICODE)
         await acted.app.push_screen(screen)
-        await screen.query_one("#apply-title").remove()
+        await screen.query_one(".sheet-title").remove()
         watched.append(object())
         screen.tick()

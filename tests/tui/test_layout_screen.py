@@ -243,8 +243,11 @@ async def test_a_preset_that_cannot_be_had_says_why_and_is_not_taken():
     one = replace(STATUS_HERE, inventory=inventory(disk(1)), volumes=())
     acted = stage(snapshot(one))
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot, "i", "down", "enter")
-        await shows(acted, pilot, "not here: it needs two disks of instance storage")
+        await opened(pilot, "i")
+        await shows(acted, pilot, "not now: it needs two disks of instance storage; 1 found")
+        # It is passed over.
+        await keys(pilot, "down")
+        assert acted.app.focused.highlighted == 3
         await keys(pilot, "escape")
         assert draft(acted) == Draft()
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tui.fakes import GIB, NOW, RUNNING, STATUS, VOLUME, WALL, live, running_snapshot
+from tests.tui.suites_stage import followed
 from tui import marks
 from tui.charts.markers import Marker
 from tui.snapshot import TREND_SECONDS
@@ -111,7 +112,7 @@ def test_every_figure_is_drawn_in_every_marker_and_size(marker, shown):
 def test_the_heading_has_figures_keys_and_the_span():
     view = seen()
     first = suites_chart.chart_lines(RUNNING, view, 78, 9, choice=Choice(), marker=Marker.BRAILLE)
-    assert first[0].plain.startswith("IOPS (v), last 5 min (j)")
+    assert first[0].plain.startswith("IOPS (m), last 5 min (z)")
     assert "now 523.4k · members 130.9k to 130.9k" in first[0].plain
     assert "scratch" in first[1].plain
     assert "nvme4n1" in first[1].plain
@@ -120,8 +121,19 @@ def test_the_heading_has_figures_keys_and_the_span():
     await_lines = suites_chart.chart_lines(
         RUNNING, view, 78, 9, choice=choice, marker=Marker.BRAILLE
     )
-    assert "AWAIT (v), this job (j)" in await_lines[0].plain
+    assert "AWAIT (m), this job (z)" in await_lines[0].plain
     assert "30 s" in await_lines[-1].plain
+
+
+def test_the_heading_names_the_slow_member_with_its_factor_whatever_is_drawn():
+    shown = replace(running_snapshot(), seconds=followed())
+    view = View(shown, NOW, WALL, marks.UNICODE)
+    for choice in map(Choice, Shown):
+        line, *_ = suites_chart.chart_lines(
+            RUNNING, view, 78, 9, choice=choice, marker=Marker.BRAILLE
+        )
+        assert line.plain.endswith("nvme3n1 900.0 µs ▲ 3×")
+        assert any(marks.WARN in str(span.style) for span in line.spans)
 
 
 def test_of_many_members_least_median_and_most_are_drawn():

@@ -17,7 +17,7 @@ async def test_a_schedule_is_set_with_its_mistakes_told_at_the_field(size):
     suites = FakeSuites()
     acted = suites_on(snapshot(), suites=suites)
     async with acted.app.run_test(size=size) as pilot:
-        await opened(pilot, *on_smoke(), "e")
+        await opened(pilot, *on_smoke(), "S")
         text = screen_text(acted.app)
         assert "When is smoke started?" in text
         assert "Now: in 4 h 12 min" in text
@@ -60,18 +60,18 @@ async def test_a_timer_is_switched_off_and_given_back_its_own_times(size):
     suites = FakeSuites(now=replace(SCHEDULE, text=text, rows=rows))
     acted = suites_on(snapshot(), suites=suites)
     async with acted.app.run_test(size=size) as pilot:
-        await opened(pilot, *on_smoke(), "e")
+        await opened(pilot, *on_smoke(), "S")
         acted.app.screen.query_one("#off", Button).focus()
         await press(pilot, "enter")
         assert suites.calls[-2] == "set_schedule # ours\n\n[suite.smoke]\nenabled = false\n"
-        await press(pilot, "e")
+        await press(pilot, "S")
         acted.app.screen.query_one("#default", Button).focus()
         await press(pilot, "enter")
         assert suites.calls[-2] == "set_schedule # ours\n"
-        await press(pilot, "e", "escape")
+        await press(pilot, "S", "escape")
         assert suites.calls[-1] == "schedule"
         # A suite without a timer cannot be switched off.
-        await press(pilot, "up", "e")
+        await press(pilot, "up", "S")
         assert acted.app.screen.query_one("#off", Button).disabled
         assert "Off not now: it is not started by a timer" in screen_text(acted.app)
 
@@ -86,7 +86,7 @@ async def test_a_schedule_that_is_refused_or_not_in_effect_is_told_as_text():
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, *on_smoke())
         assert "the schedule is not in effect: line 3 is no [b]time[/]" in screen_text(acted.app)
-        await press(pilot, "e")
+        await press(pilot, "S")
         acted.app.screen.query_one("#off", Button).focus()
         await press(pilot, "enter")
         assert notices(acted.app) == ["not [b]allowed[/]; ask [red]root[/]"]

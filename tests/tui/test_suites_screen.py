@@ -16,9 +16,8 @@ from tests.tui.fakes import (
 from tests.tui.pictures import assert_looks_as_kept
 from tests.tui.suites_stage import ENDED, LOGS, MORE, RAW, RUNS, on_smoke, opened, press, suites_on
 from tui.screens.results_run import RunScreen
-from tui.screens.sheet import Sheet
+from tui.screens.sheet import Pick, Sheet
 from tui.screens.suites import SuitesScreen
-from tui.screens.suites_volume import VolumeScreen
 from tui.terminal import POOR_THEME, Policy
 
 
@@ -56,6 +55,7 @@ async def test_a_suite_is_started_after_a_question_that_says_what_it_does(size):
         assert "about 16 GiB of files in /mnt/scratch/.stripewright-bench" in text
         assert "13.3 TiB on scratch now" in text
         assert "other I/O on these disks gets slower" in text
+        # Two keys: it writes nothing but files of its own.
         assert acted.app.focused.id == "do"
         await press(pilot, "enter")
         assert acted.control.calls == ["start smoke"]
@@ -74,7 +74,7 @@ async def test_with_several_volumes_the_one_to_measure_is_chosen_first(size):
     acted = suites_on(snapshot(replace(STATUS, volumes=(VOLUME, LOGS, RAW, MORE))))
     async with acted.app.run_test(size=size) as pilot:
         await opened(pilot, *on_smoke(), "s")
-        assert isinstance(acted.app.screen, VolumeScreen)
+        assert isinstance(acted.app.screen, Pick)
         text = screen_text(acted.app)
         assert "Measure which volume with smoke?" in text
         assert "not enough space" in text
@@ -107,7 +107,7 @@ async def test_a_run_that_somebody_else_started_takes_the_screen_with_all_it_tel
         assert "18 s left" in text
         assert text.count("○ waiting") == 3
         assert "p50 580.0 µs  p99 1.24 ms  p99.9 2.90 ms" in text
-        assert "IOPS (v), last 5 min (j)" in text
+        assert "IOPS (m), last 5 min (z)" in text
         await press(pilot, "s")
         assert "already running" in notices(acted.app)[-1]
         # The table again, and back.
@@ -115,8 +115,8 @@ async def test_a_run_that_somebody_else_started_takes_the_screen_with_all_it_tel
         text = screen_text(acted.app)
         assert "▶ smoke is running: w shows it" in text
         assert "▶ running" in text
-        await press(pilot, "v")
-        assert notices(acted.app)[-1] == "Figure: only while a run is shown"
+        await press(pilot, "m")
+        assert notices(acted.app)[-1] == "Metric: only while a run is shown"
         acted.give(RUNS)
         await settled(pilot)
         assert "w shows it" in screen_text(acted.app)
@@ -129,25 +129,25 @@ async def test_the_chart_changes_by_key_and_is_there_as_numbers(size):
     acted = suites_on(RUNS)
     async with acted.app.run_test(size=size) as pilot:
         await opened(pilot)
-        assert "IOPS (v), last 5 min (j)" in screen_text(acted.app)
+        assert "IOPS (m), last 5 min (z)" in screen_text(acted.app)
         drawn = screen_text(acted.app)
-        await press(pilot, "m")
+        await press(pilot, "M")
         assert "▘" in screen_text(acted.app) or "▗" in screen_text(acted.app)
-        await press(pilot, "m", "m")
+        await press(pilot, "M", "M")
         assert screen_text(acted.app) == drawn
-        await press(pilot, "v")
-        assert "THROUGHPUT (v), last 5 min (j)" in screen_text(acted.app)
-        await press(pilot, "v", "j")
+        await press(pilot, "m")
+        assert "THROUGHPUT (m), last 5 min (z)" in screen_text(acted.app)
+        await press(pilot, "m", "z")
         text = screen_text(acted.app)
-        assert "AWAIT (v), this job (j)" in text
-        assert "members 310.0 µs to 900.0 µs" in text
+        assert "AWAIT (m), this job (z)" in text
+        assert "nvme3n1 900.0 µs ▲ 3×" in text
         await press(pilot, "T")
         text = screen_text(acted.app)
         assert "Await each second" in text
         assert "nvme3n1" in text
         assert "900.0 µs" in text
-        await press(pilot, "escape", "v")
-        assert "IOPS (v), this job (j)" in screen_text(acted.app)
+        await press(pilot, "escape", "m")
+        assert "IOPS (m), this job (z)" in screen_text(acted.app)
 
 
 @both_sizes
@@ -217,7 +217,7 @@ async def test_where_nothing_may_be_changed_every_action_says_so():
     acted = suites_on(RUNS, unable="this shows a copy")
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        for key in ("s", "e", "x"):
+        for key in ("s", "S", "x"):
             await press(pilot, key)
             assert isinstance(acted.app.screen, SuitesScreen)
         assert notices(acted.app) == [
@@ -253,7 +253,7 @@ async def test_sources_that_hang_freeze_no_key_and_show_it():
         text = screen_text(acted.app)
         assert "reading the suites and their runs, for 31 s" in text
         assert "reading the schedule, for 31 s" in text
-        await press(pilot, "s", "e", "r", "w")
+        await press(pilot, "s", "S", "r", "w")
         assert len(notices(acted.app)) == 4
         acted.give(RUNS)
         await settled(pilot)
@@ -297,11 +297,11 @@ async def test_a_poor_terminal_gets_only_ascii():
     acted = suites_on(RUNS, policy=policy)
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        for keys in (("v", "v"), ("w",), ("e",), ("escape", "w")):
+        for keys in (("m", "m"), ("w",), ("S",), ("escape", "w")):
             await press(pilot, *keys)
             # The footer shows keys as Textual does.
             assert "\n".join(screen_text(acted.app).splitlines()[:-1]).isascii(), keys
-        await press(pilot, "m")
+        await press(pilot, "M")
         assert notices(acted.app) == ["Marker: this terminal shows ASCII only"]
         acted.give(ENDED)
         await settled(pilot)
@@ -326,7 +326,7 @@ async def test_hostile_names_are_text_on_the_screen_and_in_its_questions():
         assert f"Measure which volume with {click}?" in screen_text(acted.app)
         await press(pilot, "enter")
         assert f"Start suite {click} on {red}?" in screen_text(acted.app)
-        await press(pilot, "escape", "e")
+        await press(pilot, "escape", "S")
         assert f"When is {click} started?" in screen_text(acted.app)
         await press(pilot, "escape", "enter")
         assert f"Suite {click}" in screen_text(acted.app)

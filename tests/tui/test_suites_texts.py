@@ -20,6 +20,7 @@ from tests.tui.fakes import (
     running_snapshot,
     snapshot,
 )
+from tests.tui.suites_stage import followed
 from tui import marks
 from tui.permission import may_measure
 from tui.progress import plan_of
@@ -116,8 +117,8 @@ def test_the_detail_has_facts_and_as_many_jobs_as_fit():
     assert "randrw 4 KiB QD 32 × 8, 40 s · 70 % reads" in whole
     probe = suites.sheet(PROBE, known, view, 78).plain
     assert "psync · 5 ms between two I/Os" in probe
-    assert "never automatically (it has no timer); e sets a time" in probe
-    assert "it has never been run here" in probe
+    assert "never automatically (it has no timer); S sets a time" in probe
+    assert "never run here: s starts it" in probe
 
 
 def test_a_detail_never_takes_more_lines_than_it_may():
@@ -136,7 +137,8 @@ def test_jobs_are_done_with_verdict_and_figure_measured_with_a_bar_or_waiting():
     assert len(lines) == 6
     assert "● valid" in lines[1].plain
     assert "7.5k" in lines[1].plain
-    assert "▶ measuring    rand-read-4k     ━━━━━━━━──────────── 18 s left" in text
+    assert "▶ measuring  rand-read-4k" in text
+    assert "━━━───── 18 s left" in text
     assert text.count("○ waiting") == 3
     heading = text_of(suites_run.run_heading(RUNNING, view, 78))
     assert "▶ RUNNING smoke on scratch" in heading
@@ -144,6 +146,18 @@ def test_jobs_are_done_with_verdict_and_figure_measured_with_a_bar_or_waiting():
     assert "1 min 38 s left" in text_of(
         suites_run.run_heading(RUNNING, seen(view.snapshot, 10), 78)
     )
+
+
+def test_the_present_job_has_its_iops_so_far_and_those_of_each_second_in_its_columns():
+    shown = replace(running_snapshot(), live_jobs=(told(),), seconds=followed())
+    names, _, measured, *_ = suites_run.job_lines(RUNNING, seen(shown), 78, 20)
+    end = names.plain.index("IOPS") + len("IOPS")
+    assert measured.plain[:end].endswith("412.3k")
+    # A sparkline of the seconds since it began, from the stripe's own figures.
+    assert set(measured.plain[end + 1 : end + 13]) & set(marks.UNICODE.bars[1:])
+    before = replace(RUNNING, phase_started_at=WALL + 60)
+    _, _, measured, *_ = suites_run.job_lines(before, seen(shown), 78, 20)
+    assert not set(measured.plain) & set(marks.UNICODE.bars[1:])
 
 
 def test_before_the_first_job_it_says_what_is_done():
@@ -177,7 +191,7 @@ def test_a_suite_that_is_not_known_shows_what_it_measures_now():
     shown = replace(running_snapshot(), run_suite=None)
     text = text_of(suites_run.job_lines(RUNNING, seen(shown), 78, 20))
     assert "● valid" in text
-    assert "▶ measuring    rand-read-4k " in text
+    assert "▶ measuring  rand-read-4k " in text
 
 
 def test_latency_so_far_says_on_how_many_ios_it_rests_and_how_old_it_is():

@@ -8,7 +8,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import DataTable
 
@@ -25,13 +24,16 @@ from tui.asking import Answer
 from tui.layout_rows import Change, VolumeRow, volume_rows
 from tui.screens.base import MainScreen
 from tui.screens.layout_form import Subject, VolumeForm, Wish
-from tui.screens.layout_lists import ListScreen, PlansList, PresetList
 from tui.screens.layout_plan import Desk, PlanScreen
 from tui.screens.layout_work import PlanWork
+from tui.screens.sheet import Item, Pick
+from tui.widgets.keys import Scroll
 from tui.widgets.layout import (
     applying_line,
+    below,
     clipped,
     outcome_lines,
+    plan_items,
     plans_lines,
     volume_lines,
 )
@@ -86,7 +88,7 @@ class LayoutScreen(MainScreen):
     def body(self) -> ComposeResult:
         yield Panel(id="layout-heading")
         yield VolumeTable(id="volumes")
-        with VerticalScroll(id="layout-more", can_focus=True):
+        with Scroll(id="layout-more", can_focus=True):
             yield Panel(id="layout-detail")
 
     def on_mount(self) -> None:
@@ -179,7 +181,7 @@ class LayoutScreen(MainScreen):
             nothing="no volume is declared" if base is not None else "",
         )
         self._draw_detail(view, width)
-        if isinstance(self.app.screen, PlanScreen | ListScreen):
+        if isinstance(self.app.screen, PlanScreen):
             self.app.screen.tick()
         self.work.tick()
 
@@ -234,6 +236,14 @@ class LayoutScreen(MainScreen):
             work.notes, mine=work.mine, stale=stale, now=view.now, width=width, glyphs=glyphs
         )
         self.query_one("#layout-detail", Panel).show(clipped(lines, width, glyphs))
+
+    def jump(self, name: str) -> None:
+        """Put the cursor on the volume ``name``."""
+        self.query_one("#volumes", FilterTable).move_to(name)
+
+    def copy_text(self) -> str:
+        row = self.current_row
+        return "" if row is None else row.name
 
     @property
     def current_row(self) -> VolumeRow | None:
@@ -308,15 +318,13 @@ class LayoutScreen(MainScreen):
         def look(volume: Volume, done: Callable[[Preview | None, str], None]) -> None:
             self.ask_preview("form", draft.with_volume(base, volume, instead_of=name), done)
 
-        def wished(wish: Wish | None) -> None:
-            if wish is None:
-                return
+        def wished(wish: Wish) -> None:
             if wish.first_remove:
                 self._change(draft.in_two_plans(base, wish.volume))
             else:
                 self._change(draft.with_volume(base, wish.volume, instead_of=name))
 
-        self.app.push_screen(VolumeForm(subject, look, self.main.glyphs), wished)
+        self.app.push_screen(VolumeForm(subject, look, wished, self.main.glyphs))
 
     def action_remove(self) -> None:
         """Take the volume under the cursor out, or keep it after all."""
@@ -336,7 +344,11 @@ class LayoutScreen(MainScreen):
             if key is not None and self.base is not None:
                 self._change(draft_from(offered[key], self.base, self._carried))
 
-        self.app.push_screen(PresetList(tuple(offered.values()), self.main.glyphs), chosen)
+        items = [
+            Item(one.key, below(Content(one.name), one.about, self.size.width), one.why_not)
+            for one in offered.values()
+        ]
+        self.app.push_screen(Pick("Start the draft from", items), chosen)
 
     def action_undo(self) -> None:
         base, before = self.base, self._undo.pop()
@@ -364,7 +376,16 @@ class LayoutScreen(MainScreen):
             if digest is not None:
                 self._show_plan(f"Plan {digest[:12]}", lambda: layouts.before(digest), ours=False)
 
-        self.app.push_screen(PlansList(self.work.listed, self.main.glyphs), chosen)
+        view = self.main.view()
+        items = plan_items(
+            self.work.notes,
+            mine=self.work.mine,
+            stale=self.work.stale_by_digest(view),
+            now=view.now,
+            width=self.size.width,
+            glyphs=view.glyphs,
+        )
+        self.app.push_screen(Pick("Plans since boot, by anyone", items), chosen)
 
     def _show_plan(self, title: str, work: Callable[[], PlannedHere], *, ours: bool) -> None:
         base = self.base

@@ -9,10 +9,8 @@ from typing import ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Button, Footer, Input, Static
+from textual.widgets import Button, Input
 
 from appliance.model.disks import Disk
 from appliance.model.plans import Decision, Layout, Volume
@@ -33,6 +31,8 @@ from appliance.storage.policy.preview import Preview
 from tui import marks
 from tui.marks import Glyphs
 from tui.screens.layout_picker import DiskPicker
+from tui.screens.sheet import FORM_KEYS, Reply, Sheet
+from tui.widgets.keys import Scroll
 from tui.widgets.layout import verdict_lines
 from tui.widgets.layout_form import Field
 from tui.widgets.panel import Line, Panel, clean, wrapped
@@ -67,8 +67,8 @@ class Subject:
 AskPreview = Callable[[Volume, Callable[[Preview | None, str], None]], None]
 
 
-class VolumeForm(ModalScreen[Wish]):
-    """Returns the volume as it is wanted, or nothing."""
+class VolumeForm(Sheet, inherit_bindings=False):
+    """Gives ``keep`` the volume as it is wanted."""
 
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - as Textual declares it
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -82,12 +82,21 @@ class VolumeForm(ModalScreen[Wish]):
                 show=False, id="form.down", priority=True),
         Binding("up", "app.focus_previous", "Previous field", tooltip="go to the previous field",
                 show=False, id="form.up", priority=True),
-        Binding("escape", "dismiss", "Back", tooltip="go back and change nothing", id="form.back"),
+        *FORM_KEYS,
     ]  # fmt: skip
 
-    def __init__(self, subject: Subject, preview: AskPreview, glyphs: Glyphs) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        subject: Subject,
+        preview: AskPreview,
+        keep: Callable[[Wish], None],
+        glyphs: Glyphs,
+    ) -> None:
+        before = subject.before
+        title = "A new volume" if before is None else f"Volume {clean(before.name)}"
+        super().__init__(title, Content(""), [Reply("keep", "Keep in the draft")])
         self._subject = subject
+        self._keep = keep
         self._ask_preview = preview
         self._glyphs = glyphs
         self._fields = Fields() if subject.before is None else fields_of(subject.before)
@@ -97,28 +106,19 @@ class VolumeForm(ModalScreen[Wish]):
         self._preview: Preview | None = None
         self._no_preview = ""
 
-    @property
-    def _title(self) -> str:
-        before = self._subject.before
-        return "A new volume" if before is None else f"Volume {clean(before.name)}"
-
-    def compose(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         one = self._fields
-        with Vertical(classes="sheet layout-form"):
-            yield Static(self._title, classes="sheet-title", markup=False)
-            with VerticalScroll(id="form-fields", can_focus=False):
-                for name in names():
-                    value = one.options.get(name, "") if name in _OPTIONS else getattr(one, name)
-                    yield Field(name, value, words=choices(name), placeholder=default_of(one, name))
-            yield Panel(id="form-about")
-            yield Panel(id="form-verdict")
-            with Horizontal(classes="answers"):
-                yield Button("Cancel", id="leave", compact=True)
-                yield Button("Keep in the draft", id="keep", compact=True)
-        yield Footer(compact=True, show_command_palette=False)
+        with Scroll(id="form-fields", can_focus=False):
+            for name in names():
+                value = one.options.get(name, "") if name in _OPTIONS else getattr(one, name)
+                yield Field(name, value, words=choices(name), placeholder=default_of(one, name))
+        yield Panel(id="form-about")
+        yield Panel(id="form-verdict")
+
+    def focus_first(self) -> None:
+        self._field("name").focus_editor()
 
     def on_mount(self) -> None:
-        self._field("name").focus_editor()
         self._changed()
 
     def on_resize(self) -> None:
@@ -153,13 +153,12 @@ class VolumeForm(ModalScreen[Wish]):
 
     @on(Field.Opened)
     def _pick(self) -> None:
-        picker = DiskPicker(self._subject.disks, self._fields.serials, self._glyphs)
-        self.app.push_screen(picker, self._picked)
+        known, chosen = self._subject.disks, self._fields.serials
+        self.app.push_screen(DiskPicker(known, chosen, self._picked, self._glyphs))
 
-    def _picked(self, serials: tuple[str, ...] | None) -> None:
-        if serials is not None:
-            self._fields = self._fields.with_text("serials", serials)
-            self._changed()
+    def _picked(self, serials: tuple[str, ...]) -> None:
+        self._fields = self._fields.with_text("serials", serials)
+        self._changed()
 
     def _changed(self) -> None:
         """Check the volume, and have its preview computed."""
@@ -309,18 +308,15 @@ class VolumeForm(ModalScreen[Wish]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return None if self.why_not(action) else True
 
-    @on(Button.Pressed, "#leave")
-    def _left(self) -> None:
-        self.dismiss(None)
-
     @on(Button.Pressed, "#keep")
-    def _kept(self) -> None:
-        self.action_keep()
-
     def action_keep(self) -> None:
-        if self._volume is not None:
-            self.dismiss(Wish(self._volume))
+        self._wish(first_remove=False)
 
     def action_two_plans(self) -> None:
+        self._wish(first_remove=True)
+
+    def _wish(self, *, first_remove: bool) -> None:
         if self._volume is not None:
-            self.dismiss(Wish(self._volume, first_remove=True))
+            self._keep(Wish(self._volume, first_remove))
+            if self.is_current:
+                self.dismiss("")

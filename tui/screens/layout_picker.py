@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from appliance.model.disks import Disk
 from appliance.text import size
 from tui import marks
 from tui.marks import Glyphs
+from tui.screens.sheet import FORM_KEYS, Sheet
 from tui.widgets.panel import Panel, clean, wrapped
 from tui.widgets.table import Column, FilterTable, Row
 
@@ -49,31 +49,38 @@ class PickTable(FilterTable):
         ]
 
 
-class DiskPicker(ModalScreen[tuple[str, ...]]):
-    """Returns serials in the order of the disks, or nothing."""
+class DiskPicker(Sheet, inherit_bindings=False):
+    """Gives ``keep`` the serials that are taken, in the order of the disks."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "take", "Take", tooltip="take the disk, or leave it", id="picker.take"),
-        Binding("ctrl+s", "keep", "Keep", tooltip="go back with the disks that are marked",
+        Binding("ctrl+s", "keep", "Keep", tooltip="go back with the disks that are taken",
                 id="picker.keep"),
+        *FORM_KEYS,
     ]  # fmt: skip
 
-    def __init__(self, disks: tuple[Disk, ...], chosen: tuple[str, ...], glyphs: Glyphs) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        disks: tuple[Disk, ...],
+        chosen: tuple[str, ...],
+        keep: Callable[[tuple[str, ...]], None],
+        glyphs: Glyphs,
+    ) -> None:
+        super().__init__("", Content(""))
         self._disks = disks
-        self._chosen = list(chosen)
+        self._taken = list(chosen)
         self._absent = tuple(one for one in chosen if one not in {d.serial for d in disks})
+        self._keep = keep
         self._glyphs = glyphs
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="sheet layout-picker"):
-            yield Static("", id="picker-title", classes="sheet-title", markup=False)
-            yield PickTable(id="picker")
-            yield Panel(id="picker-why")
-        yield Footer(compact=True, show_command_palette=False)
+    def body(self) -> ComposeResult:
+        yield PickTable(id="picker")
+        yield Panel(id="picker-why")
+
+    def focus_first(self) -> None:
+        self.query_one(DataTable).focus()
 
     def on_mount(self) -> None:
-        self.query_one(DataTable).focus()
         self.call_after_refresh(self._draw)
 
     def on_resize(self) -> None:
@@ -104,12 +111,12 @@ class DiskPicker(ModalScreen[tuple[str, ...]]):
         table.show(
             _COLUMNS, rows, width=table.size.width - 2, glyphs=glyphs, nothing="no disk is known"
         )
-        number = len(self._chosen)
-        self.query_one("#picker-title", Static).update(f"Disks by serial: {number} taken")
+        number = len(self._taken)
+        self.query_one(".sheet-title", Static).update(f"Disks by serial: {number} taken")
         self._why()
 
     def _box(self, serial: str) -> tuple[str, str]:
-        return ("[x]", "bold") if serial and serial in self._chosen else ("[ ]", marks.MUTED)
+        return ("[x]", "bold") if serial and serial in self._taken else ("[ ]", marks.MUTED)
 
     @on(FilterTable.Moved)
     def _why(self) -> None:
@@ -121,7 +128,7 @@ class DiskPicker(ModalScreen[tuple[str, ...]]):
             if found.hint:
                 text += f"; {found.hint}"
         panel.show(
-            wrapped(clean(text), first=panel_lead(found, self._glyphs), indent=2,
+            wrapped(clean(text), first=_lead(found, self._glyphs), indent=2,
                     width=max(20, panel.size.width - 2), rows=3)
         )  # fmt: skip
 
@@ -139,10 +146,10 @@ class DiskPicker(ModalScreen[tuple[str, ...]]):
         serial = row.key.removeprefix("serial ") if found is None else found.serial
         if not serial:
             return
-        if serial in self._chosen:
-            self._chosen.remove(serial)
+        if serial in self._taken:
+            self._taken.remove(serial)
         else:
-            self._chosen.append(serial)
+            self._taken.append(serial)
         self._draw()
 
     def why_not(self, action: str) -> str:
@@ -153,11 +160,13 @@ class DiskPicker(ModalScreen[tuple[str, ...]]):
         return ""
 
     def action_keep(self) -> None:
-        order = [disk.serial for disk in self._disks if disk.serial in self._chosen]
-        self.dismiss((*dict.fromkeys(order), *(one for one in self._absent if one in self._chosen)))
+        order = [disk.serial for disk in self._disks if disk.serial in self._taken]
+        absent = (one for one in self._absent if one in self._taken)
+        self._keep((*dict.fromkeys(order), *absent))
+        self.dismiss("")
 
 
-def panel_lead(disk: Disk | None, glyphs: Glyphs) -> Content:
+def _lead(disk: Disk | None, glyphs: Glyphs) -> Content:
     """A glyph for whether the disk can be used."""
     if disk is not None and disk.claimable:
         return Content.styled(glyphs.good, marks.GOOD)

@@ -9,16 +9,16 @@ from typing import ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Button, Footer, Input, Static
+from textual.widgets import Button, Input
 
 from appliance.client.plan_requests import PlannedHere
 from appliance.text import duration
 from tui import marks
 from tui.asking import Answer
 from tui.marks import Glyphs
+from tui.screens.sheet import FORM_KEYS, Reply, Sheet
+from tui.widgets.keys import Scroll
 from tui.widgets.layout_plan import (
     STILL,
     confirm_words,
@@ -51,7 +51,7 @@ class Desk:
     comments: bool = False
 
 
-class PlanScreen(ModalScreen[None]):
+class PlanScreen(Sheet, inherit_bindings=False):
     """Shows that it waits, then the plan or why there is no plan; typing names confirms it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -59,19 +59,17 @@ class PlanScreen(ModalScreen[None]):
                 show=False, id="plan.down"),
         Binding("pageup", "page(-1)", "Page up", tooltip="the page before", show=False,
                 id="plan.up"),
-        Binding("down", "line(1)", "Scroll", tooltip="scroll the plan by a line", priority=True,
+        Binding("down", "down(1)", "Scroll", tooltip="scroll the plan by a line", priority=True,
                 id="plan.line-down"),
-        Binding("up", "line(-1)", "Scroll up", tooltip="scroll the plan back", show=False,
+        Binding("up", "down(-1)", "Scroll up", tooltip="scroll the plan back", show=False,
                 priority=True, id="plan.line-up"),
-        Binding("tab", "app.focus_next", "Next", tooltip="go to the answers and the text",
-                id="plan.next"),
-        Binding("escape", "dismiss", "Back",
-                tooltip="go back without doing anything; stops waiting too", id="plan.back"),
+        Binding("ctrl+y", "app.copy", "Copy", tooltip="copy the digest", show=False,
+                id="plan.copy"),
+        *FORM_KEYS,
     ]  # fmt: skip
 
     def __init__(self, title: str, desk: Desk) -> None:
-        super().__init__()
-        self._title = title
+        super().__init__(title, Content(""), [Reply("do", "Carry out", danger=True)])
         self._desk = desk
         self._asked_at = desk.clock()
         self._made: PlannedHere | None = None
@@ -81,27 +79,23 @@ class PlanScreen(ModalScreen[None]):
         self._drawn_width = 0
         self._entered_at: float | None = None
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="sheet layout-plan"):
-            yield Static(self._title, classes="sheet-title", markup=False)
-            with VerticalScroll(id="plan-body", can_focus=False):
-                yield Panel(id="plan")
-            yield Panel(id="plan-words")
-            yield Input(id="typed", placeholder="type here", compact=True, select_on_focus=False)
-            yield Panel(id="plan-against")
-            with Horizontal(classes="answers"):
-                yield Button("Cancel", id="leave", compact=True)
-                yield Button("Carry out", id="do", compact=True, classes="-danger")
-        yield Footer(compact=True, show_command_palette=False)
+    def body(self) -> ComposeResult:
+        with Scroll(id="plan-body", can_focus=False):
+            yield Panel(id="plan")
+        yield Panel(id="plan-words")
+        yield Input(id="typed", placeholder="type here", compact=True, select_on_focus=False)
+        yield Panel(id="plan-against")
 
     def on_mount(self) -> None:
-        self.query_one("#leave", Button).focus()
         self.call_after_refresh(self._draw)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw)
 
     # -- from below
+
+    def copy_text(self) -> str:
+        return "" if self._made is None else self._made.plan.digest
 
     def answered(self, answer: Answer[PlannedHere]) -> None:
         """The plan has arrived, or the reason why there is no plan."""
@@ -122,9 +116,8 @@ class PlanScreen(ModalScreen[None]):
     # -- drawing
 
     def _draw(self) -> None:
-        body = self.query_one("#plan-body", VerticalScroll)
-        # A column is left for the scroll bar, and the panel's padding.
-        width = max(20, body.size.width - 3)
+        # A column is left for the scroll bar.
+        width = max(20, self.query_one(Scroll).size.width - 1)
         plan = self.query_one("#plan", Panel)
         if self._made is None:
             plan.show(self._waiting_lines(width))
@@ -179,7 +172,8 @@ class PlanScreen(ModalScreen[None]):
             if typed.strip() and not against.startswith(STILL):
                 style, lead = marks.BAD, glyphs.bad
         first = Content.styled(lead, style)
-        return wrapped(words, first=first, indent=2, width=width, style=style, rows=4)
+        rows = 4 if self.app.size.height >= _LEAST_ROWS // 2 else 1
+        return wrapped(words, first=first, indent=2, width=width, style=style, rows=rows)
 
     def _words(self, width: int) -> list[Line]:
         made, glyphs = self._made, self._desk.glyphs
@@ -228,13 +222,6 @@ class PlanScreen(ModalScreen[None]):
 
     # -- actions
 
-    def action_page(self, pages: int) -> None:
-        body = self.query_one("#plan-body", VerticalScroll)
-        body.scroll_relative(y=pages * max(1, body.size.height - 1), animate=False)
-
-    def action_line(self, lines: int) -> None:
-        self.query_one("#plan-body", VerticalScroll).scroll_relative(y=lines, animate=False)
-
     def on_descendant_focus(self) -> None:
         self._draw()
 
@@ -269,12 +256,10 @@ class PlanScreen(ModalScreen[None]):
             self._entered_at = self._desk.clock()
             button.focus()
 
-    @on(Button.Pressed, "#leave")
-    def _left(self) -> None:
-        self.dismiss(None)
-
     @on(Button.Pressed, "#do")
-    def _do(self) -> None:
+    def _do(self, event: Button.Pressed) -> None:
+        # The sheet stays until it has begun.
+        event.prevent_default()
         made, entered, now = self._made, self._entered_at, self._desk.clock()
         if entered is not None and now - entered < _SAME_KEY_SECONDS:
             # The enter that left the line is still held down.
@@ -295,7 +280,7 @@ class PlanScreen(ModalScreen[None]):
         self._begun_at = None
         if not problem:
             if self.is_mounted:
-                self.dismiss(None)
+                self.dismiss("")
             return
         self._problem = problem
         if self.is_mounted:

@@ -62,11 +62,6 @@ class PlanWork:
             self.notes = answer.value
             self._screen.redraw()
 
-    def listed(self) -> tuple[tuple[PlanNote, ...], frozenset[str], dict[str, str], float]:
-        """What the list of plans shows."""
-        view = self._screen.main.view()
-        return self.notes, self.mine, self.stale_by_digest(view), view.now
-
     def follow(self, view: View) -> None:
         """See whether a plan is being carried out, and look at the plans now and then."""
         if self._notes_at is None or view.now - self._notes_at >= _NOTES_EVERY_SECONDS:

@@ -89,6 +89,10 @@ class Sheet(ModalScreen[str]):
             yield Static(id="sheet-text", markup=False)
 
     def on_mount(self) -> None:
+        self.focus_first()
+
+    def focus_first(self) -> None:
+        """Put the focus where it begins."""
         if not self._replies:
             self.query_one(Scroll).focus()
             return
@@ -147,6 +151,14 @@ class Sheet(ModalScreen[str]):
         """To the beginning (0) or the end (1)."""
         text = self.query_one(Scroll)
         text.scroll_to(y=text.max_scroll_y * end, animate=False)
+
+
+# Of a sheet in which one types: letters are no keys there.
+FORM_KEYS: list[BindingType] = [
+    Binding("escape", "leave", "Back", tooltip="go back and change nothing", id="sheet.back"),
+    Binding("tab", "app.focus_next", show=False),
+    Binding("shift+tab", "app.focus_previous", show=False),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tui import marks
 from tui.asking import Answer
 from tui.charts.markers import Marker
 from tui.permission import may_start
-from tui.screens.base import FRAME_ROWS, MainScreen, chart_bindings
+from tui.screens.base import FRAME_ROWS, MainScreen
 from tui.screens.sheet import Sheet
 from tui.sources.suites import Catalog
 from tui.widgets import suites, suites_chart, suites_run
@@ -37,20 +37,23 @@ class SuitesScreen(MainScreen):
 
     NAME = "Suites"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "start_suite", "Start", tooltip="measure a volume; asks first",
+        Binding("s", "start_suite", "Start", tooltip="measure a volume: s, then enter",
                 id="suites.start"),
-        Binding("e", "schedule", "Schedule", tooltip="when it starts automatically",
+        Binding("S", "schedule", "Schedule", tooltip="when it starts automatically",
                 id="suites.schedule"),
         Binding("w", "watch", "Watch", tooltip="the run, or the table of suites again",
                 id="suites.watch"),
         Binding("r,enter", "results", "Results", tooltip="the last run's results in full",
                 id="suites.results"),
         # Told above the chart: the footer has no room for what is of one page only.
-        Binding("v", "figure", "Figure", tooltip="chart IOPS, throughput or await",
+        Binding("m", "figure", "Metric", tooltip="chart IOPS, throughput or await",
                 show=False, id="suites.figure"),
-        Binding("j", "since", "Since", tooltip="chart since the job began, or the last minutes",
+        Binding("z", "since", "Span", tooltip="chart since the job began, or the last minutes",
                 show=False, id="suites.since"),
-        *chart_bindings("suites"),
+        Binding("T", "numbers", "Numbers", tooltip="the chart's figures as a table",
+                show=False, id="suites.numbers"),
+        Binding("M", "marker", "Marker", tooltip="draw the chart with other characters",
+                show=False, id="suites.marker"),
     ]  # fmt: skip
 
     def __init__(self) -> None:
@@ -63,7 +66,6 @@ class SuitesScreen(MainScreen):
         self._run_id = 0
         self._away = False
         self._choice = Choice()
-        self._marker: Marker | None = None
 
     def body(self) -> ComposeResult:
         with Vertical(id="suites-table"):
@@ -205,7 +207,7 @@ class SuitesScreen(MainScreen):
         room = self.size.height - FRAME_ROWS
         if snapshot is None or snapshot.status is None:
             return
-        marker = self._marker or Marker.usual(view.glyphs)
+        marker = self._marker
         if snapshot.running is None:
             results = snapshot.status.last_results
             heading = suites_run.ended_heading(run, results, view, width)
@@ -263,6 +265,19 @@ class SuitesScreen(MainScreen):
             self.app.push_screen(Sheet(f"Suite {clean(suite.name)}", text))
 
     # -- what may be done
+
+    @property
+    def _marker(self) -> Marker:
+        """How charts are drawn, as it was chosen last."""
+        word, glyphs = self.main.world.settings.get("marker"), self.main.glyphs
+        known = {one.value: one for one in Marker}
+        return (
+            Marker.usual(glyphs) if glyphs is marks.ASCII else known.get(word, Marker.usual(glyphs))
+        )
+
+    def copy_text(self) -> str:
+        """The command that does the same from a shell."""
+        return "" if self._suite is None else f"stripewright bench run {self._suite.name}"
 
     @property
     def _shows_run(self) -> bool:
@@ -353,9 +368,8 @@ class SuitesScreen(MainScreen):
             return
         names = [one.name for one in catalog.suites]
 
-        def answered(when: When | None) -> None:
-            if when is not None:
-                self.ask(_SET, lambda: set_times(when), self._set)
+        def wished(when: When) -> None:
+            self.ask(_SET, lambda: set_times(when), self._set)
 
         def set_times(when: When) -> None:
             # In what is installed by now: another operator may have set times since it was read.
@@ -363,8 +377,9 @@ class SuitesScreen(MainScreen):
             known.set_schedule(with_times(known.schedule().text, suite.name, when))
 
         words = suites.schedule_words(suite.name, now, view)
-        screen = ScheduleScreen(suite.name, now, words, names, view.glyphs)
-        self.app.push_screen(screen, answered)
+        self.app.push_screen(
+            ScheduleScreen(suite.name, now, words, suites=names, wished=wished, glyphs=view.glyphs)
+        )
 
     def _set(self, answer: Answer[None]) -> None:
         if answer.problem:
@@ -383,8 +398,7 @@ class SuitesScreen(MainScreen):
         self.redraw()
 
     def action_marker(self) -> None:
-        glyphs = self.main.glyphs
-        self._marker = (self._marker or Marker.usual(glyphs)).next(glyphs)
+        self.main.remember("marker", self._marker.next(self.main.glyphs).value)
         self.redraw()
 
     def action_numbers(self) -> None:

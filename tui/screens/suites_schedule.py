@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Button, Footer, Input, Static
+from textual.widgets import Button, Input, Static
 
 from appliance.client.schedule_fields import (
     EXAMPLES,
@@ -25,13 +24,14 @@ from appliance.client.schedule_fields import (
 from appliance.client.schedule_requests import ScheduleNow, When
 from tui import marks
 from tui.marks import Glyphs
+from tui.screens.sheet import FORM_KEYS, Reply, Sheet
 from tui.widgets.panel import clean
 
 _MOST_CHARS = 60
 
 
-class ScheduleScreen(ModalScreen[When | None]):
-    """Returns what is wished for the suite, or ``None``.
+class ScheduleScreen(Sheet, inherit_bindings=False):
+    """Gives ``wished`` what is asked for the suite.
 
     ``now`` is what holds, ``words`` says it; ``suites`` are the names of all suites.
     """
@@ -40,8 +40,7 @@ class ScheduleScreen(ModalScreen[When | None]):
         Binding("down", "app.focus_next", "Next", tooltip="to the next field", id="schedule.next"),
         Binding("up", "app.focus_previous", "Previous", tooltip="to the field before", show=False,
                 id="schedule.previous"),
-        Binding("escape", "leave", "Back", tooltip="go back and change nothing",
-                id="schedule.back"),
+        *FORM_KEYS,
     ]  # fmt: skip
 
     def __init__(
@@ -49,42 +48,35 @@ class ScheduleScreen(ModalScreen[When | None]):
         suite: str,
         now: ScheduleNow,
         words: Content,
+        *,
         suites: Sequence[str],
+        wished: Callable[[When], None],
         glyphs: Glyphs,
     ) -> None:
-        super().__init__()
+        replies = [Reply("off", "Off"), Reply("default", "Built-in"), Reply("set", "Set")]
+        super().__init__(f"When is {clean(suite)} started?", words, replies)
+        self._wished = wished
         self._suite = suite
         self._now = now
-        self._words = words
         self._suites = tuple(suites)
         self._glyphs = glyphs
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="sheet question"):
-            yield Static(
-                f"When is {clean(self._suite)} started?", classes="sheet-title", markup=False
-            )
-            yield Static(self._words, classes="question-text", markup=False)
-            for field in FIELDS:
-                with Horizontal(classes="schedule-row"):
-                    yield Static(field, classes="schedule-name", markup=False)
-                    yield Input(
-                        id=f"schedule-{field}", max_length=_MOST_CHARS, classes="schedule-line"
-                    )
-                yield Static("", id=f"said-{field}", classes="schedule-said", markup=False)
-            yield Static("", id="said-all", classes="question-text", markup=False)
-            with Horizontal(classes="answers"):
-                yield Button(Content("Cancel"), id="leave", compact=True)
-                yield Button(Content("Off"), id="off", compact=True)
-                yield Button(Content("Built-in"), id="default", compact=True)
-                yield Button(Content("Set"), id="set", compact=True)
-        yield Footer(compact=True, show_command_palette=False)
+    def body(self) -> ComposeResult:
+        yield from super().body()
+        for field in FIELDS:
+            with Horizontal(classes="schedule-row"):
+                yield Static(field, classes="schedule-name", markup=False)
+                yield Input(id=f"schedule-{field}", max_length=_MOST_CHARS, classes="schedule-line")
+            yield Static("", id=f"said-{field}", classes="schedule-said", markup=False)
+        yield Static("", id="said-all", classes="question-text", markup=False)
+
+    def focus_first(self) -> None:
+        self.query_one(Input).focus()
 
     def on_mount(self) -> None:
         self.query_one("#off", Button).disabled = bool(why_not_off(self._suite, self._now))
         self.query_one("#default", Button).disabled = bool(why_not_default(self._suite, self._now))
         self._judge()
-        self.query_one(Input).focus()
 
     @property
     def _typed(self) -> When:
@@ -138,7 +130,5 @@ class ScheduleScreen(ModalScreen[When | None]):
     @on(Button.Pressed)
     def _answered(self, event: Button.Pressed) -> None:
         answers = {"off": When(state="off"), "default": When(state="default"), "set": self._typed}
-        self.dismiss(answers.get(event.button.id or ""))
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
+        if (when := answers.get(event.button.id or "")) is not None:
+            self._wished(when)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -16,6 +16,7 @@ from appliance.text import duration, size
 from tui import marks
 from tui.layout_rows import Change, VolumeRow
 from tui.marks import Glyphs, Mark
+from tui.screens.sheet import Item
 from tui.widgets.panel import Line, cell, clean, section, wrapped
 
 _LABEL = 10
@@ -221,18 +222,43 @@ def is_loss(one: Destruction) -> bool:
     return one.holds != BLANK
 
 
-def note_words(note: PlanNote, now: float) -> str:
-    """A plan in a line: when, what, how many steps."""
-    ago = duration(max(0.0, now - note.made_at_monotonic_s))
-    steps = "no steps" if not note.steps else f"{note.steps} steps"
-    return f"{ago} ago  {note.digest[:12]}  {note.words}, {steps}"
+def plan_items(
+    notes: Sequence[PlanNote],
+    *,
+    mine: frozenset[str],
+    stale: Mapping[str, str],
+    now: float,
+    width: int,
+    glyphs: Glyphs,
+) -> list[Item]:
+    """Each plan: whether it can still be confirmed, whose and how old it is, and what it does; why
+    it is stale in a second line.
+    """
+    return [
+        Item(
+            note.digest,
+            below(
+                _note_line(note, mine=mine, stale=stale, now=now, glyphs=glyphs),
+                clean(stale.get(note.digest) or note.words),
+                width,
+            ),
+        )
+        for note in notes
+    ]
+
+
+def below(name: Content, about: str, width: int) -> Content:
+    """The name of an item with more words below it, on a terminal ``width`` cells wide."""
+    room = min(72, width - 8)
+    lines = wrapped(about, first=Content(""), indent=2, width=room, style=marks.MUTED)
+    return Content("\n").join([name, *lines])
 
 
 def plans_lines(
     notes: Sequence[PlanNote],
     *,
     mine: frozenset[str],
-    stale: dict[str, str],
+    stale: Mapping[str, str],
     now: float,
     width: int,
     glyphs: Glyphs,
@@ -241,21 +267,37 @@ def plans_lines(
     if not notes:
         return []
     hint = Content.styled("P lists them", marks.MUTED)
-    lines = [section("PLANS SINCE BOOT", hint, width, glyphs)]
-    for note in notes[:_NOTES]:
-        whose = "yours" if note.digest in mine else "theirs"
-        mark = stale_mark(note, stale, glyphs)
-        lines.append(
+    return [
+        section("PLANS SINCE BOOT", hint, width, glyphs),
+        *(
             Content.assemble(
-                (mark.text.ljust(13), mark.style),
-                (whose.ljust(7), marks.MUTED),
-                clean(note_words(note, now)),
+                _note_line(note, mine=mine, stale=stale, now=now, glyphs=glyphs),
+                f"  {clean(note.words)}",
             )
-        )
-    return lines
+            for note in notes[:_NOTES]
+        ),
+    ]
 
 
-def stale_mark(note: PlanNote, stale: dict[str, str], glyphs: Glyphs) -> Mark:
+def _note_line(
+    note: PlanNote,
+    *,
+    mine: frozenset[str],
+    stale: Mapping[str, str],
+    now: float,
+    glyphs: Glyphs,
+) -> Line:
+    mark = stale_mark(note, stale, glyphs)
+    ago = duration(max(0.0, now - note.made_at_monotonic_s))
+    steps = "no steps" if not note.steps else f"{note.steps} steps"
+    return Content.assemble(
+        (mark.text.ljust(10), mark.style),
+        ("yours   " if note.digest in mine else "theirs  ", marks.MUTED),
+        f"{ago} ago  {clean(note.digest[:12])}  {steps}",
+    )
+
+
+def stale_mark(note: PlanNote, stale: Mapping[str, str], glyphs: Glyphs) -> Mark:
     """Whether a plan can still be confirmed."""
     if note.decision is Decision.REFUSE:
         return Mark(glyphs.warn, "refused", marks.WARN)

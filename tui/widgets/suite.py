@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from appliance.model.runs import Job, RunRecord
     from tui.sources.overview import Level
 
-_MARK_CELLS = 12
+MARK_CELLS = 12
 JOB_CELLS = 16
 # Names of the figures and their cells; the narrow ones leave out what the wide ones add.
 _NARROW = (("IOPS", 7), ("bandwidth", 11), ("mean", 9), ("publ.", 6), ("baseline", 8))
@@ -117,10 +117,10 @@ def _job_rows(run: RunRecord, snapshot: Snapshot, view: View, width: int) -> lis
     return lines
 
 
-def step_lines(step: Step, width: int, glyphs: Glyphs) -> list[Line]:
+def step_lines(step: Step, width: int, glyphs: Glyphs, *, beside: bool = True) -> list[Line]:
     """A line for each result of what is done; one for what is not, with what it will be."""
     if step.results:
-        return [result_line(result, width, glyphs) for result in step.results]
+        return [result_line(result, width, glyphs, beside=beside) for result in step.results]
     mark = {
         StepState.DONE: Mark(glyphs.idle, "no result", marks.WARN),
         StepState.MEASURING: Mark(glyphs.pointer, "measuring", marks.BUSY),
@@ -129,7 +129,7 @@ def step_lines(step: Step, width: int, glyphs: Glyphs) -> list[Line]:
     name = job_cell(step.job.name, step.pass_index, step.member, glyphs)
     return [
         Content.assemble(
-            (cell(mark.text, _MARK_CELLS, glyphs), mark.style),
+            (cell(mark.text, MARK_CELLS, glyphs), mark.style),
             " ",
             (name, marks.MUTED if step.state is StepState.WAITING else ""),
             " ",
@@ -228,19 +228,27 @@ def _next(status: Status, view: View) -> str:
     return f" {view.glyphs.dot} next in {duration(status.next_run_at - view.wall)}"
 
 
-def column_names(width: int, glyphs: Glyphs) -> Line:
+def column_names(width: int, glyphs: Glyphs, *, beside: bool = True) -> Line:
     """Write the names over :func:`result_line`."""
-    names = " ".join(cell(name, cells, glyphs, right=True) for name, cells in _columns(width))
+    names = " ".join(
+        cell(name, cells, glyphs, right=True) for name, cells in _columns(width, beside=beside)
+    )
     rest = "   findings" if width >= _findings_from() else ""
-    lead = f"{cell('verdict', _MARK_CELLS, glyphs)} {cell('job', JOB_CELLS, glyphs)}"
-    return Content.styled(f"{lead} {' ' * _way_cells(width)} {names}{rest}", marks.MUTED)
+    lead = f"{cell('verdict', MARK_CELLS, glyphs)} {cell('job', JOB_CELLS, glyphs)}"
+    return Content.styled(f"{lead} {' ' * way_cells(width)} {names}{rest}", marks.MUTED)
 
 
 def result_line(
-    result: JobResult, width: int, glyphs: Glyphs, *, level: Level | None = None
+    result: JobResult,
+    width: int,
+    glyphs: Glyphs,
+    *,
+    level: Level | None = None,
+    beside: bool = True,
 ) -> Line:
     """One result: verdict, job, direction, figures, and on wide screens why, in words.
 
+    Not ``beside`` anything, its p99 stands on narrow screens, too.
     ``published`` is its share of what is published; ``baseline`` how far it is from ``level``, in
     parentheses where that is provisional. What cannot be true is compared with nothing.
     """
@@ -260,17 +268,18 @@ def result_line(
     }
     figures["published"] = figures["publ."]
     cells = " ".join(
-        cell(figures[name], room, glyphs, right=True) for name, room in _columns(width)
+        cell(figures[name], room, glyphs, right=True)
+        for name, room in _columns(width, beside=beside)
     )
     why = ""
     if width >= _findings_from() and result.findings:
         why = "   " + clean("; ".join(finding.message for finding in result.findings))
     return Content.assemble(
-        (cell(mark.text, _MARK_CELLS, glyphs), mark.style),
+        (cell(mark.text, MARK_CELLS, glyphs), mark.style),
         " ",
         job_cell(result.job, result.pass_index, result.member, glyphs),
         " ",
-        (cell(clean(result.direction)[: _way_cells(width)], _way_cells(width), glyphs),
+        (cell(clean(result.direction)[: way_cells(width)], way_cells(width), glyphs),
          marks.MUTED),
         " ",
         (cells, "" if result.valid else marks.MUTED),
@@ -286,15 +295,17 @@ def _beside(result: JobResult, level: Level | None) -> str:
     return f"({words})" if level.provisional else words
 
 
-def _columns(width: int) -> tuple[tuple[str, int], ...]:
+def _columns(width: int, *, beside: bool) -> tuple[tuple[str, int], ...]:
+    if not beside:
+        return _WIDE[:4]
     return _WIDE if width >= _WIDE_FROM else _NARROW
 
 
-def _way_cells(width: int) -> int:
+def way_cells(width: int) -> int:
     """Cells for read or write; narrow screens have the first letter."""
     return 5 if width >= _WIDE_FROM else 1
 
 
 def _findings_from() -> int:
     """Least width at which findings get a column of their own."""
-    return _MARK_CELLS + JOB_CELLS + 7 + sum(cells + 1 for _, cells in _WIDE) + _WORDS_CELLS
+    return MARK_CELLS + JOB_CELLS + 7 + sum(cells + 1 for _, cells in _WIDE) + _WORDS_CELLS

@@ -173,7 +173,7 @@ def _writes(suite: Suite, snapshot: Snapshot | None) -> list[str]:
 def last_words(last: RunSummary | None, problem: str, view: View) -> tuple[str, str]:
     """The outcome of the last run, with its style."""
     if last is None:
-        words = f"not known: {problem}" if problem else "it has never been run here"
+        words = f"not known: {problem}" if problem else "never run here: s starts it"
         return words, marks.WARN if problem else marks.MUTED
     mark = run_mark(last, view.glyphs)
     words = mark.text
@@ -192,7 +192,7 @@ def next_words(found: Holds | None, view: View) -> str:
     if found is None:
         return "the schedule has not been read"
     if not found.runs:
-        return f"never automatically ({found.source}); e sets a time"
+        return f"never automatically ({found.source}); S sets a time"
     words = f"{found.when} ({found.source})"
     if found.next_at is not None and found.next_at > view.wall:
         words = f"in {duration(found.next_at - view.wall)}, {moment(found.next_at)[:16]}Z; {words}"

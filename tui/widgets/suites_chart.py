@@ -20,7 +20,8 @@ from tui.charts.table import table_of
 from tui.marks import Glyphs
 from tui.snapshot import TREND_SECONDS, Snapshot
 from tui.suite_facts import volume_of
-from tui.tracks import Figure, Followed, Second, group, points, spread
+from tui.tracks import Figure, Followed, Second, group, points, spread, waits
+from tui.widgets.live import slow_words
 from tui.widgets.panel import Line, View, clean, milliseconds, section
 
 # More lines than these cannot be told apart: then the least, the median and the most are drawn.
@@ -100,12 +101,11 @@ def chart_lines(
         return []
     devices = group_of(run, snapshot)
     # With the keys that change it.
-    title = f"{choice.shown.words.upper()} (v), {_span(choice)} (j)"
+    title = f"{choice.shown.words.upper()} (m), {_span(choice)} (z)"
     if not devices:
         words = "these disks are not followed here" if snapshot.seconds else "no figures yet"
         return [section(title, Content.styled(words, marks.MUTED), width, glyphs)]
-    words = _now(devices, snapshot.seconds[-1], choice.shown, width - cell_len(title) - 3, glyphs)
-    now = Content.styled(words, marks.MUTED)
+    now = _now(devices, snapshot.seconds, choice.shown, width - cell_len(title) - 3, glyphs)
     if view.live_is_stale and view.live_age is not None:
         now = Content.styled(f"{glyphs.warn} {view.live_age:.0f} s old", marks.WARN)
     head = section(title, now, width, glyphs)
@@ -188,16 +188,25 @@ def _scaled(
 
 
 def _now(
-    devices: tuple[Followed, ...], last: Second, shown: Shown, room: int, glyphs: Glyphs
-) -> str:
-    """The last second in figures: the stripe, and as far as there is room the members."""
+    devices: tuple[Followed, ...],
+    seconds: Sequence[Second],
+    shown: Shown,
+    room: int,
+    glyphs: Glyphs,
+) -> Content:
+    """The last second in figures, and the member that is slow; without one, as far as there is
+    room, what the members do.
+    """
+    last = seconds[-1]
     value = points([last], devices[0], shown.figure)[0][1]
-    words = f"now {_figure(value, shown, glyphs)}"
+    now = Content.styled(f"now {_figure(value, shown, glyphs)}", marks.MUTED)
     between = spread(last, devices[0], shown.figure)
     low, high = (_figure(one, shown, glyphs) for one in (between.least, between.most))
-    members = f" {glyphs.dot} members {low} to {high}"
-    fits = between.least is not None and cell_len(words + members) <= room
-    return words + members if fits else words
+    more = slow_words(waits(seconds, devices[0]), glyphs)
+    if not more and between.least is not None:
+        more = Content.styled(f"members {low} to {high}", marks.MUTED)
+    both = Content.assemble(now, (f" {glyphs.dot} ", marks.MUTED), more)
+    return both if more and both.cell_length <= room else now
 
 
 def _times(value: float | None, shown: Shown) -> float | None:

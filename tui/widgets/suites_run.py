@@ -10,21 +10,29 @@ from textual.content import Content
 from appliance.bench.live_file import LiveJob
 from appliance.model.measurement import JobResult
 from appliance.model.runs import RunRecord, Suite
-from appliance.text import bandwidth, count, duration
+from appliance.text import count, duration
 from tui import marks
+from tui.charts.strip import sparkline
 from tui.marks import Glyphs
-from tui.progress import Progress, Step, StepState, plan_of, progress, steps
+from tui.progress import Progress, StepState, plan_of, progress, steps
 from tui.snapshot import Snapshot
 from tui.suite_facts import volume_of
+from tui.tracks import Figure, points
 from tui.widgets.panel import Line, View, cell, clean, nanoseconds, section, wrapped
-from tui.widgets.suite import JOB_CELLS, describe_job, job_cell, progress_bar
+from tui.widgets.suite import (
+    JOB_CELLS,
+    MARK_CELLS,
+    column_names,
+    job_cell,
+    progress_bar,
+    result_line,
+    step_lines,
+    way_cells,
+)
+from tui.widgets.suites_chart import group_of
 
-_MARK_CELLS, _WAY_CELLS = 14, 5
-_COLUMNS = (("IOPS", 8), ("bandwidth", 11), ("mean", 9), ("p99", 9))
-_FINDINGS_FROM = 120
-# Job names get so many cells more where there is room for them.
-_MORE_FROM, _MORE_CELLS = 100, 10
-_BAR_CELLS = 20
+_BAR_CELLS = 8
+_SPARK_CELLS = 12
 _PERCENTILES = (
     ("p50", "50.000000", 0.5),
     ("p99", "99.000000", 0.99),
@@ -114,88 +122,29 @@ def job_lines(run: RunRecord, view: View, width: int, rows: int) -> list[Line]:
     for step in steps(run, suite, results):
         if step.state is StepState.MEASURING:
             present = len(lines)
-            lines.append(_measuring(_job(step, width, glyphs), done, view, width))
+            name = job_cell(step.job.name, step.pass_index, step.member, glyphs)
+            lines.append(_measuring(name, run, done, view, width))
             continue
         if step.state is StepState.DONE:
             present = len(lines) + len(step.results)
-        lines += _step_lines(step, width, glyphs)
+        lines += step_lines(step, width, glyphs, beside=False)
     phase = []
     if run.phase in _PHASES:
         phase = [_phase(run, done, width, glyphs)]
     elif not plan_of(run, suite):
         # A suite that is not known here: what it measures now is all there is to say.
-        lines.append(_measuring(clean(run.phase), done, view, width))
+        lines.append(_measuring(cell(clean(run.phase), JOB_CELLS, glyphs), run, done, view, width))
         present = len(lines) - 1
-    return [
-        *phase,
-        *_window([_names(width, glyphs)], lines, present, rows - len(phase), glyphs),
-    ]
+    names = [column_names(width, glyphs, beside=False)]
+    return [*phase, *_window(names, lines, present, rows - len(phase), glyphs)]
 
 
 def ended_lines(results: Sequence[JobResult], width: int, rows: int, glyphs: Glyphs) -> list[Line]:
     """The same of a run that is over: its results."""
     if not results:
         return [Content.styled("it has no results", marks.MUTED)]
-    lines = [_result_line(result, width, glyphs) for result in results]
-    return _window([_names(width, glyphs)], lines, 0, rows, glyphs)
-
-
-def _job_cells(width: int) -> int:
-    return JOB_CELLS + (_MORE_CELLS if width >= _MORE_FROM else 0)
-
-
-def _job(of: Step | JobResult, width: int, glyphs: Glyphs) -> str:
-    name = of.job.name if isinstance(of, Step) else of.job
-    return job_cell(name, of.pass_index, of.member, glyphs, cells=_job_cells(width))
-
-
-def _names(width: int, glyphs: Glyphs) -> Line:
-    lead = f"{cell('verdict', _MARK_CELLS, glyphs)} {cell('job', _job_cells(width), glyphs)}"
-    names = " ".join(cell(name, cells, glyphs, right=True) for name, cells in _COLUMNS)
-    rest = "   findings" if width >= _FINDINGS_FROM else ""
-    return Content.styled(f"{lead} {'':{_WAY_CELLS}} {names}{rest}", marks.MUTED)
-
-
-def _step_lines(step: Step, width: int, glyphs: Glyphs) -> list[Line]:
-    """A line for each result of what is done; one for what waits, with what it will be."""
-    if step.results:
-        return [_result_line(result, width, glyphs) for result in step.results]
-    word = "no result" if step.state is StepState.DONE else "waiting"
-    name = _job(step, width, glyphs)
-    return [
-        Content.assemble(
-            (cell(f"{glyphs.idle} {word}", _MARK_CELLS, glyphs), marks.MUTED),
-            (f" {name} {describe_job(step.job, glyphs)}", marks.MUTED),
-        )
-    ]
-
-
-def _result_line(result: JobResult, width: int, glyphs: Glyphs) -> Line:
-    """Verdict, job, direction, figures, and on wide screens the findings in words."""
-    from appliance.figures.quantities import percentile_ns
-
-    mark = marks.verdict(result, glyphs)
-    p99 = percentile_ns(result, 99.0)
-    figures = (
-        count(result.iops),
-        bandwidth(result.bandwidth_bytes),
-        nanoseconds(result.latency_mean_ns, glyphs),
-        "-" if p99 is None else nanoseconds(p99, glyphs),
-    )
-    cells = " ".join(
-        cell(figure, room, glyphs, right=True)
-        for figure, (_, room) in zip(figures, _COLUMNS, strict=True)
-    )
-    line = Content.assemble(
-        (cell(mark.text, _MARK_CELLS, glyphs), mark.style),
-        f" {_job(result, width, glyphs)} ",
-        (cell(clean(result.direction), _WAY_CELLS, glyphs), marks.MUTED),
-        (f" {cells}", "" if result.valid else marks.MUTED),
-    )
-    if width < _FINDINGS_FROM or not result.findings:
-        return line
-    why = clean("; ".join(finding.message for finding in result.findings))
-    return Content.assemble(line, (f"   {why}", mark.style))
+    lines = [result_line(result, width, glyphs, beside=False) for result in results]
+    return _window([column_names(width, glyphs, beside=False)], lines, 0, rows, glyphs)
 
 
 def _window(
@@ -218,7 +167,7 @@ def _phase(run: RunRecord, done: Progress, width: int, glyphs: Glyphs) -> Line:
     if run.phase == "prepare" and run.target_kind != "filesystem":
         words = "writes until it is steady"
     line = Content.assemble(
-        (cell(f"{glyphs.pointer} {clean(run.phase)}", _MARK_CELLS, glyphs), marks.BUSY),
+        (cell(f"{glyphs.pointer} {clean(run.phase)}", MARK_CELLS, glyphs), marks.BUSY),
         " ",
         *_bar(done, glyphs),
     )
@@ -226,20 +175,34 @@ def _phase(run: RunRecord, done: Progress, width: int, glyphs: Glyphs) -> Line:
     return Content.assemble(line, f"  {cell(words, room, glyphs).rstrip()}")
 
 
-def _measuring(name: str, done: Progress, view: View, width: int) -> Line:
+def _measuring(name: str, run: RunRecord, done: Progress, view: View, width: int) -> Line:
+    """The present job: its IOPS so far, those of each second since it began, and how long it still
+    takes, under the columns of what is done.
+    """
     glyphs, snapshot = view.glyphs, view.snapshot
-    iops: list[float] = []
-    if snapshot is not None and snapshot.running is not None:
-        iops = [one.iops for one in _told(snapshot.running, snapshot.live_jobs)]
-    so_far = f"  {count(sum(iops))} IOPS so far" if iops else ""
-    line = Content.assemble(
-        (cell(f"{glyphs.pointer} measuring", _MARK_CELLS, glyphs), marks.BUSY),
+    told = _told(run, () if snapshot is None else snapshot.live_jobs)
+    so_far = count(sum(one.iops for one in told)) if told else ""
+    spark = "" if snapshot is None else sparkline(_iops(run, view), _SPARK_CELLS, glyphs)
+    return Content.assemble(
+        (cell(f"{glyphs.pointer} measuring", MARK_CELLS, glyphs), marks.BUSY),
         " ",
-        (cell(name, _job_cells(width), glyphs), "bold"),
+        (name, "bold"),
+        f" {'':{way_cells(width)}} {cell(so_far, 7, glyphs, right=True)} ",
+        (spark, marks.BUSY),
         " ",
         *_bar(done, glyphs),
     )
-    return Content.assemble(line, so_far) if line.cell_length + len(so_far) <= width else line
+
+
+def _iops(run: RunRecord, view: View) -> list[float | None]:
+    """What the disks did in each second since the present job began."""
+    snapshot = view.snapshot
+    devices = () if snapshot is None else group_of(run, snapshot)
+    if snapshot is None or not devices:
+        return []
+    began = view.now - (view.wall - run.phase_started_at)
+    seconds = [one for one in snapshot.seconds if one.at >= began]
+    return [value for _, value in points(seconds, devices[0], Figure.IOPS)]
 
 
 def _bar(done: Progress, glyphs: Glyphs) -> list[tuple[str, str]]:
