@@ -394,7 +394,7 @@ def release() -> None:
         sh("udevadm", "settle")
     if _block_devices("dm-"):
         sh("dmsetup", "remove_all", "--retry", check=False)
-    sh("udevadm", "settle")
+        sh("udevadm", "settle")
 
 
 def _block_devices(kind: str) -> bool:

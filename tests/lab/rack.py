@@ -300,4 +300,3 @@ class Rack:
         for disk in self.disks.values():
             disk.remove(keep_file=keep_files)
         self.disks.clear()
-        sh("udevadm", "settle")

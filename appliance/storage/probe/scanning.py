@@ -28,6 +28,8 @@ _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 # How much of the time is spent to find out how fast the device is.
 _TRIAL = 0.1
 _READERS = 4
+# Buffers of closed readers: each page of new memory is a page fault.
+_spare: list[mmap.mmap] = []
 
 
 class Reader:
@@ -37,7 +39,10 @@ class Reader:
         self._node = node
         self._descriptor = open_direct(node, os.O_RDONLY | os.O_CLOEXEC)
         # Direct reads need memory that is aligned as the device's blocks are: whole pages.
-        self._page = mmap.mmap(-1, _BUFFER_BYTES)
+        try:
+            self._page = _spare.pop()
+        except IndexError:
+            self._page = mmap.mmap(-1, _BUFFER_BYTES)
         first = ctypes.c_char.from_buffer(self._page)
         self._address = ctypes.addressof(first)
         del first  # the page could not be closed while it is there
@@ -46,7 +51,7 @@ class Reader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._page.close()
+        _spare.append(self._page)
         os.close(self._descriptor)
 
     def read(self, offset_bytes: int, length: int) -> bytes:
