@@ -44,8 +44,8 @@ def may_start(snapshot: Snapshot | None, suite: str, unable: str) -> Permission:
 
 def may_measure(suite: Suite, volume: VolumeStatus) -> Permission:
     """Whether ``suite`` can measure ``volume``: it is there, and has room for the files."""
+    from appliance.client.suite_facts import file_bytes
     from appliance.errors import Refused
-    from tui.suite_facts import file_bytes
 
     if not volume.mounted:
         if not volume.mount:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from appliance.bench.run_progress import suite_seconds
 from appliance.client.machine_status import VolumeStatus
+from appliance.client.suite_facts import written_words
 from appliance.model.runs import RunRecord, Suite
 from appliance.text import duration, size
 from tui import marks
 from tui.marks import Glyphs
-from tui.progress import suite_seconds
-from tui.suite_facts import written_words
 from tui.widgets.panel import clean, wrapped
 from tui.widgets.suite import describe_job
 

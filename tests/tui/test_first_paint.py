@@ -12,6 +12,8 @@ _TOP = Path(tui.__file__).parents[1]
 _FIRST = ("tui.app", "tui.screens.overview", "tui.machine")
 _ALLOWED = {
     "appliance",
+    # It loads the rest of the engine when a run is there.
+    "appliance.bench.run_progress",
     "appliance.errors",
     "appliance.paths",
     "appliance.system",

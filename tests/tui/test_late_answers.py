@@ -127,7 +127,7 @@ async def test_a_schedule_keeps_what_another_operator_set_meanwhile():
     suites = FakeSuites()
     acted = suites_on(snapshot(), suites=suites)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot, *on_smoke(), "e")
+        await opened(pilot, *on_smoke(), "S")
         suites.now = replace(SCHEDULE, text='[suite.full]\nat = "Sun 02:00"\n')
         acted.app.screen.query_one("#off").focus()
         await press(pilot, "enter")

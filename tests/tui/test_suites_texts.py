@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from appliance.bench.run_progress import plan_of
+from appliance.client.suite_facts import file_bytes, volume_of, written, written_words
 from appliance.model.runs import RunState
 from tests.tui.fake_suites import CATALOG, FULL, PROBE, SCHEDULE, SMOKE, told
 from tests.tui.fakes import (
@@ -23,8 +25,6 @@ from tests.tui.fakes import (
 from tests.tui.suites_stage import followed
 from tui import marks
 from tui.permission import may_measure
-from tui.progress import plan_of
-from tui.suite_facts import file_bytes, volume_of, written, written_words
 from tui.widgets import suites, suites_run
 from tui.widgets.panel import View
 from tui.widgets.suite import ago, job_cell

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.client.volume_rows import Change, volume_rows
 from appliance.model.disks import DiskKind
 from appliance.model.plans import Decision, Layout, Orders, Selector, Volume
 from appliance.storage.formats.ext4 import Ext4Options
@@ -35,7 +36,6 @@ from appliance.storage.policy.layout_presets import draft_from, presets
 from appliance.storage.policy.preview import preview
 from tests.tui.fake_layout import inventory, text_of
 from tests.unit.disks import disk, pv
-from tui.layout_rows import Change, volume_rows
 
 SCRATCH = DEFAULT_LAYOUT.volumes[0]
 DATA = Volume(name="data", mount="/mnt/data", select=Selector(count=2))

@@ -13,6 +13,7 @@ from textual.widgets import DataTable
 
 from appliance.client.machine_status import Status
 from appliance.client.plan_requests import PlannedHere
+from appliance.client.volume_rows import Change, VolumeRow, volume_rows
 from appliance.model.disks import Inventory
 from appliance.model.plans import Layout, Volume
 from appliance.storage.policy.layout_draft import Draft, carried_names, wanted
@@ -21,7 +22,6 @@ from appliance.storage.policy.preview import Preview
 from appliance.text import duration
 from tui import marks
 from tui.asking import Answer
-from tui.layout_rows import Change, VolumeRow, volume_rows
 from tui.screens.base import MainScreen
 from tui.screens.layout_form import Subject, VolumeForm, Wish
 from tui.screens.layout_plan import Desk, PlanScreen

@@ -8,13 +8,13 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from appliance.client.plan_requests import ApplyProgress, PlanNote
+from appliance.client.volume_rows import Change, VolumeRow
 from appliance.model.plans import Decision, Destruction, Volume
 from appliance.model.toml_fields import size_text
 from appliance.storage.policy.layout_draft import differences, disks_words
 from appliance.storage.policy.preview import Preview, VolumePreview
 from appliance.text import duration, size
 from tui import marks
-from tui.layout_rows import Change, VolumeRow
 from tui.marks import Glyphs, Mark
 from tui.screens.sheet import Item
 from tui.widgets.panel import Line, cell, clean, section, wrapped

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
+from appliance.client.volume_rows import Change, VolumeRow
 from appliance.text import size
-from tui.layout_rows import Change, VolumeRow
 from tui.marks import Glyphs
 from tui.widgets.layout import change_mark, decision_mark, now_mark
 from tui.widgets.table import Column, FilterTable, Row

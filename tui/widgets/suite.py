@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from textual.content import Content
 
+from appliance.bench.run_progress import Progress, Step, StepState, progress, steps
 from appliance.text import bandwidth, count, duration, size
 from tui import marks
 from tui.marks import Glyphs, Mark
-from tui.progress import Progress, Step, StepState, progress, steps
 from tui.snapshot import Snapshot
 from tui.widgets.panel import ALL, Line, View, cell, clean, nanoseconds, section
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from appliance.bench.run_progress import suite_seconds
 from appliance.client.schedule_fields import Holds, holds
 from appliance.client.schedule_requests import ScheduleNow
+from appliance.client.suite_facts import volume_of, written, written_words
 from appliance.history.pages import RunSummary
 from appliance.model.runs import Suite
 from appliance.text import duration, moment
 from tui import marks
 from tui.marks import Glyphs
-from tui.progress import suite_seconds
 from tui.snapshot import Snapshot
 from tui.sources.suites import Catalog
-from tui.suite_facts import volume_of, written, written_words
 from tui.widgets.panel import Line, View, cell, clean, section, wrapped
 from tui.widgets.results import run_mark
 from tui.widgets.suite import ago, describe_job

@@ -10,6 +10,7 @@ from enum import Enum
 from rich.cells import cell_len
 from textual.content import Content
 
+from appliance.client.suite_facts import volume_of
 from appliance.model.runs import RunRecord
 from appliance.text import bandwidth, count, table
 from tui import marks
@@ -19,7 +20,6 @@ from tui.charts.markers import Marker
 from tui.charts.table import table_of
 from tui.marks import Glyphs
 from tui.snapshot import TREND_SECONDS, Snapshot
-from tui.suite_facts import volume_of
 from tui.tracks import Figure, Followed, Second, group, points, spread, waits
 from tui.widgets.live import slow_words
 from tui.widgets.panel import Line, View, clean, milliseconds, section

@@ -8,15 +8,15 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from appliance.bench.live_file import LiveJob
+from appliance.bench.run_progress import Progress, StepState, plan_of, progress, steps
+from appliance.client.suite_facts import volume_of
 from appliance.model.measurement import JobResult
 from appliance.model.runs import RunRecord, Suite
 from appliance.text import count, duration
 from tui import marks
 from tui.charts.strip import sparkline
 from tui.marks import Glyphs
-from tui.progress import Progress, StepState, plan_of, progress, steps
 from tui.snapshot import Snapshot
-from tui.suite_facts import volume_of
 from tui.tracks import Figure, points
 from tui.widgets.panel import Line, View, cell, clean, nanoseconds, section, wrapped
 from tui.widgets.suite import (

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from appliance.bench.job_order import schedule
+from appliance.bench.run_progress import StepState, plan_of, progress, steps, suite_seconds
 from tests.tui.fakes import SMOKE, WALL, result, run_record
-from tui.progress import StepState, plan_of, progress, steps, suite_seconds
 
 
 def running(**changes):
