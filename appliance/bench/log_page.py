@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from appliance import paths
-from appliance.clouds.provider import Exceeded, LogPage, provider
+from appliance.clouds.provider import LogPage, provider
 from appliance.data import disk_rule
 from appliance.errors import OperatorError
 from appliance.model.disks import DiskKind
+from appliance.model.measurement import Exceeded
 from appliance.state import codec
 from appliance.storage.probe import nvme
 from appliance.system import services

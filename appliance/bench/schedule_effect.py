@@ -108,7 +108,6 @@ def bring_into_effect(places: Places, manager: Manager = services) -> None:
         journal.event(
             journal.Event.SCHEDULE_SET,
             f"schedule: {words}",
-            priority=journal.Priority.NOTICE,
             schedule=_sha256(places.file),
         )
 

@@ -170,6 +170,8 @@ def number_of(what: str) -> Callable[[str], int]:
 
 
 def volume_name(text: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z0-9-]{0,11}", text, re.ASCII):
+    from appliance.model.plans import VOLUME_NAME
+
+    if not re.fullmatch(VOLUME_NAME, text, re.ASCII):
         raise argparse.ArgumentTypeError(f"{text!r} cannot be the name of a volume")
     return text

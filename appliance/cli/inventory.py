@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from appliance import paths, text
@@ -15,13 +16,12 @@ if TYPE_CHECKING:
 
 
 def inventory(*, as_json: bool) -> int:
-    from appliance.storage.policy.documents import inventory_to_json
     from appliance.storage.policy.layout import load_layout
     from appliance.storage.probe.devices import probe
 
     found = probe(layout=load_layout(paths.LAYOUT_FILE))
     if as_json:
-        print_json(inventory_to_json(found))
+        print_json(asdict(found))
     elif not found.disks:
         print("no disks found")
     else:

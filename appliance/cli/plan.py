@@ -11,6 +11,7 @@ import shlex
 import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,10 +81,8 @@ def plan(
 
 def _print(made: PlannedHere, planned: Plan, *, as_json: bool) -> int:
     if as_json:
-        from appliance.storage.policy.documents import plan_to_json
-
         disks = _disk_reasons(planned, made.inventory)
-        print_json({**plan_to_json(planned), "disks": disks, "confirmable": made.confirmable})
+        print_json({**asdict(planned), "disks": disks, "confirmable": made.confirmable})
     else:
         print(_plan_text(planned, made.inventory))
         print(f"\n{_last_line(made, planned)}")
@@ -166,8 +165,7 @@ def plan_request(*, name: str) -> int:
 def answer(request: Request) -> dict[str, Any]:
     """The plan for ``request`` as a document; its digest leads back to the request."""
     from appliance.client.answers import store
-    from appliance.storage.execute import executor, request_spool
-    from appliance.storage.policy.documents import inventory_to_json, plan_to_json
+    from appliance.storage.execute import executor
 
     try:
         made = executor.plan_request(request)
@@ -176,9 +174,9 @@ def answer(request: Request) -> dict[str, Any]:
     store().keep_request(made.plan.digest, request)
     return {
         "at_monotonic_s": time.monotonic(),
-        "request": request_spool.request_document(request),
-        "inventory": inventory_to_json(made.inventory),
-        "plan": plan_to_json(made.plan),
+        "request": asdict(request),
+        "inventory": asdict(made.inventory),
+        "plan": asdict(made.plan),
         "error": None,
     }
 

@@ -41,13 +41,12 @@ def _document(now: Status) -> dict[str, object]:
     from dataclasses import asdict
 
     from appliance.history.json_documents import result_to_json, run_to_json
-    from appliance.storage.policy.documents import disk_to_json, machine_to_json
 
     return {
         **fields(now, "health summary hint decided_at"),
-        "machine": None if now.machine is None else machine_to_json(now.machine),
+        "machine": None if now.machine is None else asdict(now.machine),
         "volumes": [{**asdict(one), **fields(one, "geometry_proved")} for one in now.volumes],
-        "disks": [disk_to_json(disk) for disk in now.disks],
+        "disks": [asdict(disk) for disk in now.disks],
         "epoch": None if now.epoch is None else asdict(now.epoch),
         "running": None if now.running is None else run_to_json(now.running),
         "last_run": None if now.last_run is None else run_to_json(now.last_run),

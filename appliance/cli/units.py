@@ -88,7 +88,7 @@ def tune_undo() -> int:
     """Put every kernel setting back to what it was before."""
     from appliance.storage.execute import tuning
 
-    tuning.undo(paths.TUNING_FILE)
+    tuning.bring_about({}, paths.TUNING_FILE)
     paths.CPU_LATENCY_FILE.unlink(missing_ok=True)
     return EXIT_OK
 

@@ -6,23 +6,24 @@ import re
 import struct
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from appliance.clouds.provider import (
     Attached,
     Dmi,
-    Exceeded,
     LogPage,
     Metadata,
     NetworkLimits,
     Provider,
     Sold,
-    Times,
     page_text,
     plain_name,
 )
 from appliance.data import DiskRule, csv_rows
 from appliance.model.disks import DiskKind
-from appliance.model.measurement import Capability, Provisioned
+
+if TYPE_CHECKING:
+    from appliance.model.measurement import Capability, Exceeded, Times
 
 _EPHEMERAL = re.compile(r"ephemeral([0-9]{1,2})", re.ASCII)
 _DEVICE = re.compile(r"(?:/dev/)?(?:sd|xvd)([a-z]{1,2})", re.ASCII)
@@ -82,6 +83,8 @@ def _local(machine_type: str, count: int, direction: str) -> Capability | None:
     each = row.read_iops_per_disk if direction == "read" else row.write_iops_per_disk
     if each is None:
         return None
+    from appliance.model.measurement import Capability
+
     return Capability(
         kind=DiskKind.INSTANCE_STORE.value,
         iops=float(each * count),
@@ -176,6 +179,8 @@ _MOST_COUNTS = 32
 
 def decode(page: bytes) -> Exceeded | None:
     """The counters in a log page, ``None`` if it is too short or another vendor's page."""
+    from appliance.model.measurement import Exceeded, Provisioned
+
     if len(page) < _MIN_BYTES:
         return None
     magic, version = struct.unpack_from("<II", page)
@@ -188,6 +193,8 @@ def decode(page: bytes) -> Exceeded | None:
 
 
 def _times(page: bytes, version: int) -> dict[str, Times]:
+    from appliance.model.measurement import Times
+
     if len(page) < _PAGE_BYTES:
         return {}
     totals = _TOTALS.unpack_from(page, _TOTALS_OFFSET)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from appliance.clouds.provider import (
     Agent,
@@ -19,7 +20,9 @@ from appliance.clouds.provider import (
 )
 from appliance.data import csv_rows
 from appliance.model.disks import DiskKind
-from appliance.model.measurement import Capability
+
+if TYPE_CHECKING:
+    from appliance.model.measurement import Capability
 
 # The same Microsoft strings appear on any Hyper-V host; this asset tag is Azure's own
 # (cloud-init, DataSourceAzure).
@@ -59,6 +62,8 @@ def _local(machine_type: str, count: int, direction: str) -> Capability | None:
     if row is None or not row.read_iops_total or count > row.disk_count or direction != "read":
         return None
     share = count / row.disk_count
+    from appliance.model.measurement import Capability
+
     return Capability(
         kind=DiskKind.INSTANCE_STORE.value,
         iops=row.read_iops_total * share,

@@ -10,12 +10,15 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from appliance.clouds.provider import Attached, Provider, page_text, plain_name
 from appliance.clouds.volumes import MIB
 from appliance.data import csv_rows
 from appliance.model.disks import DiskKind
-from appliance.model.measurement import Capability
+
+if TYPE_CHECKING:
+    from appliance.model.measurement import Capability
 
 # Identify Namespace, bytes 384 and on (GoogleCloudPlatform/guest-configs, google_nvme_id).
 _NAME = slice(384, 4096)
@@ -48,6 +51,8 @@ def _local(machine_type: str, count: int, direction: str) -> Capability | None:
         return None
     read = direction == "read"
     iops = row.read_iops_total if read else row.write_iops_total
+    from appliance.model.measurement import Capability
+
     return Capability(
         kind=DiskKind.INSTANCE_STORE.value,
         iops=iops,

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from appliance.data import DiskRule, disk_rules
 from appliance.model.disks import DiskKind
-from appliance.model.measurement import Capability, Provisioned
+
+if TYPE_CHECKING:
+    # Boot asks for no limits: a tenth of its imports.
+    from appliance.model.measurement import Capability, Exceeded
 
 # ``ds.meta_data`` of cloud-init's instance data: what the provider told at this boot.
 Metadata = Mapping[str, object]
@@ -66,27 +70,6 @@ class Attached:
     controller_page: Callable[[], bytes]
     namespace_page: Callable[[], bytes]
     address: Callable[[], tuple[str, tuple[str, ...]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """I/Os of one direction since the disk was attached, as :class:`DeviceLatency` has them."""
-
-    ios: int
-    time_us: int
-    bins: tuple[tuple[int, int, int], ...] = ()
-    by_size: tuple[tuple[int, tuple[int, ...]], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Exceeded:
-    """One reading of one disk: µs since the disk was attached, which only grow; ``times`` by
-    direction, empty where the page is too short for them.
-    """
-
-    magic: int
-    limits: Provisioned
-    times: Mapping[str, Times] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

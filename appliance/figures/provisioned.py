@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
-from appliance.clouds.provider import Exceeded, Times
-from appliance.model.measurement import DeviceLatency, Provisioned
+from appliance.model.measurement import DeviceLatency, Exceeded, Provisioned, Times
 
 _WRAP = 1 << 32
 

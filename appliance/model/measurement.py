@@ -7,7 +7,8 @@ mean "not known": a rule stays silent where what it needs is not known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from appliance.model.runs import Counters
@@ -87,6 +88,27 @@ class DeviceLatency:
 class Source(StrEnum):
     RUN = "run"
     IMPORT = "import"
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """I/Os of one direction since the disk was attached, as :class:`DeviceLatency` has them."""
+
+    ios: int
+    time_us: int
+    bins: tuple[tuple[int, int, int], ...] = ()
+    by_size: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exceeded:
+    """One reading of one disk: µs since the disk was attached, which only grow; ``times`` by
+    direction, empty where the page is too short for them.
+    """
+
+    magic: int
+    limits: Provisioned
+    times: Mapping[str, Times] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from appliance.model.disks import DiskKind
 
 # How long late disks are given where the layout does not say.
 PATIENCE_SECONDS = 60.0
+# What a volume may be called: an XFS label holds 12 characters.
+VOLUME_NAME = r"[a-z][a-z0-9-]{0,11}"
 
 
 @dataclass(frozen=True, slots=True)

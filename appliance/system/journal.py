@@ -74,7 +74,7 @@ def event(
     text: str,
     /,
     *,
-    priority: Priority = Priority.INFO,
+    priority: Priority = Priority.NOTICE,
     **fields: str | int | float,
 ) -> None:
     """Log ``text`` with MESSAGE_ID and each field as ``STRIPEWRIGHT_<FIELD>``.

@@ -183,6 +183,11 @@ class Kernel:
             if (folder / "md").is_dir() and any((folder / "md").glob("dev-*")):
                 yield folder.name
 
+    def mapped(self) -> Iterator[str]:
+        """Kernel names of device-mapper devices."""
+        for folder in sorted((self.sys_root / "block").glob("dm-*/dm")):
+            yield folder.parent.name
+
     def md(self, name: str) -> MdArray:
         return read_md(self._folder(name) / "md")
 

@@ -35,9 +35,9 @@ def start_ticks(pid: int, proc: Path = _PROC) -> int | None:
     return int(fields[19])
 
 
-def is_alive(pid: int, ticks: int | None, boot: str, proc: Path = _PROC) -> bool:
+def is_alive(pid: int, ticks: int | None, boot: str) -> bool:
     """Whether the very process that was recorded is running."""
-    return ticks is not None and boot == boot_id(proc) and start_ticks(pid, proc) == ticks
+    return ticks is not None and boot == boot_id() and start_ticks(pid) == ticks
 
 
 def up_since(now: float) -> float | None:

@@ -13,7 +13,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -88,7 +88,6 @@ def start(
     stdout: IO[bytes] | int = subprocess.DEVNULL,
     stderr: IO[bytes] | int = subprocess.DEVNULL,
     cwd: str | None = None,
-    environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start ``argv`` in a process group of its own and return without waiting.
 
@@ -103,7 +102,7 @@ def start(
             stdout=stdout,
             stderr=stderr,
             cwd=cwd,
-            env={**_ENVIRONMENT, **(environment or {})},
+            env=_ENVIRONMENT,
             process_group=0,
             # Safe beside other threads: it takes no lock that one of them could hold.
             preexec_fn=lambda: _die_with(caller),  # noqa: PLW1509

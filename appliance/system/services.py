@@ -33,8 +33,8 @@ PLAN_UNIT = "stripewright-plan@{request}.service"
 APPLY_UNIT = "stripewright-apply@{digest}.service"
 INITIALISE_UNIT = "stripewright-initialise@{volume}.service"
 BENCHDIR_UNIT = "stripewright-benchdir@{volume}.service"
-PLAN_TEMPLATE = "stripewright-plan@.service"
-APPLY_TEMPLATE = "stripewright-apply@.service"
+PLAN_TEMPLATE = PLAN_UNIT.format(request="")
+APPLY_TEMPLATE = APPLY_UNIT.format(digest="")
 DRIFT_UNIT = "stripewright-drift.service"
 LOOK_UNIT = "stripewright-look.service"
 DRIFT_TIMER = "stripewright-drift.timer"
@@ -51,7 +51,7 @@ DRIFT_WORK = (
     BENCH_UNIT.format(suite="full"),
 )
 SCHEDULE_UNIT = "stripewright-schedule@{request}.service"
-SCHEDULE_TEMPLATE = "stripewright-schedule@.service"
+SCHEDULE_TEMPLATE = SCHEDULE_UNIT.format(request="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,9 +172,17 @@ class Machine:
         )
         up = [replace(one, device=f"/dev/stripewright/{one.name}") for one in up]
         state = state_document.state_of(
-            inventory, plan, wanted, outcome=outcome, message="", hint="", up=up, failed={}
+            inventory,
+            plan,
+            wanted,
+            outcome=outcome,
+            message="",
+            hint="",
+            up=up,
+            failed={},
+            surroundings=noted,
         )
-        self.write(replace(state, surroundings=noted).document())
+        self.write(state.document())
         self.mounts(*own.read_text().splitlines())
 
     def state(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from appliance.errors import ProgramMissing
 from appliance.model.disks import Disk, Filesystem, LvmMember, Signature
-from appliance.storage.formats import hwraid
+from appliance.storage.formats import hwraid, lvm
 from appliance.storage.probe import blockdev, built
 from appliance.system import process
 from appliance.system.kernel import Kernel, Mount
@@ -91,7 +91,7 @@ def labelled(number: int, **facts: object) -> Disk:
 
 def test_lvm_is_asked_about_labelled_disks_only(kernel: Kernel, programs: Programs) -> None:
     unread = disk(5, blank=None, signatures=(_LABEL,))
-    assert built.read_groups(kernel, [disk(1), unread], {}) is built.NO_GROUPS
+    assert built.read_groups(kernel, [disk(1), unread], {}) == lvm.Report()
     assert programs.started == []
     programs.prints["lvm"] = json.dumps(_REPORT)
     built.read_groups(kernel, [disk(1), labelled(2), unread, labelled(3)], {})
@@ -195,9 +195,9 @@ def test_a_volume_without_its_node_is_not_active(kernel: Kernel, programs: Progr
 
 
 def test_without_lvm_nothing_is_known_of_a_label(kernel: Kernel, programs: Programs) -> None:
-    assert built.read_groups(kernel, [labelled(1)], {}) == built.NO_GROUPS
+    assert built.read_groups(kernel, [labelled(1)], {}) == lvm.Report()
     programs.prints["lvm"] = "File descriptor 3 leaked"
-    assert built.read_groups(kernel, [labelled(1)], {}) == built.NO_GROUPS
+    assert built.read_groups(kernel, [labelled(1)], {}) == lvm.Report()
 
 
 @pytest.mark.parametrize(

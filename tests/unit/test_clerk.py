@@ -99,6 +99,7 @@ def test_whatever_opens_the_history_is_not_root(
     try:
         with Record(service_folder / "history.db") as rec:
             ids = (_NOBODY,) * 3
+            assert rec.current_epoch() is None
             assert rec.problem == f"history is not written: {ids} {ids} []"
         assert target.read_text() == "root's"
     finally:
@@ -163,6 +164,7 @@ def test_the_clerk_holds_no_file_of_its_parent(
 
     monkeypatch.setattr(History, "open_writable", look)
     with (tmp_path / "lock").open("w"), Record(tmp_path / "history.db") as rec:
+        rec.current_epoch()
         held = rec.problem.rpartition(": ")[2].split()
     # Standard streams, the channel, and the listing itself.
     assert len(held) <= 5, held
@@ -176,6 +178,7 @@ def test_a_damaged_history_is_set_aside_and_told(tmp_path: Path) -> None:
         file.seek(100)  # behind SQLite's header
         file.write(b"\xff" * 8000)
     with Record(db) as rec:
+        rec.current_epoch()
         assert f"set aside as {db}.damaged-" in rec.problem
         assert rec.ensure_epoch({"fio": "3"}) is not None
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,7 @@ from appliance.model.disks import (
 from appliance.model.plans import Decision, Layout, OperatorRule
 from appliance.storage.policy.documents import (
     inventory_from_json,
-    inventory_to_json,
     load_inventory,
-    plan_to_json,
 )
 from appliance.storage.policy.planner import plan
 from tests.unit.disks import LAYOUT, array, disk, held, inventory, member
@@ -43,7 +42,7 @@ _CONTRACT = {
 def test_there_and_back() -> None:
     members = held(*(member(slot) for slot in range(4)))
     seen = inventory(*members, disk(7), arrays=(array(*members),))
-    assert inventory_from_json(json.loads(json.dumps(inventory_to_json(seen)))) == seen
+    assert inventory_from_json(json.loads(json.dumps(asdict(seen)))) == seen
 
 
 def test_everything_there_and_back() -> None:
@@ -72,7 +71,7 @@ def test_everything_there_and_back() -> None:
         hardware_drives=(HardwareDrive(0, "252:1", "m", "s", 9, "UGood"),),
         virtual_drives=(VirtualDrive(0, 1, "sw-x", "RAID0", 4096, 9, "Optl", "/dev/sda", ("a",)),),
     )
-    assert inventory_from_json(json.loads(json.dumps(inventory_to_json(seen)))) == seen
+    assert inventory_from_json(json.loads(json.dumps(asdict(seen)))) == seen
 
 
 def test_the_layouts_rules_decide_where_the_document_does_not() -> None:
@@ -184,12 +183,12 @@ def test_files(tmp_path: Path) -> None:
     path.write_text('{"disks": 1}')
     with pytest.raises(UsageError, match=r"inventory\.json: disks"):
         load_inventory(path)
-    path.write_text(json.dumps(inventory_to_json(inventory(disk(1)))))
+    path.write_text(json.dumps(asdict(inventory(disk(1)))))
     assert load_inventory(path) == inventory(disk(1))
 
 
 def test_the_plan_has_the_contract_keys() -> None:
-    made = plan_to_json(plan(inventory(*map(disk, range(1, 5))), LAYOUT, waited=True))
+    made = asdict(plan(inventory(*map(disk, range(1, 5))), LAYOUT, waited=True))
     made = json.loads(json.dumps(made))
     assert set(made) >= {"decision", "digest", "volumes", "steps"}
     assert made["decision"] == "create"

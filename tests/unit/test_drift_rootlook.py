@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from appliance.bench import log_page
-from appliance.clouds.provider import Exceeded
 from appliance.drift.looks import privileged_scan
 from appliance.errors import CommandFailed
-from appliance.model.measurement import Provisioned
+from appliance.model.measurement import Exceeded, Provisioned
 from appliance.storage.formats import lvm
 from appliance.storage.probe import blockdev, built, devices, nvme, settings
 from appliance.system import child, process

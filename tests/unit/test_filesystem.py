@@ -141,20 +141,15 @@ def test_mount_argv() -> None:
 
 def test_grow_argv_says_how_far_on_a_plain_disk() -> None:
     size = filesystem.plain_size(100 * _MIB)
-    xfs, ext4 = _volume(), _volume("ext4")
-    assert filesystem.grow_argv(xfs, "/dev/x") == ("xfs_growfs", "-d", "/mnt/scratch")
-    assert filesystem.grow_argv(ext4, "/dev/x") == ("resize2fs", "/dev/x")
-    assert filesystem.grow_argv(xfs, "/dev/x", size_bytes=size) == (
-        "xfs_growfs", "-D", "25344", "/mnt/scratch",
-    )  # fmt: skip
-    assert filesystem.grow_argv(ext4, "/dev/x", size_bytes=size) == ("resize2fs", "/dev/x", "25344")
+    xfs, ext4 = (kind.grow_argv for kind in filesystem.KINDS.values())
+    assert xfs("/dev/x", "/mnt/a", None) == ("xfs_growfs", "-d", "/mnt/a")
+    assert ext4("/dev/x", "/mnt/a", None) == ("resize2fs", "/dev/x")
+    assert xfs("/dev/x", "/mnt/a", size) == ("xfs_growfs", "-D", "25344", "/mnt/a")
+    assert ext4("/dev/x", "/mnt/a", size) == ("resize2fs", "/dev/x", "25344")
 
 
 def test_wipe_argv() -> None:
     assert filesystem.wipe_argv("/dev/x") == ("wipefs", "--all", "/dev/x")
-    assert filesystem.wipe_argv("/dev/x", ["xfs", "ext4"]) == (
-        "wipefs", "--all", "--types", "xfs,ext4", "/dev/x",
-    )  # fmt: skip
 
 
 # ----------------------------------------------------------------------------- superblocks
@@ -272,5 +267,7 @@ def test_any_report_is_a_geometry_or_an_operator_error(kind: str, text: str) -> 
 
 
 def test_tools_that_are_asked() -> None:
-    assert filesystem.info_argv("xfs", "/dev/x") == ("xfs_info", "/dev/x")
-    assert filesystem.info_argv("ext4", "/dev/x") == ("dumpe2fs", "-h", "/dev/x")
+    xfs, ext4 = (kind.info_argv for kind in filesystem.KINDS.values())
+    assert xfs("/dev/x", "") == ("xfs_info", "/dev/x")
+    assert xfs("/dev/x", "/mnt/a") == ("xfs_info", "/mnt/a")
+    assert ext4("/dev/x", "/mnt/a") == ("dumpe2fs", "-h", "/dev/x")

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import struct
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,6 @@ from appliance.storage.formats import xfs
 from appliance.storage.policy import planner
 from appliance.storage.policy.documents import (
     inventory_from_json,
-    inventory_to_json,
-    plan_to_json,
 )
 from appliance.storage.policy.layout import DEFAULT_LAYOUT
 from appliance.storage.probe import probers, settings
@@ -58,13 +57,13 @@ def again(document: object) -> Any:
 
 def answer() -> dict[str, Any]:
     plan = planner.plan(hostile(), DEFAULT_LAYOUT, waited=True)
-    inventory = inventory_to_json(hostile())
-    found = {"plan": plan_to_json(plan), "inventory": inventory, "at_monotonic_s": 1.0}
+    inventory = asdict(hostile())
+    found = {"plan": asdict(plan), "inventory": inventory, "at_monotonic_s": 1.0}
     return dict(again({**found, "request": dataclasses.asdict(Request())}))
 
 
 def test_an_absurd_superblock_is_read_back_from_every_document(tmp_path: Path) -> None:
-    assert inventory_from_json(again(inventory_to_json(hostile()))) == hostile()
+    assert inventory_from_json(again(asdict(hostile()))) == hostile()
     file = tmp_path / "state.json"
     file.write_text(json.dumps(BootState((), boot_id="b", inventory=hostile()).document()))
     state = boot_state.load(file)

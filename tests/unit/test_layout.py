@@ -261,12 +261,12 @@ def test_the_examples_of_the_reference_are_layouts() -> None:
 
 def test_the_reference_has_every_mount_option_and_its_reason() -> None:
     text = _REFERENCE.read_text()
-    for kind in filesystem.names():
+    for kind in filesystem.KINDS:
         for option in filesystem.allowed_options(kind):
             assert f"`{option.shown.split(' ')[0].split('=')[0]}" in text
             assert option.why in text
     for option_refused, why in filesystem.REFUSED_OPTIONS.items():
-        for kind in filesystem.names():
+        for kind in filesystem.KINDS:
             assert filesystem.option_problem(kind, option_refused) == why
 
 

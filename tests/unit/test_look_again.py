@@ -7,6 +7,7 @@ import pytest
 
 from appliance.model.disks import Disk, Filesystem, Mark, MarkState, MdMember, Scan, Signature
 from appliance.storage.execute import recheck
+from appliance.storage.formats import lvm
 from appliance.storage.probe import blockdev, built, devices, halfmade
 from tests.unit.fakesysfs import FakeSysfs, three_disks
 
@@ -173,8 +174,8 @@ def test_a_physical_volume_has_to_stay_in_its_group(
     member = built.LvmMember("pv", "stripewright-data", "vg")
     members = {"now": member}
 
-    def groups(_: object, disks: list[Disk], __: object) -> built.Groups:
-        return built.Groups((), {one.path: members["now"] for one in disks})
+    def groups(_: object, disks: list[Disk], __: object) -> lvm.Report:
+        return lvm.Report((), {one.path: members["now"] for one in disks})
 
     monkeypatch.setattr(built, "read_groups", groups)
     before = look.seen()

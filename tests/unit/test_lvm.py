@@ -107,10 +107,10 @@ def test_grow() -> None:
     assert _rest(extend) == (
         "--dataalignment", "1024k", "stripewright-data", "/dev/sdc", "/dev/sdd",
     )  # fmt: skip
-    longer = lvm.extend_volume_argv(_VOLUME, [*_DISKS, "/dev/sdc"], stripes=2, on=["/dev/sdc"])
+    longer = lvm.extend_volume_argv(_VOLUME, [*_DISKS, "/dev/sdc"], stripes=2)
     assert _rest(longer) == (
         "--stripes", "2", "--stripesize", "64k", "--extents", "+100%FREE",
-        "stripewright-data/data", "/dev/sdc",
+        "stripewright-data/data",
     )  # fmt: skip
 
 

@@ -7,8 +7,7 @@ from appliance.bench.block_devices import Devices
 from appliance.bench.job_order import PlannedJob
 from appliance.bench.measure import relevant
 from appliance.bench.suite import load_suite
-from appliance.clouds.provider import Exceeded, Times
-from appliance.model.measurement import DeviceLatency, Provisioned
+from appliance.model.measurement import DeviceLatency, Exceeded, Provisioned, Times
 from appliance.model.runs import Counters
 from appliance.storage.probe import nvme
 from tests.unit.legacies import FIO

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance import paths
-from appliance.storage.execute import mounting
-from appliance.storage.execute.mounting import MountUnit, sync_units, unit_name, unit_text
+from appliance.model.plans import Volume
+from appliance.storage.execute.mounting import sync_units, unit_name, unit_text
 
-DATA = MountUnit("data", "/dev/stripewright/data", "/mnt/data", "xfs", ("nodev", "discard"))
-LOGS = MountUnit("logs", "/dev/stripewright/logs", "/mnt/db/logs", "ext4", ("nodev",))
-BOTH = {"/mnt/data": 60.0, "/mnt/db/logs": 60.0}
+DATA = Volume("data", "/mnt/data", mount_options=("discard",), wait_seconds=60.0)
+LOGS = Volume("logs", "/mnt/db/logs", filesystem="ext4", wait_seconds=60.0)
+RAW = Volume("raw", "", filesystem="none")
+BOTH = (DATA, LOGS, RAW)
+UP = {one.name: f"/dev/stripewright/{one.name}" for one in BOTH}
+ONE_UP = {"data": UP["data"]}
 
 
 @pytest.mark.parametrize(
@@ -29,37 +33,32 @@ def test_the_unit_is_named_after_its_mount_point(mount: str, name: str) -> None:
 
 
 def test_the_text_has_what_systemd_needs_to_know() -> None:
-    lines = unit_text(DATA).splitlines()
+    lines = unit_text(DATA, UP["data"]).splitlines()
     assert "What=/dev/stripewright/data" in lines
     assert "Where=/mnt/data" in lines
     assert "Type=xfs" in lines
-    assert "Options=nofail,nodev,discard" in lines
+    assert "Options=nofail,nodev,nosuid,noatime,discard" in lines
     assert "After=stripewright-assemble.service stripewright-release.service" in lines
     # That a device is there says nothing about the volume: it is mounted when that was proved.
     allowed = f"AssertPathExists={paths.MAY_MOUNT_DIR}/%n"
     assert lines.index(allowed) < lines.index("[Mount]")
     # Whoever asks in vain, and often, must not be why it cannot be mounted later.
     assert lines.index("StartLimitIntervalSec=0") < lines.index("[Mount]")
-    assert "What=/dev/a%%b" in unit_text(
-        MountUnit("a", "/dev/a%b", "/mnt/a", "xfs", ())
-    )  # a specifier otherwise
+    assert "What=/dev/a%%b" in unit_text(DATA, "/dev/a%b")  # a specifier otherwise
 
 
 def test_units_follow_the_layout_and_nothing_is_written_twice(tmp_path: Path) -> None:
-    assert sync_units(tmp_path, [DATA, LOGS], keep=BOTH) == [
-        "mnt-data.mount", "mnt-db-logs.mount",
-    ]  # fmt: skip
-    assert sync_units(tmp_path, [DATA, LOGS], keep=BOTH) == []
+    assert sync_units(tmp_path, BOTH, UP) == ["mnt-data.mount", "mnt-db-logs.mount"]
+    assert sync_units(tmp_path, BOTH, UP) == []
     # Declared and not up: its unit stays. No longer declared: it goes.
-    assert sync_units(tmp_path, [DATA], keep=BOTH) == []
-    assert sync_units(tmp_path, [DATA], keep={"/mnt/data": 60.0}) == ["mnt-db-logs.mount"]
+    assert sync_units(tmp_path, BOTH, ONE_UP) == []
+    assert sync_units(tmp_path, [DATA], ONE_UP) == ["mnt-db-logs.mount"]
     assert [path.name for path in tmp_path.iterdir()] == ["mnt-data.mount"]
 
 
 def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
     mount = "/mnt/" + "a" * (255 - len("mnt-") - len(".mount"))
-    unit = MountUnit("long", "/dev/stripewright/long", mount, "xfs", ())
-    (name,) = sync_units(tmp_path, [unit], keep={mount: 60.0})
+    (name,) = sync_units(tmp_path, [replace(DATA, mount=mount)], UP)
     assert len(name) == 255
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -69,10 +68,10 @@ def test_somebody_elses_unit_is_neither_replaced_nor_removed(tmp_path: Path) -> 
     theirs.write_text("[Mount]\nWhat=/dev/sda1\nWhere=/mnt/data\n")
     link = tmp_path / "mnt-old.mount"
     link.symlink_to("/dev/null")
-    assert sync_units(tmp_path, [DATA], keep={"/mnt/data": 60.0}) == []
+    assert sync_units(tmp_path, [DATA], UP) == []
     assert theirs.read_text().startswith("[Mount]")
     assert link.is_symlink()
-    assert mounting.sync_units(tmp_path, [], keep={}) == []
+    assert sync_units(tmp_path, [], {}) == []
 
 
 _VOL = "/dev/disk/by-id/nvme-Amazon_vol0%af"
@@ -80,8 +79,8 @@ _VOL_DROP_IN = "dev-disk-by\\x2did-nvme\\x2dAmazon_vol0\\x25af.device.d/40-strip
 
 
 def test_a_disk_is_waited_for_as_long_as_the_layout_says(tmp_path: Path) -> None:
-    plain = MountUnit("logs", _VOL, "/mnt/db/logs", "ext4", ())
-    assert sync_units(tmp_path, [DATA, plain], keep={**BOTH, "/mnt/db/logs": 599.5}) == [
+    slow = (DATA, replace(LOGS, wait_seconds=599.5))
+    assert sync_units(tmp_path, slow, {**UP, "logs": _VOL}) == [
         "mnt-data.mount", "mnt-db-logs.mount", _VOL_DROP_IN,
     ]  # fmt: skip
     lines = (tmp_path / _VOL_DROP_IN).read_text().splitlines()
@@ -90,33 +89,31 @@ def test_a_disk_is_waited_for_as_long_as_the_layout_says(tmp_path: Path) -> None
     # An order would make a cycle of a line in fstab.
     assert not any(line.startswith(("After=", "Before=", "Requires=")) for line in lines)
     # Declared and not up: unit and drop-in stay, and follow the layout.
-    assert sync_units(tmp_path, [DATA], keep={**BOTH, "/mnt/db/logs": 599.5}) == []
-    assert sync_units(tmp_path, [DATA], keep=BOTH) == [_VOL_DROP_IN]
+    assert sync_units(tmp_path, slow, ONE_UP) == []
+    assert sync_units(tmp_path, BOTH, ONE_UP) == [_VOL_DROP_IN]
     assert "JobRunningTimeoutSec=150s" in (tmp_path / _VOL_DROP_IN).read_text()
     # No longer declared, or on another device.
-    assert sync_units(tmp_path, [DATA, LOGS], keep=BOTH) == ["mnt-db-logs.mount", _VOL_DROP_IN]
+    assert sync_units(tmp_path, BOTH, UP) == ["mnt-db-logs.mount", _VOL_DROP_IN]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "mnt-data.mount", "mnt-db-logs.mount",
     ]  # fmt: skip
 
 
 def test_a_drop_in_of_somebody_elses_stays(tmp_path: Path) -> None:
-    plain = MountUnit("logs", _VOL, "/mnt/db/logs", "ext4", ())
     theirs = tmp_path / _VOL_DROP_IN
     theirs.parent.mkdir()
     theirs.write_text("[Unit]\n")
-    assert sync_units(tmp_path, [plain], keep=BOTH) == ["mnt-db-logs.mount"]
-    assert sync_units(tmp_path, [], keep={}) == ["mnt-db-logs.mount"]
+    assert sync_units(tmp_path, [LOGS], {"logs": _VOL}) == ["mnt-db-logs.mount"]
+    assert sync_units(tmp_path, [], {}) == ["mnt-db-logs.mount"]
     assert theirs.read_text() == "[Unit]\n"
     # Beside ours, too.
     theirs.rename(theirs.with_name("50-theirs.conf"))
-    sync_units(tmp_path, [plain], keep=BOTH)
-    assert sync_units(tmp_path, [], keep={}) == ["mnt-db-logs.mount", _VOL_DROP_IN]
+    sync_units(tmp_path, [LOGS], {"logs": _VOL})
+    assert sync_units(tmp_path, [], {}) == ["mnt-db-logs.mount", _VOL_DROP_IN]
     assert [path.name for path in theirs.parent.iterdir()] == ["50-theirs.conf"]
 
 
 @pytest.mark.parametrize("device", ["/dev/nvme1n1", "/dev/disk/by-id/" + "-" * 60])
 def test_a_disk_without_a_name_of_its_own_has_no_drop_in(tmp_path: Path, device: str) -> None:
     """The kernel's name may be another disk's at the next boot."""
-    unit = MountUnit("logs", device, "/mnt/db/logs", "ext4", ())
-    assert sync_units(tmp_path, [unit], keep=BOTH) == ["mnt-db-logs.mount"]
+    assert sync_units(tmp_path, [LOGS], {"logs": device}) == ["mnt-db-logs.mount"]

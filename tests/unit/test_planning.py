@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -350,9 +351,8 @@ def test_hidden_commands_are_not_in_the_list(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_plan_comes_back_from_json_as_it_was() -> None:
-    from appliance.storage.policy.documents import plan_to_json
 
-    found = json.loads(json.dumps(plan_to_json(PLAN)))
+    found = json.loads(json.dumps(asdict(PLAN)))
     assert codec.decode(Plan, found) == PLAN
     assert Volume("data", "/mnt/data").name == found["volumes"][0]["name"]
 

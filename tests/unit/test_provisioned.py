@@ -11,10 +11,9 @@ import pytest
 
 from appliance.bench import log_page
 from appliance.clouds.aws import decode
-from appliance.clouds.provider import Exceeded
 from appliance.errors import Refused
 from appliance.figures.provisioned import since
-from appliance.model.measurement import Provisioned
+from appliance.model.measurement import Exceeded, Provisioned
 from appliance.storage.probe import nvme
 from appliance.system.services import LOOK_UNIT
 

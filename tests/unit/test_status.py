@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import pytest
 from appliance.client import machine_status as status_room
 from appliance.client.machine_status import Health, read_status
 from appliance.state import boot_state
-from appliance.storage.policy.documents import inventory_to_json
 from appliance.system import liveness
 from tests.unit.disks import array, disk, inventory
 
@@ -236,7 +236,7 @@ def test_a_state_file_that_is_missing_or_torn_is_unknown_not_ok(
 
 def test_all_that_the_boot_unit_saw_is_there_and_read_once(appliance: Appliance) -> None:
     seen = inventory(disk(1), arrays=(array(disk(1)),))
-    appliance.state["inventory"] = inventory_to_json(seen)
+    appliance.state["inventory"] = asdict(seen)
     assert appliance.read().inventory == seen
     assert (appliance.read().machine, appliance.read().disks) == (seen.machine, seen.disks)
     # The same file again costs no reading of a hundred disks; another one is noticed.

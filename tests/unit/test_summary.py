@@ -17,6 +17,7 @@ from appliance.model.disks import (
     VolumeGroup,
 )
 from appliance.model.plans import Decision, Layout, Plan, Volume, VolumePlan
+from appliance.state.boot_state import Surroundings
 from appliance.storage.execute import state_document
 
 CHUNK = 262144
@@ -115,6 +116,7 @@ def test_the_state_has_each_volumes_own_outcome() -> None:
     state = state_document.state_of(
         FOUND, PLAN, LAYOUT,
         outcome="refused", message="m", hint="h", up=facts, failed=failed,
+        surroundings=Surroundings(),
     )  # fmt: skip
     assert {one.name: one.outcome for one in state.volumes} == {
         "data": "mounted", "logs": "refused", "vault": "failed", "raw": "up", "hard": "down",

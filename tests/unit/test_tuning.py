@@ -62,7 +62,7 @@ def test_what_is_no_longer_declared_is_as_before(tree: Tree) -> None:
     assert tree.get("nvme2n1", "scheduler") == "mq-deadline"
     assert tree.get("nvme1n1", "io_timeout") == "30000"
     assert tree.minimum.read_text() == "1000"
-    tuning.undo(tree.record)
+    tuning.bring_about({}, tree.record)
     assert tree.get("nvme1n1", "scheduler") == "mq-deadline"
     assert not tree.record.exists()
     assert tuning.load(tree.record) == ()
@@ -72,14 +72,14 @@ def test_what_was_before_survives_another_value(tree: Tree) -> None:
     tree.declare(Tuning(io_timeout_seconds=90), "nvme1n1")
     tree.declare(Tuning(io_timeout_seconds=120), "nvme1n1")
     assert tree.get("nvme1n1", "io_timeout") == "120000"
-    tuning.undo(tree.record)
+    tuning.bring_about({}, tree.record)
     assert tree.get("nvme1n1", "io_timeout") == "30000"
 
 
 def test_what_somebody_else_has_set_since_is_theirs(tree: Tree) -> None:
     tree.declare(Tuning(io_timeout_seconds=90), "nvme1n1")
     (tree.root / "sys/block/nvme1n1/queue/io_timeout").write_text("5000\n")
-    assert "other means" in tuning.undo(tree.record)[0]
+    assert "other means" in tuning.bring_about({}, tree.record)[0]
     assert tree.get("nvme1n1", "io_timeout") == "5000"
 
 

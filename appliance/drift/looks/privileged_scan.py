@@ -33,7 +33,6 @@ from appliance.system import child, files, liveness, process
 
 _DISK_SECONDS = 5.0
 _REPORT_SECONDS = 30.0
-_LVM = "LVM2_member"
 
 
 def look(sources: Sources | None = None) -> None:
@@ -106,7 +105,7 @@ def _labelled(sources: Sources) -> list[Disk]:
     return [
         disk
         for disk in disks
-        if any(one.kind == _LVM for one in disk.signatures)
+        if any(one.kind == lvm.SIGNATURE for one in disk.signatures)
         and identity.may_be_read(disk, layout, probe.machine)
     ]
 

@@ -200,7 +200,7 @@ def _geometry(
     if then is not None and now is not None and then != now:
         changed.append((f"{size(then)} ({then} bytes)", f"{size(now)} ({now} bytes)"))
     if changed:
-        info = " ".join(filesystem.info_argv(volume.filesystem, volume.device, volume.mount))
+        info = " ".join(kind.info_argv(volume.device, volume.mount)) if kind else ""
         expected, observed = (", ".join(words) for words in zip(*changed, strict=True))
         yield fact("FS-GEOMETRY", expected, observed, volume=volume.name, info=info)
 

@@ -32,6 +32,11 @@ _MOUNT_TIMEOUT_SECONDS = _STEP_TIMEOUT_SECONDS + 60
 _NOTHING = "nothing"
 _READ_ONLY = "; ".join(f"{one.title}: -o {one.read_only}" for one in filesystem.KINDS.values())
 _MAKERS = {"vgcreate", "lvcreate"}
+_EVENTS = {
+    "started": journal.Event.STEP_STARTED,
+    "done": journal.Event.STEP_DONE,
+    "failed": journal.Event.STEP_FAILED,
+}
 
 OnStep = Callable[[int, Step], None]
 
@@ -150,12 +155,16 @@ def _run_all(
 
 def _one(work: Work, index: int, step: Step, record: Record) -> OperatorError | None:
     """Run one step to its proof; the error if there is one."""
-    note = _Note(work.plan, index, step, record)
-    note.started()
+    _note(work, index, record, "started")
     before = _names(work.plan, step.volume, slice(None, index))
+
+    def refused(problem: str) -> None:
+        """Only for the audit: the refusal itself is journalled with its volume."""
+        record.audit(work.plan.digest, index, step.argv, "failed", problem)
+
     try:
         if problem := _changed(step, work):
-            note.refused(problem)
+            refused(problem)
             changed = Changed(
                 f"{problem} since it was decided to overwrite it; done before: {before};"
                 " nothing was written to it",
@@ -165,11 +174,11 @@ def _one(work: Work, index: int, step: Step, record: Record) -> OperatorError | 
             return changed
         if step.check == steps.CHECK_MOUNT and (against := _mount_problem(step, work)):
             problem, hint = against
-            note.refused(problem)
+            refused(problem)
             return Refused(f"{problem}; done before: {before}", hint)
         _run_step(step, work)
     except OperatorError as error:
-        note.failed(error)
+        _note(work, index, record, "failed", error.message)
         return _explained(work.plan, index, error)
     except Exception as error:
         # Whatever it is, it is this volume's: the others go on.
@@ -177,9 +186,9 @@ def _one(work: Work, index: int, step: Step, record: Record) -> OperatorError | 
         failure = OperatorError(
             f"{type(error).__name__}: {error}", "this should not happen: the journal has the place"
         )
-        note.failed(failure)
+        _note(work, index, record, "failed", failure.message)
         return _explained(work.plan, index, failure)
-    note.done()
+    _note(work, index, record, "done")
     return None
 
 
@@ -332,40 +341,21 @@ def _explained(plan: Plan, index: int, error: OperatorError) -> StepFailed:
     )
 
 
-class _Note:
-    """One step's entries in history and journal."""
-
-    def __init__(self, plan: Plan, index: int, step: Step, record: Record) -> None:
-        self._plan, self._index, self._step, self._record = plan, index, step, record
-
-    def started(self) -> None:
-        self._write("started", journal.Event.STEP_STARTED, "", journal.Priority.INFO)
-
-    def done(self) -> None:
-        self._write("done", journal.Event.STEP_DONE, "", journal.Priority.INFO)
-
-    def failed(self, error: OperatorError) -> None:
-        self._write("failed", journal.Event.STEP_FAILED, error.message, journal.Priority.ERROR)
-
-    def refused(self, problem: str) -> None:
-        """Only for the audit: the refusal itself is journalled with its volume."""
-        self._record.audit(self._plan.digest, self._index, self._step.argv, "failed", problem)
-
-    def _write(
-        self, state: str, event: journal.Event, detail: str, priority: journal.Priority
-    ) -> None:
-        command = " ".join(self._step.argv)
-        self._record.audit(self._plan.digest, self._index, self._step.argv, state, detail)
-        journal.event(
-            event,
-            f"step {self._index + 1} of {len(self._plan.steps)} {state}: {command}"
-            + (f": {detail}" if detail else ""),
-            priority=priority,
-            plan_digest=self._plan.digest,
-            step=self._index + 1,
-            volume=self._step.volume,
-            argv=command,
-        )
+def _note(work: Work, index: int, record: Record, state: str, detail: str = "") -> None:
+    """A step's entry in history and journal: ``started``, ``done`` or ``failed``."""
+    plan, step = work.plan, work.plan.steps[index]
+    record.audit(plan.digest, index, step.argv, state, detail)
+    command = " ".join(step.argv)
+    journal.event(
+        _EVENTS[state],
+        f"step {index + 1} of {len(plan.steps)} {state}: {command}"
+        + (f": {detail}" if detail else ""),
+        priority=journal.Priority.ERROR if state == "failed" else journal.Priority.INFO,
+        plan_digest=plan.digest,
+        step=index + 1,
+        volume=step.volume,
+        argv=command,
+    )
 
 
 def work_of(

@@ -82,7 +82,7 @@ class BootLoop:
 
     def run(self) -> int:
         self._finalizer.looking(self._layout)
-        arrivals = events.BlockEvents()
+        arrivals = None
         events.settle(self._kernel, devices.udev_properties(self._kernel))
         started = self._quiet_since = time.monotonic()
         volumes = _Volumes(set(self._layout.volume_names))
@@ -100,6 +100,10 @@ class BootLoop:
             ]
             if not waiting:
                 break
+            if arrivals is None:
+                # Hardly a boot waits. What came before this is in the next look.
+                arrivals = events.BlockEvents()
+                continue
             self._wait(look, volumes, waiting, arrivals, started)
         plan = self._finalizer.told(look.late, self._first)
         code = self._finalizer.settle(
@@ -156,7 +160,6 @@ class BootLoop:
         journal.event(
             journal.Event.BOOT_DECISION,
             f"volume {one.name}: {one.decision}: {one.reason}",
-            priority=journal.Priority.NOTICE,
             volume=one.name,
             decision=one.decision.value,
             reason=one.reason,
@@ -223,7 +226,6 @@ class BootLoop:
         journal.event(
             journal.Event.BOOT_DECISION,
             f"{error.message}; deciding again",
-            priority=journal.Priority.NOTICE,
         )
         return True
 

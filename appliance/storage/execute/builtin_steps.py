@@ -146,10 +146,9 @@ def _was_blank(disk: Disk, volume: str) -> bool:
 
 def _filesystems_inside(disk: Disk) -> tuple[int, ...]:
     """Where filesystems begin inside what md or LVM made of ``disk``."""
-    head = blockdev.read_durable(disk.path, 0, data_areas.HEAD_BYTES)
     return tuple(
         at
-        for at in data_areas.data_starts(head)
+        for at in blockdev.data_starts(disk.path)
         if at % marks.BLOCK_BYTES == 0
         and at + marks.BLOCK_BYTES <= disk.size_bytes
         and blockdev.read_filesystem(disk.path, at) is not None
@@ -196,11 +195,11 @@ def _place(volume: str, disk: Disk) -> tuple[int, int | None]:
     kinds = {signature.kind for signature in found.signatures}
     mark = found.mark if found.mark is not None and found.mark.volume == volume else None
     making = mark is not None and mark.state is MarkState.MAKING
-    if kinds == {"linux_raid_member"}:
+    if kinds == {md.SIGNATURE}:
         member = md.parse_superblock(blockdev.read_md_superblock(node))
         if making or (member is not None and md.volume_of(member.array_name) == volume):
             return marks.front_offset(), md.SUPERBLOCK_OFFSET_BYTES
-    elif kinds == {"LVM2_member"}:
+    elif kinds == {lvm.SIGNATURE}:
         group = "" if disk.lvm_member is None else disk.lvm_member.group
         if making or group == lvm.group_name(volume):
             return marks.front_offset(), 0
@@ -260,7 +259,6 @@ def _declare(context: StepContext, words: Sequence[str]) -> None:
     journal.event(
         journal.Event.LAYOUT_DECLARED,
         f"{file} was replaced; the one before is {file.name}.previous",
-        priority=journal.Priority.NOTICE,
         layout=str(file),
         sha256=words[0],
     )
@@ -319,7 +317,6 @@ def _released(disk: Disk, volume: str) -> None:
     journal.event(
         journal.Event.DISK_RELEASED,
         f"{disk.path} (serial {disk.serial or 'none'}) was released from '{volume}'",
-        priority=journal.Priority.NOTICE,
         disk=disk.path,
         serial=disk.serial,
         volume=volume,

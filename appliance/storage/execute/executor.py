@@ -142,7 +142,6 @@ def apply_confirmed(
         journal.event(
             journal.Event.PLAN_CONFIRMED,
             f"plan {digest[:12]}… is carried out: {len(made.plan.steps)} steps",
-            priority=journal.Priority.NOTICE,
             plan_digest=digest,
         )
         work = apply.work_of(
@@ -194,7 +193,6 @@ def _journal_removals(made: Planned, failed: dict[str, OperatorError]) -> None:
             journal.event(
                 journal.Event.VOLUME_REMOVED,
                 f"volume {one.name} was removed; its disks were released",
-                priority=journal.Priority.NOTICE,
                 volume=one.name,
             )
 

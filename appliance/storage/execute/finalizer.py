@@ -7,9 +7,9 @@ and the state says what is missing.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from appliance import paths
@@ -26,7 +26,6 @@ from appliance.storage.execute import (
 )
 from appliance.storage.execute.apply import StepFailed
 from appliance.storage.execute.record import Record, write_state
-from appliance.storage.formats import filesystem, mount_unit
 from appliance.storage.policy import planner
 from appliance.storage.probe import devices
 from appliance.storage.probe import settings as probed
@@ -166,23 +165,11 @@ class Finalizer:
         return epoch
 
     def _mount_units(self, layout: Layout, up: Sequence[BootVolume]) -> str:
-        declared = {volume.name: volume for volume in layout.volumes}
-        units = [
-            mount_unit.MountUnit(
-                volume=volume.name,
-                device=volume.device,
-                mount=volume.mount,
-                filesystem=volume.filesystem,
-                options=filesystem.mount_options(declared[volume.name]),
-            )
-            for volume in up
-            if volume.mount
-        ]
         if not self._places.units.is_dir():
             return ""
-        keep = {one.mount: one.patience_seconds for one in layout.volumes if one.mount}
+        devices = {one.name: one.device for one in up}
         try:
-            changed = mounting.sync_units(self._places.units, units, keep=keep)
+            changed = mounting.sync_units(self._places.units, layout.volumes, devices)
             if changed and services.systemd_is_running():
                 services.reload_manager()
         except (OSError, OperatorError) as error:
@@ -218,7 +205,6 @@ class Finalizer:
             journal.event(
                 journal.Event.VOLUME_MOUNTED,
                 f"volume {volume.name} is up at {volume.mount or volume.device}: {story}",
-                priority=journal.Priority.NOTICE,
                 volume=volume.name,
                 mount=volume.mount,
                 device=volume.device,
@@ -262,21 +248,16 @@ class Finalizer:
             changed={one.name for one in plan.volumes if one.decision is not Decision.NOTHING},
             before=self._noted,
         )
-        state = replace(
-            state_document.state_of(
-                inventory,
-                plan,
-                layout,
-                outcome=outcome,
-                message=message,
-                hint=hint,
-                up=up,
-                failed=failed or {},
-            ),
+        state = state_document.state_of(
+            inventory,
+            plan,
+            layout,
+            outcome=outcome,
+            message=message,
+            hint=hint,
+            up=up,
+            failed=failed or {},
             surroundings=self._noted,
-            mounted_at_monotonic_s=time.clock_gettime(time.CLOCK_MONOTONIC)
-            if outcome in {"mounted", "nothing"}
-            else None,
         )
         write_state(self._places.state, state.document())
 
@@ -324,12 +305,12 @@ def _journal_epoch(epoch: EpochRecord) -> None:
     journal.event(
         journal.Event.EPOCH_OPENED,
         f"epoch {epoch.id} opened: {changes or 'the first on this machine'}",
-        priority=journal.Priority.NOTICE,
         epoch=epoch.id,
         changes=changes,
     )
 
 
+@cache
 def _fio_version() -> str:
     return probed.fio_version(ask=True)
 

@@ -19,7 +19,6 @@ from appliance.model.plans import Volume
 from appliance.storage.formats import filesystem
 from appliance.storage.formats.mount_unit import (
     OURS,
-    MountUnit,
     device_text,
     escaped,
     unit_name,
@@ -46,16 +45,10 @@ def mount(
     if not services.systemd_is_running():
         process.run(argv, timeout_seconds=timeout_seconds)
         return
-    unit = MountUnit(
-        volume=volume.name,
-        device=stable_device(volume.name, argv[-2], kernel),
-        mount=volume.mount,
-        filesystem=volume.filesystem,
-        options=filesystem.mount_options(volume),
-    )
     name = unit_name(volume.mount)
+    wanted = {name: unit_text(volume, stable_device(volume.name, argv[-2], kernel))}
     try:
-        if put_unit(units, unit):
+        if _write(units, wanted, _present(units, "*.mount")):
             services.reload_manager()
         _must_be_ours(name, argv[-2], volume, kernel)
         with _allowed(name):
@@ -123,35 +116,37 @@ _DROP_IN = "40-stripewright.conf"
 _LONGEST_NAME = 255
 
 
-def put_unit(folder: Path, unit: MountUnit) -> bool:
-    """Write ``unit`` where it is not there as it is; whether it was. Raises :class:`OSError`."""
-    wanted = {unit_name(unit.mount): unit_text(unit)}
-    return bool(_write(folder, wanted, _present(folder, "*.mount")))
+def sync_units(folder: Path, volumes: Sequence[Volume], devices: Mapping[str, str]) -> list[str]:
+    """Write the units of those of the declared ``volumes`` that are up, and remove ours of volumes
+    that are no longer declared.
 
-
-def sync_units(folder: Path, units: Sequence[MountUnit], *, keep: Mapping[str, float]) -> list[str]:
-    """Write ``units``, and remove ours of volumes that are no longer declared.
-
-    ``keep`` are the mount points of all declared volumes, each with how long its disks are waited
-    for: the unit of one that is not up stays as it is. Returns the names of the files that
-    changed. Raises :class:`OSError`.
+    ``devices`` are those of the volumes that are up, by name; the unit of any other stays as it is.
+    Returns the names of the files that changed. Raises :class:`OSError`.
     """
-    wanted = {unit_name(unit.mount): unit_text(unit) for unit in units}
-    kept = {unit_name(mount) for mount in keep} | set(wanted)
+    mounted = {unit_name(volume.mount): volume for volume in volumes if volume.mount}
+    wanted = {
+        name: unit_text(volume, devices[volume.name])
+        for name, volume in mounted.items()
+        if volume.name in devices
+    }
     present = _present(folder, "*.mount")
     changed = _write(folder, wanted, present)
-    for name in sorted(set(present) - kept):
+    for name in sorted(set(present) - set(mounted)):
         (folder / name).unlink(missing_ok=True)
         changed.append(name)
-    return changed + _sync_devices(folder, keep)
+    waits = {name: volume.patience_seconds for name, volume in mounted.items()}
+    return changed + _sync_devices(folder, waits)
 
 
-def _sync_devices(folder: Path, keep: Mapping[str, float]) -> list[str]:
-    """A drop-in for the disk of each of our units, also of those that stayed as they were."""
+def _sync_devices(folder: Path, waits: Mapping[str, float]) -> list[str]:
+    """A drop-in for the disk of each of our units, also of those that stayed as they were.
+
+    ``waits`` are seconds by the unit's name.
+    """
     units = _present(folder, "*.mount")
     wanted = {}
-    for mount, wait_seconds in keep.items():
-        found = _WHAT.search(units.get(unit_name(mount), ""))
+    for unit, wait_seconds in waits.items():
+        found = _WHAT.search(units.get(unit, ""))
         device = found.group(1).replace("%%", "%") if found else ""
         name = f"{escaped(device)}.device.d"
         # Only by a name that another disk cannot get; what is built of disks has its own drop-in.

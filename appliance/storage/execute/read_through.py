@@ -166,7 +166,6 @@ def run(volume: str, *, rate_bytes: int | None, folder: Path = paths.INITIALISE_
         journal.Event.INITIALISE_STARTED,
         f"reading volume {volume} through, from {progress.done_bytes} of"
         f" {progress.total_bytes} bytes",
-        priority=journal.Priority.NOTICE,
         volume=volume,
     )
     ended = reader.run()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from appliance.model.disks import Disk, Inventory, MarkState, MdMember
@@ -39,7 +40,8 @@ def look_again(
     """
     seen = devices.Probe.of(kernel, properties or devices.udev_properties(kernel), True, layout)
     before = [_writes(disk, kernel) for disk in disks]
-    now = devices.try_read([seen.disk(Path(disk.path).name) for disk in disks], seen.scan_elsewhere)
+    present = [seen.disk(Path(disk.path).name) for disk in disks]
+    now = devices.try_read(present, partial(seen.scan, elsewhere=True))
     groups = built.read_groups(kernel, now, seen.mounted)
     now = [replace(one, lvm_member=groups.members.get(one.path)) for one in now]
     now = halfmade.look(now, (), groups.groups, layout, kernel)

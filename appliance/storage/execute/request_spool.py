@@ -17,11 +17,12 @@ import os
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from appliance.errors import OperatorError, StalePlan, UsageError
+from appliance.model.plans import VOLUME_NAME
 from appliance.state import codec
 from appliance.state.codec import bounded
 from appliance.system import files, spools
@@ -55,9 +56,7 @@ class Request:
     layout_text: str | None = bounded(
         default=None, max_chars=MAX_REQUEST_BYTES, pattern=f"{_CHARACTER}*"
     )
-    remove: tuple[str, ...] = bounded(
-        default=(), max_items=_MAX_NAMES, pattern=r"[a-z][a-z0-9-]{0,11}"
-    )
+    remove: tuple[str, ...] = bounded(default=(), max_items=_MAX_NAMES, pattern=VOLUME_NAME)
     erase: tuple[str, ...] = bounded(
         default=(), max_items=_MAX_NAMES, pattern=f"{_CHARACTER}{{1,256}}"
     )
@@ -274,8 +273,3 @@ def _load(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def request_document(request: Request) -> dict[str, Any]:
-    """The request as part of a plan document."""
-    return asdict(request)

@@ -29,7 +29,7 @@ from appliance.state.boot_state import (
     Surroundings,
     VolumeNote,
 )
-from appliance.storage.formats import filesystem, lvm, md
+from appliance.storage.formats import filesystem, hwraid, lvm, md
 from appliance.storage.policy import ownership, steps
 from appliance.storage.probe import mounted, settings
 from appliance.system import liveness
@@ -116,8 +116,8 @@ def _logical(volume: Volume, inventory: Inventory, by_id: Mapping[str, Disk]) ->
 
 def _virtual(volume: Volume, inventory: Inventory) -> BootVolume | None:
     for drive in inventory.virtual_drives:
-        disk = next((one for one in inventory.disks if one.path == drive.path), None)
-        if drive.name == f"sw-{volume.name}" and disk is not None:
+        disk = next((one for one in inventory.disks if hwraid.is_disk_of(drive, one)), None)
+        if drive.name == hwraid.virtual_name(volume.name) and disk is not None:
             return _on_disk(
                 volume,
                 disk,
@@ -219,8 +219,9 @@ def state_of(
     hint: str,
     up: Sequence[BootVolume],
     failed: Mapping[str, OperatorError],
+    surroundings: Surroundings,
 ) -> BootState:
-    """The state without its surroundings: of each declared volume what is ``up`` of it, what was
+    """Of each declared volume what is ``up`` of it, what was
     planned for it, and its own outcome.
     """
     by_name = {one.name: one for one in up}
@@ -254,8 +255,12 @@ def state_of(
         outcome=outcome,
         message=message,
         hint=hint,
+        surroundings=surroundings,
         inventory=inventory,
         plan=plan,
+        mounted_at_monotonic_s=time.clock_gettime(time.CLOCK_MONOTONIC)
+        if outcome in {"mounted", "nothing"}
+        else None,
     )
 
 

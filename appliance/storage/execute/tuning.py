@@ -124,18 +124,12 @@ def bring_about(wanted: Mapping[str, str], record: Path) -> list[str]:
         journal.event(
             journal.Event.TUNING_SET,
             f"{path}: {was} -> {value}",
-            priority=journal.Priority.NOTICE,
             path=path,
             before=was or "",
             value=value,
         )
     _keep(record, changes.record)
     return problems
-
-
-def undo(record: Path) -> list[str]:
-    """Everything as it was before."""
-    return bring_about({}, record)
 
 
 def load(record: Path) -> tuple[Setting, ...]:
@@ -178,7 +172,7 @@ def announce_cpu_latency(tuning: Tuning, file: Path) -> None:
 _DEVICE = Path("/dev/cpu_dma_latency")
 
 
-def hold(file: Path, *, device: Path = _DEVICE) -> int:
+def hold(file: Path) -> int:
     """Hold the latency that ``file`` asks for (µs) until SIGTERM or SIGINT."""
     try:
         wanted = int(file.read_text())
@@ -188,15 +182,14 @@ def hold(file: Path, *, device: Path = _DEVICE) -> int:
         ) from error
     signals = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    descriptor = os.open(device, os.O_RDWR | os.O_CLOEXEC)
+    descriptor = os.open(_DEVICE, os.O_RDWR | os.O_CLOEXEC)
     try:
         (before,) = struct.unpack("i", os.read(descriptor, 4))
         os.write(descriptor, struct.pack("i", wanted))
         journal.event(
             journal.Event.TUNING_SET,
             f"CPU latency: {before} -> {wanted} µs, while a suite runs",
-            priority=journal.Priority.NOTICE,
-            path=str(device),
+            path=str(_DEVICE),
             before=before,
             value=wanted,
         )

@@ -259,7 +259,7 @@ def check_geometry(step: Step, context: VerifyContext) -> None:
         )
     # mkfs has ended, and its own last act was a flush. That all of it is there, only reading
     # it all shows.
-    argv = filesystem.check_argv(volume.filesystem, device)
+    argv = filesystem.KINDS[volume.filesystem].check_argv(device)
     process.run(argv, timeout_seconds=_CHECK_TIMEOUT_SECONDS, hint=_MADE_AGAIN)
 
 
@@ -279,7 +279,7 @@ def _on_disk(volume: Volume, device: str) -> Geometry:
 
 def _geometry(volume: Volume, device: str) -> Geometry:
     """What the filesystem's own tool says, also where the superblock on the disk is behind."""
-    argv = filesystem.info_argv(volume.filesystem, device, volume.mount)
+    argv = filesystem.KINDS[volume.filesystem].info_argv(device, volume.mount)
     done = process.run(argv, timeout_seconds=_TOOL_TIMEOUT_SECONDS)
     return filesystem.parse_info(volume.filesystem, done.stdout)
 

@@ -68,7 +68,6 @@ def _look(found: Mapping[str, str], look: Callable[[], None]) -> None:
     journal.event(
         journal.Event.DISK_ARRIVED,
         f"{'; '.join(said)}; the boot unit looks again",
-        priority=journal.Priority.NOTICE,
         disks=",".join(found),
     )
     look()

@@ -10,13 +10,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection
 
-from appliance.storage.formats import filesystem, marks, md
+from appliance.storage.formats import filesystem, lvm, marks, md
 
 # What has to be read from the start of a disk: up to the end of an md superblock.
 HEAD_BYTES = 8192
 
-_MD = "linux_raid_member"
-_LVM = "LVM2_member"
 # blkid's word for several kinds; wipefs names each of them.
 _SEVERAL = "ambivalent"
 
@@ -39,16 +37,17 @@ def believed(head: bytes, size_bytes: int, kinds: Collection[str] = ()) -> tuple
     plain = filesystem.parse_superblock(head)
     labels = [at for at in _LABEL_SECTORS if _is_label(head[at:])]
     found = {*kinds} - {_SEVERAL}
-    found |= {_MD} if member else set()
+    found |= {md.SIGNATURE} if member else set()
     found |= {plain.kind} if plain else set()
-    found |= {_LVM} if labels else set()
+    found |= {lvm.SIGNATURE} if labels else set()
     front, end = marks.offsets(size_bytes)
     if not found:
         return (front, end)
-    if found <= {_MD, _LVM}:
+    if found <= {md.SIGNATURE, lvm.SIGNATURE}:
         # Where the data begins has to be known: arrays and groups of others may begin early.
-        starts = [] if _MD not in found else [member.data_offset_bytes if member else None]
-        starts += [] if _LVM not in found else [_data_start(head, at) for at in labels] or [None]
+        starts = [member.data_offset_bytes if member else None] if md.SIGNATURE in found else []
+        if lvm.SIGNATURE in found:
+            starts += [_data_start(head, at) for at in labels] or [None]
         behind = front + marks.BLOCK_BYTES
         return (front,) if all(at is not None and at >= behind for at in starts) else ()
     # Ours leave the last MiB out; others may not.

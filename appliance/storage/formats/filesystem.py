@@ -62,11 +62,6 @@ _ZERO_SECTOR = bytes(512)
 # ---------------------------------------------------------------------------- the kinds
 
 
-def names() -> tuple[str, ...]:
-    """What ``filesystem`` may be in a layout, but for none."""
-    return tuple(KINDS)
-
-
 def is_one(kinds: set[str]) -> bool:
     """Whether these signatures are those of one filesystem that a volume may have."""
     return len(kinds) == 1 and kinds <= set(KINDS)
@@ -201,31 +196,13 @@ def mount_argv(volume: Volume, device: str) -> tuple[str, ...]:
     return ("mount", "-t", volume.filesystem, "-o", options, device, volume.mount)
 
 
-def grow_argv(volume: Volume, device: str, *, size_bytes: int | None = None) -> tuple[str, ...]:
-    """Grow the mounted filesystem over its device, or up to ``size_bytes`` of it."""
-    return KINDS[volume.filesystem].grow_argv(device, volume.mount, size_bytes)
-
-
-def wipe_argv(device: str, kinds: Sequence[str] = ()) -> tuple[str, ...]:
-    """Clear signatures that wipefs knows: those of ``kinds`` (blkid's names), or all."""
-    types = ("--types", ",".join(kinds)) if kinds else ()
-    return ("wipefs", "--all", *types, device)
-
-
-def check_argv(kind: str, device: str) -> tuple[str, ...]:
-    """Look for faults and mend none; the exit status is not 0 if there are any. Not mounted."""
-    return KINDS[kind].check_argv(device)
-
-
-def info_argv(kind: str, device: str, mount: str = "") -> tuple[str, ...]:
-    """The filesystem's own tool that says what is on ``device``, for :func:`parse_info`;
-    ``mount`` is where it is mounted.
-    """
-    return KINDS[kind].info_argv(device, mount)
+def wipe_argv(device: str) -> tuple[str, ...]:
+    """Clear all signatures that wipefs knows."""
+    return ("wipefs", "--all", device)
 
 
 def parse_info(kind: str, text: str) -> Geometry:
-    """What that tool printed. Raises :class:`OperatorError` for any other text."""
+    """What ``info_argv`` of ``kind`` printed. Raises :class:`OperatorError` for any other text."""
     try:
         return Geometry(*KINDS[kind].parse_info(text))
     except ValueError as error:  # a number with more digits than Python converts

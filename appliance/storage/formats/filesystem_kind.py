@@ -84,7 +84,9 @@ class FilesystemKind:
     The superblock: ``parse_superblock`` of the start of the device, ``copies`` where on a device
     of that size others are. ``parse_info`` is (sunit, swidth, size) from what ``info_argv``
     (device, mount point) prints. ``mkfs_device`` and ``mkfs_members`` read a command of
-    ``mkfs_argv`` back, the latter with the chunk. ``grow_argv`` takes (device, mount point, size).
+    ``mkfs_argv`` back, the latter with the chunk. ``grow_argv`` takes (device, mount point, size)
+    and grows the mounted filesystem up to that size, or over all of the device (``None``).
+    ``check_argv`` (of what is not mounted) looks for faults, mends none, and fails if it finds any.
 
     What an interrupted mkfs left: ``shows_mount`` says that a block can only be there after a
     mount, ``without_debris`` is a block less what mkfs wrote there without the (given) UUID,

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from appliance.errors import OperatorError
-from appliance.model.disks import HardwareDrive, VirtualDrive
-from appliance.model.plans import Volume
+from appliance.model.disks import Disk, HardwareDrive, VirtualDrive
+from appliance.model.plans import VOLUME_NAME, Volume
 
 PROGRAM = "storcli64"
 # storcli's words for a drive that belongs to nothing, and for a virtual drive with all its drives.
@@ -22,7 +22,7 @@ DRIVE_FREE = "UGood"
 OPTIMAL = "Optl"
 
 _NAME_PREFIX = "sw-"
-_VOLUME = re.compile(r"[a-z][a-z0-9-]{0,11}", re.ASCII)
+_VOLUME = re.compile(VOLUME_NAME, re.ASCII)
 _JSON = ("J", "nolog")
 _DRIVE_KEY = re.compile(r"Drive (/c([0-9]{1,3})(?:/e[0-9]{1,5})?/s[0-9]{1,5})", re.ASCII)
 _VIRTUAL_KEY = re.compile(r"/c([0-9]{1,3})/v([0-9]{1,5})", re.ASCII)
@@ -45,6 +45,12 @@ def volume_of(name: str) -> str:
     """The volume that a virtual drive's name carries, empty if it is not ours."""
     volume = name.removeprefix(_NAME_PREFIX)
     return volume if volume != name and _VOLUME.fullmatch(volume) else ""
+
+
+def is_disk_of(drive: VirtualDrive, disk: Disk) -> bool:
+    """Whether ``disk`` is what the kernel made of ``drive``."""
+    by_path = disk.path == drive.path != ""
+    return by_path or (drive.wwid != "" and drive.wwid in disk.id.lower())
 
 
 # -------------------------------------------------------------------------- command lines

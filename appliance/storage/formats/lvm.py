@@ -11,14 +11,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from appliance.errors import OperatorError
 from appliance.model.disks import LogicalVolume, LvmMember, VolumeGroup
-from appliance.model.plans import Volume
+from appliance.model.plans import VOLUME_NAME, Volume
 
+# What signature probers call a physical volume.
+SIGNATURE = "LVM2_member"
 _PREFIX = "stripewright"
-_VOLUME = re.compile(r"[a-z][a-z0-9-]{0,11}", re.ASCII)
+_VOLUME = re.compile(VOLUME_NAME, re.ASCII)
 _HOST_TAG = re.compile(r"[0-9a-f]{16}", re.ASCII)
 _DEVICE = re.compile(r"(.+)\(([0-9]+)\)", re.DOTALL)
 
@@ -55,8 +57,8 @@ class Report:
     by its device path.
     """
 
-    groups: tuple[VolumeGroup, ...]
-    members: Mapping[str, LvmMember]
+    groups: tuple[VolumeGroup, ...] = ()
+    members: Mapping[str, LvmMember] = field(default_factory=dict)
 
 
 # --------------------------------------------------------------------------------- names
@@ -205,13 +207,9 @@ def extend_group_argv(
     )
 
 
-def extend_volume_argv(
-    volume: Volume, disks: Sequence[str], *, stripes: int, on: Sequence[str] = ()
-) -> tuple[str, ...]:
-    """Give the logical volume the group's free room, striped as the rest is.
-
-    ``disks`` are all of the group, ``on`` those to take room from (the added ones); without
-    it, all.
+def extend_volume_argv(volume: Volume, disks: Sequence[str], *, stripes: int) -> tuple[str, ...]:
+    """Give the logical volume the group's free room, striped as the rest is; ``disks`` are all of
+    the group.
     """
     return (
         *_call(["lvextend"], disks),
@@ -219,7 +217,6 @@ def extend_volume_argv(
         "--extents",
         "+100%FREE",
         f"{group_name(volume.name)}/{volume.name}",
-        *on,
     )
 
 

@@ -32,6 +32,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from appliance.model.disks import Mark, MarkState
+from appliance.model.plans import VOLUME_NAME
 
 BLOCK_BYTES = 4096
 SECTOR_BYTES = 512
@@ -44,7 +45,7 @@ _SUM_BYTES = hashlib.sha256().digest_size
 _BODY_BYTES = BLOCK_BYTES - _SUM_BYTES
 _FRONT_BYTES = 512 * 1024
 
-_VOLUME = re.compile(r"[a-z][a-z0-9-]{0,11}", re.ASCII)
+_VOLUME = re.compile(VOLUME_NAME, re.ASCII)
 _HOST_TAG = re.compile(r"(?:[0-9a-f]{16})?", re.ASCII)
 _NONCE = re.compile(r"[0-9a-f]{1,64}", re.ASCII)
 _SAMPLES = re.compile(r"(?:[0-9a-f]{64})?", re.ASCII)

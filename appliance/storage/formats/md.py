@@ -18,6 +18,8 @@ from appliance.model.disks import MdMember, Signature
 from appliance.model.plans import Volume
 
 HOMEHOST = "stripewright"
+# What signature probers call a member.
+SIGNATURE = "linux_raid_member"
 # Where a 1.2 superblock lives, and how much of it can matter: 256 bytes and 2 a device.
 SUPERBLOCK_OFFSET_BYTES = 4096
 SUPERBLOCK_SIZE_BYTES = 4096
@@ -346,7 +348,7 @@ def signature(member: MdMember) -> Signature:
     """What the signature probers call this superblock."""
     digits = member.array_uuid.replace(":", "")
     return Signature(
-        kind="linux_raid_member",
+        kind=SIGNATURE,
         offset_bytes=SUPERBLOCK_OFFSET_BYTES,
         label=member.array_name,
         uuid=str(UUID(digits)),

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 from appliance import paths
+from appliance.model.plans import Volume
+from appliance.storage.formats import filesystem
 
 OURS = "# Written by Stripewright for the volume that layout.toml declares; it is replaced.\n"
 _PLAIN = re.compile(r"[A-Za-z0-9:_.]", re.ASCII)
 # How long systemd waits for a device by itself; here, from the moment at which the time of the
 # layout is over.
 _DEVICE_SECONDS = 90
-
-
-@dataclass(frozen=True, slots=True)
-class MountUnit:
-    """What one unit says. ``options`` are mount(8)'s, without ``nofail``."""
-
-    volume: str
-    device: str
-    mount: str
-    filesystem: str
-    options: tuple[str, ...]
 
 
 def unit_name(mount: str) -> str:
@@ -46,11 +36,11 @@ def escaped(path: str) -> str:
     return escaped
 
 
-def unit_text(unit: MountUnit) -> str:
-    """The whole unit file."""
-    options = ",".join(("nofail", *unit.options))
+def unit_text(volume: Volume, device: str) -> str:
+    """The whole unit file, for ``volume`` on ``device``."""
+    options = ",".join(("nofail", *filesystem.mount_options(volume)))
     return f"""{OURS}[Unit]
-Description=Striped volume {unit.volume}
+Description=Striped volume {volume.name}
 # Not the default dependencies: they would order it before local-fs.target, and the stripes come
 # up long after that.
 DefaultDependencies=no
@@ -67,9 +57,9 @@ AssertPathExists={paths.MAY_MOUNT_DIR}/%n
 StartLimitIntervalSec=0
 
 [Mount]
-What={_quoted(unit.device)}
-Where={_quoted(unit.mount)}
-Type={unit.filesystem}
+What={_quoted(device)}
+Where={_quoted(volume.mount)}
+Type={volume.filesystem}
 Options={options}
 # A big filesystem's log may have to be recovered.
 TimeoutSec=30min

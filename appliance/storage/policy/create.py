@@ -92,7 +92,7 @@ def _refuse_against(seen: Evidence, against: Sequence[tuple[Disk, str]]) -> Outc
     """Foreign contents or use: with what can be done about each kind of it."""
     ways = [_way_on(seen, disk) for disk, _ in against]
     return refuse(
-        "; ".join(f"{call(disk)}: {reason}" for disk, reason in against),
+        steps.objections(against),
         f"nothing was written; {'; '.join(dict.fromkeys(ways))}",
         [disk for disk, _ in against],
     )
@@ -363,7 +363,7 @@ def _wipe(volume: Volume, disks: Sequence[Disk], form: Form) -> tuple[Step, ...]
     mdadm writes over its superblock and mkfs over its filesystem; LVM takes no disk that is in
     a group, and no maker clears what another tool left.
     """
-    replaced = {Form.MD: {ownership.MD}, Form.PLAIN: {*filesystem.names()}}.get(form, set())
+    replaced = {Form.MD: {md.SIGNATURE}, Form.PLAIN: {*filesystem.KINDS}}.get(form, set())
     return tuple(
         steps.wipe_disk_step(disk, _holds(disk), volume.name)
         for disk in disks

@@ -1,6 +1,7 @@
-"""Inventory and plan as JSON documents, and back again. Pure but for one file.
+"""Inventories from JSON documents. Pure but for one file.
 
-The keys are a contract: scripts, the TUI and ``plan --inventory`` read them. Decoding is
+The way there is :func:`dataclasses.asdict`, as it is for plans. The keys are a contract: scripts,
+the TUI and ``plan --inventory`` read them; sizes and offsets are in bytes. Decoding is
 strict about types and names the field that is wrong; a key that is not known is left
 alone, so that a document from a newer version, or one with notes in it, can be read.
 """
@@ -9,14 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from appliance.clouds.provider import disk_count
 from appliance.errors import UsageError
 from appliance.model.disks import Disk, Inventory, Machine
-from appliance.model.plans import Layout, Plan
+from appliance.model.plans import Layout
 from appliance.state import codec
 from appliance.storage.policy import identity
 from appliance.storage.policy.layout import DEFAULT_LAYOUT
@@ -26,24 +27,6 @@ _MAX_FILE_BYTES = 16 * 1024 * 1024
 _HINT = "write one with 'stripewright inventory --json'"
 # What a disk must say about itself; the rest has a meaning when it is left out.
 _DISK_DEFAULTS: Mapping[str, object] = {"id": "", "model": "", "serial": ""}
-
-
-def disk_to_json(disk: Disk) -> dict[str, Any]:
-    return asdict(disk)
-
-
-def machine_to_json(machine: Machine) -> dict[str, Any]:
-    return asdict(machine)
-
-
-def inventory_to_json(inventory: Inventory) -> dict[str, Any]:
-    """``{"machine", "disks", "arrays", "groups", "privileged", …}``; sizes and offsets in bytes."""
-    return asdict(inventory)
-
-
-def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """``{"decision", "digest", "volumes", "steps"}``: the object that would be executed."""
-    return asdict(plan)
 
 
 def load_inventory(path: Path, layout: Layout = DEFAULT_LAYOUT) -> Inventory:

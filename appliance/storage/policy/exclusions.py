@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from appliance import text
 from appliance.model.disks import Disk, DiskKind, Mark, MarkState, Signature
-from appliance.storage.formats import marks, partition_tables
-from appliance.storage.policy.ownership import LVM, MD, Trace
+from appliance.storage.formats import lvm, marks, md, partition_tables
+from appliance.storage.policy.ownership import Trace
 
 # Stands for what a disk may hold when it could not be read; so nothing may be written to it.
 UNREADABLE = Signature(kind="unreadable")
@@ -212,7 +212,7 @@ def _signed(disk: Disk) -> Exclusion | None:
     if kind in partition_tables.KINDS:
         table = _TABLE_WORDS.get(kind, f"a {first.kind} partition table")
         return Exclusion(f"has {table}{where}", _erase(disk))
-    if kind == "linux_raid_member":
+    if kind == md.SIGNATURE:
         name = disk.md_member.array_name if disk.md_member else first.label
         known = f"'{name}'" if name else "without a name that can be believed"
         return Exclusion(f"is a member of another md array, {known}{where}", _erase(disk))
@@ -296,9 +296,9 @@ def undecidable(disk: Disk, *, privileged: bool) -> str:
     if UNREADABLE in disk.signatures:
         return "cannot be read, so its contents are unknown"
     kinds = {signature.kind for signature in disk.signatures}
-    if privileged and LVM in kinds and disk.lvm_member is None:
+    if privileged and lvm.SIGNATURE in kinds and disk.lvm_member is None:
         return "is an LVM physical volume, and LVM does not say of which group"
-    if privileged and MD in kinds and disk.md_member is None:
+    if privileged and md.SIGNATURE in kinds and disk.md_member is None:
         return "is a member of an md array, and its superblock cannot be read"
     return ""
 

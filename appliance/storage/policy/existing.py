@@ -109,7 +109,7 @@ def _in_the_way(seen: Evidence, own: Sequence[Carrier]) -> Outcome | None:
     if not against:
         return None
     return refuse(
-        "; ".join(f"{call(disk)}: {problem}" for disk, problem in against),
+        steps.objections(against),
         "nothing was written; "
         + "; ".join(dict.fromkeys(disk.hint or _FREE for disk, _ in against)),
         [disk for disk, _ in against],
@@ -227,7 +227,7 @@ def _group(case: Case) -> Outcome:
     unknown = [
         (disk, why)
         for disk, why in pool.undecided
-        if any(one.kind == ownership.LVM for one in disk.signatures)
+        if any(one.kind == lvm.SIGNATURE for one in disk.signatures)
     ]
     if unknown:
         disks = [disk for disk, _ in unknown]

@@ -18,7 +18,6 @@ from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
 _BROKEN = frozenset({"broken", "failed"})
 # md itself allows no more with a 1.2 superblock; a bigger number is damage or malice.
 _MAX_MEMBERS = 1920
-_LEVELS = {"md-raid0": "raid0", "md-raid10": "raid10"}
 _DETACH = "detach the members that do not belong"
 
 
@@ -43,7 +42,7 @@ def decide(case: Case) -> Outcome:
         return problem
     first = found[0][1]
     shape = (first.level, md.layout_of(volume) and first.layout)
-    declared = (_LEVELS.get(volume.stripe, ""), md.layout_of(volume))
+    declared = (md.level_of(volume), md.layout_of(volume))
     if shape != declared or first.chunk_bytes not in {None, volume.chunk_bytes}:
         return refuse(
             f"the array of '{name}' is {_shape(first.level, first.layout, first.chunk_bytes or 0)},"
@@ -287,7 +286,7 @@ def _running(volume: Volume, array: Array, disks: Sequence[Disk]) -> Outcome | N
             f"compare 'mdadm --detail {array.path}' with 'mdadm --examine' of each disk",
             disks,
         )
-    level = _LEVELS.get(volume.stripe, "")
+    level = md.level_of(volume)
     if (array.level, array.chunk_bytes) != (level, volume.chunk_bytes):
         return refuse(
             f"{array.path} is {_shape(array.level, array.layout, array.chunk_bytes)}, the layout"

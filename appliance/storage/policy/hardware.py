@@ -209,9 +209,4 @@ def _make_filesystem(
 
 def disk_of(seen: Evidence, found: VirtualDrive) -> Disk | None:
     """The disk that the kernel made of a virtual drive."""
-    for disk in seen.disks:
-        if found.path and disk.path == found.path:
-            return disk
-        if found.wwid and found.wwid in disk.id.lower():
-            return disk
-    return None
+    return next((disk for disk in seen.disks if hwraid.is_disk_of(found, disk)), None)

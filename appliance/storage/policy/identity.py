@@ -20,6 +20,7 @@ from appliance.storage.formats import lvm, md, serials
 from appliance.storage.policy import exclusions, ownership
 from appliance.storage.policy.layout import DEFAULT_LAYOUT
 
+_UNKNOWN = Machine()
 # The provider's GB against the disk's own size: GB or GiB, and what is rounded.
 _SIZE_TOLERANCE = 0.1
 
@@ -53,7 +54,7 @@ def operator_rule(disk: Disk, rules: Collection[OperatorRule]) -> OperatorRule |
 
 
 def classify(
-    disk: Disk, rules: Collection[OperatorRule] = (), machine: Machine | None = None
+    disk: Disk, rules: Collection[OperatorRule] = (), machine: Machine = _UNKNOWN
 ) -> DiskKind:
     """What kind of disk this is; what the system runs from is that first, whatever a rule says.
 
@@ -64,7 +65,7 @@ def classify(
     known = data_rule(disk)
     if known and known.kind is not DiskKind.UNKNOWN:
         return known.kind
-    if machine is not None and _is_ephemeral(disk, machine):
+    if _is_ephemeral(disk, machine):
         return DiskKind.INSTANCE_STORE
     rule = operator_rule(disk, rules)
     return rule.kind if rule and rule.kind else DiskKind.UNKNOWN
@@ -94,13 +95,13 @@ def _role(disk: Disk, layout: Layout) -> str:
     return rule.role if rule and rule.role else disk.role
 
 
-def may_be_read(disk: Disk, layout: Layout, machine: Machine | None = None) -> bool:
+def may_be_read(disk: Disk, layout: Layout, machine: Machine = _UNKNOWN) -> bool:
     """Whether the disk could be used, so that it may be opened at all."""
     kind = classify(disk, layout.rules, machine)
     return kind is DiskKind.INSTANCE_STORE or (kind is DiskKind.NETWORK and named_by(disk, layout))
 
 
-def persists(disk: Disk, layout: Layout, machine: Machine | None = None) -> bool:
+def persists(disk: Disk, layout: Layout, machine: Machine = _UNKNOWN) -> bool:
     """Whether the disk may hold stored data: samples cannot show that it is blank."""
     return disk.seen_before or classify(disk, layout.rules, machine) is not DiskKind.INSTANCE_STORE
 
@@ -139,24 +140,12 @@ def _own_holders(
 # ------------------------------------------------------------------------------ may it be used
 
 
-def objection(
-    disk: Disk,
-    arrays: Sequence[Array],
-    volume_names: Collection[str],
-    groups: Sequence[VolumeGroup] = (),
-) -> tuple[str, str]:
-    """The first thing that speaks against using this disk, and the way on; empty if nothing."""
-    ours = owner(disk, volume_names)
-    own = _own_holders(disk, ours, arrays, groups) if ours else set()
-    return exclusions.find(disk, ours=ours, own_holders=own)
-
-
 def identify_all(
     disks: Sequence[Disk],
     arrays: Sequence[Array] = (),
     groups: Sequence[VolumeGroup] = (),
     layout: Layout = DEFAULT_LAYOUT,
-    machine: Machine | None = None,
+    machine: Machine = _UNKNOWN,
 ) -> tuple[Disk, ...]:
     """Every disk identified; two that cannot be told apart are both refused."""
     same: dict[str, str] = {}
@@ -174,7 +163,7 @@ def identify(
     groups: Sequence[VolumeGroup] = (),
     layout: Layout = DEFAULT_LAYOUT,
     *,
-    machine: Machine | None = None,
+    machine: Machine = _UNKNOWN,
     same: str = "",
 ) -> Disk:
     """``disk`` with ``kind``, ``role``, ``claimable`` and ``reason`` from its other facts.
@@ -194,17 +183,18 @@ def identify(
     if kind is DiskKind.NETWORK and not named_by(disk, layout):
         hint = "to use it, name its serial in a volume's select, or give it a role by a [[rule]]"
         return replace(seen, reason=f"{what}, no role given", hint=hint)
-    against, hint = objection(disk, arrays, layout.volume_names, groups)
+    ours = owner(disk, layout.volume_names)
+    own = _own_holders(disk, ours, arrays, groups) if ours else set()
+    against, hint = exclusions.find(disk, ours=ours, own_holders=own)
     if not against and same:
         against = f"has the same {same}, so the two cannot be told apart"
         hint = "the same disk may be visible twice (multipath); make each appear once"
     if against:
         return replace(seen, reason=against, hint=hint)
-    return replace(seen, claimable=True, reason=_claim(disk, what, layout.volume_names))
+    return replace(seen, claimable=True, reason=_claim(disk, what, ours))
 
 
-def _claim(disk: Disk, what: str, volume_names: Collection[str]) -> str:
-    ours = owner(disk, volume_names)
+def _claim(disk: Disk, what: str, ours: str) -> str:
     mark = disk.mark
     if mark is not None and mark.state is MarkState.MAKING and ours:
         more = ", and holds what that does not write" if mark.intact is False else ""
@@ -223,14 +213,14 @@ def _claim(disk: Disk, what: str, volume_names: Collection[str]) -> str:
     return f"{what}, slot {member.slot} of {member.member_count} of our volume '{ours}'"
 
 
-def _what(disk: Disk, kind: DiskKind, machine: Machine | None) -> str:
+def _what(disk: Disk, kind: DiskKind, machine: Machine) -> str:
     rule = data_rule(disk)
     cloud = provider(rule.provider) if rule else None
     if rule and cloud and (what := cloud.describe(rule, disk.serial)):
         return what
     if rule and rule.kind is kind:
         return rule.what
-    if machine is not None and _is_ephemeral(disk, machine):
+    if _is_ephemeral(disk, machine):
         here = provider(machine.provider)
         return here.told_disk if here else "instance storage"
     return "instance storage" if kind is DiskKind.INSTANCE_STORE else "network volume"

@@ -17,7 +17,14 @@ from pathlib import Path, PurePosixPath
 from appliance.errors import UsageError
 from appliance.model import toml_fields as fields
 from appliance.model.disks import DiskKind
-from appliance.model.plans import Layout, OperatorRule, Selector, Tuning, Volume
+from appliance.model.plans import (
+    VOLUME_NAME,
+    Layout,
+    OperatorRule,
+    Selector,
+    Tuning,
+    Volume,
+)
 from appliance.model.toml_fields import Choice, Field, Inline, Kind, Only, Size, Text, Time, Words
 from appliance.model.toml_table import Table, parse_document, shown
 from appliance.storage.formats import filesystem, mount_unit, serials
@@ -35,7 +42,6 @@ _MAX_NAME_BYTES = 255
 _MOUNTS_BELOW = PurePosixPath("/mnt")
 _MOUNT_HINT = f"mounts are below {_MOUNTS_BELOW}, for example /mnt/scratch"
 
-_NAME = r"[a-z][a-z0-9-]{0,11}"
 _NAME_HINT = (
     "a lower-case letter, then up to 11 lower-case letters, digits or '-' (an XFS label holds 12)"
 )
@@ -103,7 +109,7 @@ class _MountOptions(Words):
 
 
 _SELECT_FIELDS = (
-    Field("role", Text(_NAME_HINT, _NAME)),
+    Field("role", Text(_NAME_HINT, VOLUME_NAME)),
     Field("kind", Choice((DiskKind.INSTANCE_STORE.value,), DiskKind)),
     Field("count", fields.Whole(1, _MAX_MEMBERS)),
     Field("serials", Words("the serials that 'stripewright inventory' shows")),
@@ -137,13 +143,13 @@ def volume_fields() -> tuple[Field, ...]:
     """The keys of a ``[[volume]]``, in the order in which they are written."""
     kinds = filesystem.KINDS.values()
     striped = Only("stripe", _STRIPES[:-1], "a single disk has no stripe")
-    mounted = Only("filesystem", filesystem.names(), _NO_FILESYSTEM)
+    mounted = Only("filesystem", tuple(filesystem.KINDS), _NO_FILESYSTEM)
     return (
-        Field("name", Text(_NAME_HINT, _NAME), required=True, always=True),
+        Field("name", Text(_NAME_HINT, VOLUME_NAME), required=True, always=True),
         Field("select", _Select(), always=True),
         Field("stripe", Choice(_STRIPES), always=True),
         Field("chunk", _Chunk(), "chunk_bytes", only=striped, always=True),
-        Field("filesystem", Choice((*filesystem.names(), "none")), always=True),
+        Field("filesystem", Choice((*filesystem.KINDS, "none")), always=True),
         Field("mount", _Mount(), only=mounted, required=True, always=True),
         Field("on_short", Choice(("refuse", "accept")), always=True),
         Field("on_loss", Choice(("refuse", "recreate")), always=True),
@@ -178,7 +184,7 @@ RULE_FIELDS = (
     Field("vendor", fields.Printable(_EXACT)),
     Field("model", fields.Printable(_EXACT)),
     Field("cloud_name", fields.Printable(_EXACT)),
-    Field("role", Text(_NAME_HINT, f"(?:{_NAME})?")),
+    Field("role", Text(_NAME_HINT, f"(?:{VOLUME_NAME})?")),
     Field("kind", Choice((DiskKind.INSTANCE_STORE.value, DiskKind.NETWORK.value), DiskKind)),
 )
 TUNING_FIELDS = (

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from appliance.model.disks import Array, Disk, DiskKind
 from appliance.model.plans import Decision, Volume
-from appliance.storage.policy import create
+from appliance.storage.policy import create, steps
 from appliance.storage.policy.disk_selection import Case, Pool
 from appliance.storage.policy.ownership import Member, runs
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
@@ -103,8 +103,7 @@ def _cannot(case: Case, chosen: Sequence[Disk], had: int) -> str:
 
 
 def _objections(pool: Pool) -> str:
-    against = (*pool.against, *pool.undecided)
-    return "; ".join(f"{call(disk)}: {why}" for disk, why in against)
+    return steps.objections((*pool.against, *pool.undecided))
 
 
 # ------------------------------------------------------------------------------ RAID10

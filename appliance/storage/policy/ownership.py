@@ -36,9 +36,6 @@ _HEX = frozenset("0123456789abcdef")
 # array_state of an array that exists but does not run (Documentation/admin-guide/md.rst).
 _NOT_RUNNING = frozenset({"clear", "inactive"})
 
-MD = "linux_raid_member"
-LVM = "LVM2_member"
-
 
 class Form(StrEnum):
     """What a volume's part on a disk is. ``BARE``: nothing but the mark of a creation."""
@@ -100,13 +97,13 @@ def trace(disk: Disk, names: Collection[str]) -> Trace | None:
 def _held(
     disk: Disk, kinds: set[str], names: Collection[str], marked: str
 ) -> tuple[str, Form] | None:
-    if kinds == {MD}:
+    if kinds == {md.SIGNATURE}:
         # Seen without root, udev has the array's name as the label.
         unread = disk.md_member is None and disk.blank is None
         name = disk.md_member.array_name if disk.md_member else ""
         volume = md.volume_of(next(iter(disk.signatures)).label if unread else name)
         return (volume, Form.MD) if volume else None
-    if kinds == {LVM} and disk.lvm_member is not None:
+    if kinds == {lvm.SIGNATURE} and disk.lvm_member is not None:
         group = disk.lvm_member.group
         volume = lvm.volume_named(group) if group else marked
         return (volume, Form.LVM) if volume else None
@@ -225,7 +222,7 @@ def _names(disk: Disk) -> Iterator[tuple[str, str]]:
     yield "path", disk.path
     yield "path", disk.stable_path
     for signature in disk.signatures:
-        if signature.kind == LVM:
+        if signature.kind == lvm.SIGNATURE:
             yield "LVM physical volume", signature.uuid
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from appliance.model.disks import Inventory
 from appliance.model.plans import Decision, Layout, Orders, Plan, Step, Volume, VolumePlan
-from appliance.storage.formats import md
+from appliance.storage.formats import hwraid, md
 from appliance.storage.policy import (
     create,
     disk_selection,
@@ -122,11 +122,10 @@ def _given_up(
     if not orders.erase:
         return orders_done
     selected = {disk.id: disk for pool in disk_selection.allot(seen, layout) for disk in pool.disks}
+    ours = {hwraid.virtual_name(one.name) for one in layout.volumes if one.stripe == "hw-raid0"}
     for drive in seen.inventory.virtual_drives:
         disk = hardware.disk_of(seen, drive)
-        if disk is not None and any(
-            drive.name == f"sw-{one.name}" for one in layout.volumes if one.stripe == "hw-raid0"
-        ):
+        if disk is not None and drive.name in ours:
             selected[disk.id] = disk
     return orders_done + [
         removal.erase(seen, serial, selected.values(), names & declared)

@@ -98,7 +98,7 @@ def _cannot(seen: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome | No
     against = [(disk, exclusions.to_use(disk, seen.holders(disk), mounted=True)) for disk in disks]
     if in_use := [(disk, why) for disk, why in against if why]:
         return refuse(
-            "; ".join(f"{call(disk)}: {why}" for disk, why in in_use),
+            steps.objections(in_use),
             "nothing was written; free the disk from that use, then plan again",
             [disk for disk, _ in in_use],
         )

@@ -78,6 +78,11 @@ def list_disks(disks: Sequence[Disk]) -> str:
     return ", ".join(call(disk) for disk in disks)
 
 
+def objections(against: Sequence[tuple[Disk, str]]) -> str:
+    """Disks, each with what speaks against it."""
+    return "; ".join(f"{call(disk)}: {why}" for disk, why in against)
+
+
 def count_disks(number: int) -> str:
     return "1 disk" if number == 1 else f"{number} disks"
 
@@ -312,6 +317,7 @@ def wipe_disk_step(disk: Disk, holds: str, volume: str = "") -> Step:
 
 
 def grow_filesystem_step(volume: Volume, device: str, *, size_bytes: int | None = None) -> Step:
-    argv = filesystem.grow_argv(volume, device, size_bytes=size_bytes)
+    kind = filesystem.KINDS[volume.filesystem]
+    argv = kind.grow_argv(device, volume.mount, size_bytes)
     why = f"grow the {volume.filesystem} over the new room, while it is mounted"
     return _step(argv, why, volume.name, CHECK_SIZE)

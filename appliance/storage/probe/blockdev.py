@@ -17,7 +17,6 @@ import errno
 import hashlib
 import mmap
 import os
-import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -95,12 +94,7 @@ def at_once(reads: Sequence[Callable[[], T]]) -> list[T | Exception]:
         for at in rest:
             found[at] = probers.caught(reads[at])
 
-    helpers = [threading.Thread(target=work) for _ in range(min(_READERS, len(reads)) - 1)]
-    for helper in helpers:
-        helper.start()
-    work()
-    for helper in helpers:
-        helper.join()
+    scanning.in_threads(work, min(_READERS, len(reads)))
     return found
 
 
@@ -275,6 +269,11 @@ def read_filesystem(node: str, offset_bytes: int = 0) -> Filesystem | None:
     return filesystem.parse_superblock(
         read_at(node, offset_bytes, filesystem.SUPERBLOCK_SIZE_BYTES)
     )
+
+
+def data_starts(node: str) -> tuple[int, ...]:
+    """Where the data of md and LVM begin on this disk (:func:`data_areas.data_starts`)."""
+    return data_areas.data_starts(read_durable(node, 0, data_areas.HEAD_BYTES))
 
 
 def read_md_superblock(node: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from appliance.errors import OperatorError
 from appliance.model.disks import (
@@ -19,26 +19,16 @@ from appliance.model.disks import (
     VirtualDrive,
     VolumeGroup,
 )
-from appliance.storage.formats import data_areas, hwraid, lvm, md
+from appliance.storage.formats import hwraid, lvm, md
 from appliance.storage.formats.filesystem import is_one
 from appliance.storage.probe import blockdev
 from appliance.storage.probe.mounted import brought_up_to_date
 from appliance.system import process
 from appliance.system.kernel import Kernel, Mount
 
-_LVM = "LVM2_member"
-_MD = "linux_raid_member"
 _REPORT_TIMEOUT_SECONDS = 60
 # device-mapper's name of an LVM volume: group and volume, dashes inside of them doubled.
 _MAPPED = re.compile(r"LVM volume '((?:[^-]|--)+)-((?:[^-]|--)+)'", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Volume groups, and what each physical volume's label says, by the disk's path."""
-
-    groups: tuple[VolumeGroup, ...] = ()
-    members: Mapping[str, LvmMember] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +41,10 @@ class Controllers:
     def has_our_name(self, disk: Disk) -> bool:
         """Whether ``disk`` is a virtual drive that carries a volume of ours."""
         return any(
-            disk.path == one.path or (one.wwid and one.wwid in disk.id.lower())
+            hwraid.is_disk_of(one, disk)
             for one in self.virtual_drives
             if hwraid.volume_of(one.name)
         )
-
-
-NO_GROUPS = Groups()
 
 
 # ------------------------------------------------------------------------------------- md
@@ -118,7 +105,7 @@ def _udev_filesystem(facts: Mapping[str, str]) -> Filesystem | None:
 
 def read_groups(
     kernel: Kernel, disks: Sequence[Disk], mounted: Mapping[str, list[Mount]]
-) -> Groups:
+) -> lvm.Report:
     """The groups on those of ``disks`` that were read and hold an LVM label.
 
     No program is started if there is none. Without LVM's tools, or if they do not answer,
@@ -127,20 +114,20 @@ def read_groups(
     labelled = [
         disk
         for disk in disks
-        if disk.blank is not None and any(one.kind == _LVM for one in disk.signatures)
+        if disk.blank is not None and any(one.kind == lvm.SIGNATURE for one in disk.signatures)
     ]
     if not labelled:
-        return NO_GROUPS
+        return lvm.Report()
     try:
         # A missing member makes it exit with 5 after a whole report.
         report = lvm.parse_report(_run(lvm.report_argv([d.path for d in labelled])).stdout)
     except OperatorError:
-        return NO_GROUPS
+        return lvm.Report()
     by_id = {disk.id: disk for disk in labelled}
     ids = {path: disk.id for disk in labelled for path in (disk.path, disk.stable_path) if path}
     paths = {path: disk.path for disk in labelled for path in (disk.path, disk.stable_path)}
-    mapped = _mapped_nodes(kernel)
-    return Groups(
+    mapped = {kernel.holder_note(name): name for name in kernel.mapped()}
+    return lvm.Report(
         groups=tuple(
             replace(
                 group,
@@ -153,12 +140,6 @@ def read_groups(
         ),
         members={paths.get(path, path): member for path, member in report.members.items()},
     )
-
-
-def _mapped_nodes(kernel: Kernel) -> dict[str, str]:
-    """The kernel name of every device-mapper device, by what it is."""
-    names = [folder.parent.name for folder in (kernel.sys_root / "block").glob("dm-*/dm")]
-    return {kernel.holder_note(name): name for name in names}
 
 
 def _read_volume(
@@ -195,9 +176,7 @@ def _half_made(volume: LogicalVolume, disks: Mapping[str, Disk]) -> Filesystem |
     if first is None or first.mark is None or first.mark.state is not MarkState.MAKING:
         return None
     try:
-        (start,) = data_areas.data_starts(
-            blockdev.read_durable(first.path, 0, data_areas.HEAD_BYTES)
-        )
+        (start,) = blockdev.data_starts(first.path)
         return blockdev.read_filesystem(first.path, start + (volume.start_bytes or 0))
     except (OSError, ValueError, ArithmeticError):
         # Unknown, so it must not be taken for nothing.
@@ -211,7 +190,7 @@ def member_by_holders(
 
     That is all there is without root; as root LVM's own report takes its place.
     """
-    label = next((one for one in signatures if one.kind == _LVM), None)
+    label = next((one for one in signatures if one.kind == lvm.SIGNATURE), None)
     found = [_MAPPED.fullmatch(note) for note in notes]
     groups = {one.group(1).replace("--", "-") for one in found if one}
     if label is None or len(groups) != 1:
@@ -271,6 +250,6 @@ def filesystem(node: str, signatures: Collection[Signature]) -> Filesystem | Non
     if is_one(kinds):
         return blockdev.read_filesystem(node)
     for found in signatures:
-        if found.kind not in {_MD, _LVM}:
+        if found.kind not in {md.SIGNATURE, lvm.SIGNATURE}:
             return Filesystem(kind=found.kind, label=found.label, uuid=found.uuid)
     return None

@@ -69,19 +69,22 @@ def read_claims(root: Path = Path("/")) -> tuple[Claim, ...]:
 
 def parse_fstab(text: str) -> Iterator[Claim]:
     """fstab(5): the first two fields of each line."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        fields = line.split()
-        if len(fields) >= 2 and not fields[0].startswith("#"):
-            device, mount = (unescape(field) for field in fields[:2])
-            yield Claim(device.replace('"', ""), f"/etc/fstab line {number}", mount)
+    for source, device, mount in _first_fields(text, "/etc/fstab"):
+        yield Claim(device.replace('"', ""), source, mount)
 
 
 def parse_crypttab(text: str) -> Iterator[Claim]:
     """crypttab(5): the second field of each line is what is to be unlocked."""
+    for source, _, device in _first_fields(text, "/etc/crypttab"):
+        yield Claim(device.replace('"', ""), source)
+
+
+def _first_fields(text: str, file: str) -> Iterator[tuple[str, str, str]]:
+    """File and line, and the first two fields, of each line that has them."""
     for number, line in enumerate(text.splitlines(), start=1):
         fields = line.split()
         if len(fields) >= 2 and not fields[0].startswith("#"):
-            yield Claim(unescape(fields[1]).replace('"', ""), f"/etc/crypttab line {number}")
+            yield f"{file} line {number}", unescape(fields[0]), unescape(fields[1])
 
 
 def parse_cloud_config(text: str, source: str) -> Iterator[Claim]:

@@ -18,9 +18,9 @@ from appliance import paths
 from appliance.clouds.machine import read_machine
 from appliance.clouds.provider import Attached, provider
 from appliance.data import DiskRule, disk_rule
-from appliance.model.disks import ARRAY_RUNS, Array, Disk, Inventory, Machine, MdMember
+from appliance.model.disks import ARRAY_RUNS, Disk, Inventory, Machine, MdMember
 from appliance.model.plans import Layout
-from appliance.storage.formats import md, serials
+from appliance.storage.formats import lvm, md, serials
 from appliance.storage.policy import exclusions, identity
 from appliance.storage.policy.layout import DEFAULT_LAYOUT
 from appliance.storage.probe import (
@@ -39,12 +39,10 @@ from appliance.storage.probe.mounted import brought_up_to_date
 from appliance.system.kernel import Kernel, Mount
 
 Properties = Callable[[str], Mapping[str, str]]
-_Scan = Callable[[Collection[int]], scanning.Scanned]
 
 _BY_ID = "/dev/disk/by-id/"
 # Which of several links names a disk best: model and serial, then the cloud's, then the rest.
 _LINK_RANK = ("nvme-", "google-", "azure-", "scsi-", "ata-", "virtio-", "wwn-")
-_MD = "linux_raid_member"
 
 
 def probe(
@@ -77,8 +75,13 @@ def probe(
         # Before they are read: what is written from now on is noticed.
         _note_sightings(plugged, seen)
     disks = dict(zip(names, seen.read(plugged, hardware), strict=True))
-    arrays = tuple(seen.array(name, disks) for name in seen.kernel.arrays())
-    groups: built.Groups = built.NO_GROUPS
+    arrays = tuple(
+        built.read_array(
+            kernel, name, disks, seen.properties(name), seen.mounted, privileged=seen.privileged
+        )
+        for name in kernel.arrays()
+    )
+    groups = lvm.Report()
     if seen.privileged:
         groups = built.read_groups(seen.kernel, list(disks.values()), seen.mounted)
     found = [
@@ -315,17 +318,12 @@ class Probe:
             md_member=member,
         )
 
-    def scan(self, disk: Disk) -> _Scan:
-        """Reads ``disk`` for as long as the layout says, unless that was done before."""
-        return partial(self._scan, disk)
-
-    def scan_elsewhere(self, disk: Disk) -> _Scan:
-        """Reads ``disk`` at other places than before."""
-        return partial(self._scan, disk, elsewhere=True)
-
-    def _scan(
+    def scan(
         self, disk: Disk, skip: Collection[int], *, elsewhere: bool = False
     ) -> scanning.Scanned:
+        """Read ``disk`` for as long as the layout says, unless that was done before; ``elsewhere``:
+        at other places than before.
+        """
         folder = self.kernel.root / paths.SCANS_DIR.relative_to("/")
         writes = self.kernel.writes(Path(disk.path).name)
         known = sightings.recall(folder, disk, writes)
@@ -350,16 +348,6 @@ class Probe:
             return known
         sightings.remember(folder, disk, writes, found)
         return found
-
-    def array(self, name: str, disks: Mapping[str, Disk]) -> Array:
-        return built.read_array(
-            self.kernel,
-            name,
-            disks,
-            self.properties(name),
-            self.mounted,
-            privileged=self.privileged,
-        )
 
     def claimed_by(self, name: str, disk: Disk) -> str:
         return claims.claimed_by(
@@ -389,12 +377,15 @@ def _with_contents(disk: Disk, kernel: Kernel) -> Disk:
         return replace(disk, signatures=(*disk.signatures, exclusions.UNREADABLE))
 
 
-def try_read(disks: Sequence[Disk], scan: Callable[[Disk], _Scan] | None = None) -> list[Disk]:
+def try_read(
+    disks: Sequence[Disk],
+    scan: Callable[[Disk, Collection[int]], scanning.Scanned] | None = None,
+) -> list[Disk]:
     """``disks`` with what is on them; one that cannot be read says so. Without ``scan`` only the
     places of known formats are read.
     """
     wanted = [
-        blockdev.Device(disk.path, disk.size_bytes, disk.serial, scan and scan(disk))
+        blockdev.Device(disk.path, disk.size_bytes, disk.serial, scan and partial(scan, disk))
         for disk in disks
     ]
     contents = blockdev.read_contents(wanted)
@@ -414,7 +405,7 @@ def _described(disk: Disk, found: blockdev.Contents | Exception) -> Disk | Excep
 
 def _with(disk: Disk, contents: blockdev.Contents) -> Disk:
     member = None
-    if any(found.kind == _MD for found in contents.signatures):
+    if any(found.kind == md.SIGNATURE for found in contents.signatures):
         member = _member(disk)
     scan = contents.scan
     unread = contents.blank and (scan is None or (scan.unseen_bytes and not scan.samples))

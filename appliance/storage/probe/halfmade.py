@@ -20,7 +20,6 @@ from appliance import paths
 from appliance.model.disks import Array, Disk, Mark, MarkState, VolumeGroup
 from appliance.model.plans import Layout, Volume
 from appliance.storage.formats import (
-    data_areas,
     filesystem,
     lvm,
     marks,
@@ -167,7 +166,7 @@ def _group_of(volume: str, own: Sequence[Disk], groups: Collection[VolumeGroup])
         if not segment or not set(segment) <= set(by_id):
             continue
         disks = [by_id[one] for one in segment]
-        starts = [data_areas.data_starts(_head(one)) for one in disks]
+        starts = [blockdev.data_starts(one.path) for one in disks]
         if any(len(one) != 1 for one in starts):
             continue
         each = made.size_bytes // len(segment)
@@ -180,10 +179,6 @@ def _group_of(volume: str, own: Sequence[Disk], groups: Collection[VolumeGroup])
             (made.path,) if made.active else (),
         )
     return None
-
-
-def _head(disk: Disk) -> bytes:
-    return blockdev.read_durable(disk.path, 0, data_areas.HEAD_BYTES)
 
 
 def _plain(own: Sequence[Disk]) -> _Made | None:

@@ -12,7 +12,7 @@ import mmap
 import os
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
@@ -76,6 +76,16 @@ class Reader:
         with memoryview(self._page)[:length] as part:
             if os.preadv(self._descriptor, [part], offset_bytes) < length:
                 raise OSError(errno.EIO, "short read", self._node)
+
+
+def in_threads(work: Callable[[], None], number: int) -> None:
+    """Do ``work`` in so many threads, this one among them, until all have ended."""
+    helpers = [threading.Thread(target=work) for _ in range(number - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
 
 
 def open_direct(node: str, flags: int) -> int:
@@ -236,12 +246,7 @@ def _sample(
         except OSError as error:
             problems.append(error)
 
-    helpers = [threading.Thread(target=work) for _ in range(_READERS - 1)]
-    for helper in helpers:
-        helper.start()
-    work()
-    for helper in helpers:
-        helper.join()
+    in_threads(work, _READERS)
     if problems:
         raise problems[0]
     done = scan.sampled(size_bytes, read_bytes, samples)

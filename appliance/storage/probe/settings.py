@@ -91,10 +91,10 @@ def built(kernel: Kernel, udev: Mapping[str, Mapping[str, str]]) -> dict[str, st
         facts = udev.get(name, {})
         uuid = facts.get("MD_UUID") or kernel.attribute(name, "md/uuid")
         found[f"md:{uuid or name}"] = facts.get("MD_NAME") or name
-    for folder in sorted((kernel.sys_root / "block").glob("dm-*/dm")):
-        made_by = read_text(folder / "uuid")
+    for name in kernel.mapped():
+        made_by = kernel.attribute(name, "dm/uuid")
         if made_by.startswith("LVM-") and len(made_by) >= 36:
-            found[f"vg:{made_by[4:36]}"] = _group_of(read_text(folder / "name"))
+            found[f"vg:{made_by[4:36]}"] = _group_of(kernel.attribute(name, "dm/name"))
     return found
 
 

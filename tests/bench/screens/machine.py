@@ -13,12 +13,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from appliance.history import rows
 from appliance.model.disks import Disk, DiskKind, Inventory, Machine, Signature
 from appliance.model.runs import RunState
-from appliance.storage.policy.documents import inventory_to_json
 from appliance.system import liveness
 from tests.bench.screens.places import Places
 
@@ -157,7 +156,7 @@ def _state(names: list[str]) -> dict[str, object]:
         "message": "",
         "hint": "",
         "volumes": [volume],
-        "inventory": inventory_to_json(Inventory(machine, disks)),
+        "inventory": asdict(Inventory(machine, disks)),
     }
 
 
