@@ -120,10 +120,10 @@ def test_epochs_and_commands_have_their_real_names():
 def test_it_leads_to_its_runs_its_disk_and_the_log():
     found = finding.links(BY_MEMBER, OF_SLOWER)
     assert [(one.kind, one.name) for one in found] == [
-        ("run", "61"),
-        ("run", "70"),
-        ("disks", SERIAL),
         ("log", f"{WALL - 9 * SIX_HOURS:.0f}"),
+        ("disks", SERIAL),
+        ("run", "70"),
+        ("run", "61"),
     ]
     assert [one.kind for one in finding.links(MISSING, Evidence())] == ["log"]
 

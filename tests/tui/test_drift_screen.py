@@ -9,9 +9,11 @@ from appliance.model.confirmations import CONFIRM_SUITE
 from tests.tui.driving import both_sizes, notices, settled, until
 from tests.tui.fake_drift import (
     FINDINGS,
+    MISSING,
     MODE,
     OF_SLOWER,
     RECORDS,
+    REPEATS,
     SAID,
     SLOWER,
     FakeDrift,
@@ -42,7 +44,7 @@ async def test_findings_gravest_first_with_evidence_and_all_of_it(size):
     acted = stage(snapshot())
     async with acted.app.run_test(size=size) as pilot:
         text = await shown(acted, pilot)
-        rows = [line for line in text.splitlines() if "▶ open" in line or "? suspect" in line]
+        rows = [line for line in text.splitlines() if "· open" in line or "? suspect" in line]
         assert "✗ critical" in rows[0]
         assert "MOUNT-MISSING" in rows[0]
         assert "▲ warning" in rows[1]
@@ -131,7 +133,7 @@ async def test_approve_says_what_is_judged_and_has_cancel_focused(size):
         assert acted.app.focused.id == "leave"
         await pressed(acted, pilot, "enter")
         assert not any(call.startswith("approve") for call in drift.calls)
-        await pressed(acted, pilot, "b", "up", *"new fio", "enter")
+        await pressed(acted, pilot, "b", "shift+tab", *"new fio", "enter")
         assert not any(call.startswith("approve") for call in drift.calls)
         await pressed(acted, pilot, "tab", "enter")
         assert "approve 12: new fio" in drift.calls
@@ -185,6 +187,62 @@ async def test_repeats_of_others_are_seen_and_a_suite_is_cancelled_as_elsewhere(
         assert "Stop suite smoke?" in await pressed(acted, pilot, "x")
         await pressed(acted, pilot, "escape")
         assert "for suite smoke to end" in await pressed(acted, pilot, "R")
+
+
+async def test_a_finding_leads_to_its_run_its_disk_and_the_log_and_back():
+    slow = replace(SLOWER, fact=replace(SLOWER.fact, member="AWS00003EXAMPLE"))
+    drift = FakeDrift(Findings((slow,)), {12: OF_SLOWER})
+    acted = stage(snapshot(), drift=drift)
+    app, runs = acted.app, []
+    results = app.world.results
+    results.run, read = lambda number: (runs.append(number), read(number))[1], results.run
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shown(acted, pilot)
+        text = await pressed(acted, pilot, "enter")
+        for link in ("Close ", " Log 08:13 ", " Disk ", " Run 70 ", " Run 61 "):
+            assert link in text
+        await pressed(acted, pilot, "enter")
+        assert runs == [61]
+        assert "#12 PERF-SLOWER" in await pressed(acted, pilot, "escape")
+        await pressed(acted, pilot, "r")
+        assert runs == [61, 61]
+        await pressed(acted, pilot, "escape", "enter", "left", "left", "enter")
+        assert app.current_mode == "disks"
+        assert "#12 PERF-SLOWER" in await pressed(acted, pilot, "escape")
+        await pressed(acted, pilot, "enter", "left", "left", "left", "enter")
+        assert app.current_mode == "log"
+        began = OF_SLOWER.stretch.slots[60].started_at
+        assert app.world.log.calls == [f"older {began:.0f}"]
+        assert "#12 PERF-SLOWER" in await pressed(acted, pilot, "escape")
+
+
+async def test_a_link_leads_to_a_finding_that_is_closed_or_not_read_yet():
+    waiting = []
+    acted = stage(snapshot(), in_background=waiting.append)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        acted.app.visit("drift", "4")
+        await settled(pilot)
+        for work in waiting:
+            work()
+        await settled(pilot)
+        assert "#4 ENV-FIO" in screen_text(acted.app)
+
+
+async def test_y_copies_the_command_of_the_next_step_or_else_the_finding():
+    drift = FakeDrift(Findings((MODE, SLOWER), repeats=REPEATS), {15: OF_SLOWER})
+    acted = stage(snapshot(), drift=drift, unable="only read here")
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await shown(acted, pilot)
+        await pressed(acted, pilot, "down", "y")
+        assert acted.app.clipboard.startswith("journalctl -k --since '2026-09-19 02:13:20 UTC'")
+        drift.now = Findings((MISSING,))
+        await pressed(acted, pilot, "u", "y")
+        assert acted.app.clipboard == "systemctl start mnt-logs.mount"
+        quiet = replace(MISSING, fact=replace(MISSING.fact, next_step="look\x1b"))
+        drift.now = Findings((quiet,))
+        await pressed(acted, pilot, "u", "y")
+        assert acted.app.clipboard == "#14 MOUNT-MISSING: logs: /mnt/logs is not mounted"
 
 
 async def test_look_now_and_what_cannot_be_done_says_why():

@@ -108,15 +108,17 @@ def test_why_something_cannot_be_done():
     assert questions.why_not_confirm([SLOWER], REPEATS) == ""
 
 
+def sheet(*args):
+    return "\n".join(line.plain for line in drift.finding_sheet(*args, 200, marks.UNICODE))
+
+
 def test_the_sheet_has_everything_that_is_known():
     rows = finding.opening(SLOWER, OF_SLOWER, Step("do it"), wall=WALL)
-    text = drift.finding_sheet(SLOWER, OF_SLOWER, rows, marks.UNICODE).plain
+    text = sheet(SLOWER, OF_SLOWER, rows)
     parts = ("do it", "evidence", "403.7k to 420.2k", "what happened", "opened", "more: ")
     assert [text.count(part) > 0 for part in parts] == [True] * len(parts)
     # What to do first, and raw figures last.
     assert sorted(parts, key=text.index) == list(parts)
-    noted = drift.finding_sheet(
-        KERNEL, Evidence(), finding.opening(KERNEL, None, Step(""), wall=WALL), marks.UNICODE
-    ).plain
+    noted = sheet(KERNEL, Evidence(), finding.opening(KERNEL, None, Step(""), wall=WALL))
     assert "acknowledged by operator: planned upgrade" in noted
     assert DriftState.ACKNOWLEDGED.value in noted

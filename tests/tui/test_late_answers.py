@@ -88,7 +88,7 @@ async def test_evidence_that_was_asked_for_before_the_findings_changed_is_not_ke
         drift.known = {SLOWER.id: newer}
         assert SLOWER.id not in screen._known
         await answer(pilot, waiting)
-        assert screen._known[SLOWER.id] is newer
+        assert screen._known[SLOWER.id].value is newer
 
 
 async def test_what_was_typed_before_is_not_taken_for_what_the_volume_comes_to():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import on
@@ -18,9 +19,9 @@ from tui.charts.markers import Marker
 from tui.marks import Glyphs
 from tui.permission import may_cancel
 from tui.screens.base import MainScreen, chart_bindings
-from tui.screens.drift_note import NoteScreen
+from tui.screens.drift_note import NoteSheet
 from tui.screens.drift_repeats import DriftRepeats
-from tui.screens.sheet import Sheet
+from tui.screens.sheet import Reply, Sheet
 from tui.sources.drift import Evidence, Findings, series_key
 from tui.widgets import drift, drift_chart
 from tui.widgets import drift_finding as finding
@@ -65,10 +66,10 @@ class DriftScreen(MainScreen):
         self._read_at = 0.0
         self._with_closed = False
         self._marker: Marker | None = None
-        self._known: dict[int, Evidence] = {}
-        self._unknown: dict[int, str] = {}
-        # Counts restarts of both: answers to earlier questions are out of date.
-        self._generation = 0
+        # By finding; another one when findings are read again: answers until then are out of date.
+        self._known: dict[int, Answer[Evidence]] = {}
+        # The finding that a link leads to, until it has been read.
+        self._wanted = ""
         # Whose evidence was asked for last.
         self._evidence_of = 0
         self._repeats = DriftRepeats(self, self._changed)
@@ -92,33 +93,29 @@ class DriftScreen(MainScreen):
         self._problem = answer.problem
         if answer.value is not None:
             self._findings, self._read_at = answer.value, answer.asked_at
-            self._known.clear()
-            self._unknown.clear()
-            self._generation += 1
-            self._evidence_of = 0
+            self._known, self._evidence_of = {}, 0
         self.redraw()
 
     def _ask_evidence(self, record: FindingRecord) -> None:
         """Ask for the evidence of the finding under the cursor, once."""
-        if record.id in self._known or record.id in self._unknown:
+        found = self._known
+        if record.id in found:
             return
 
-        generation = self._generation
-
         def known(answer: Answer[Evidence]) -> None:
-            if generation != self._generation:
-                return
-            if len(self._known) >= _KNOWN_MOST:
-                self._known.clear()
-            if answer.value is None:
-                self._unknown[record.id] = answer.problem
-            else:
-                self._known[record.id] = answer.value
-            self.redraw()
+            if len(found) >= _KNOWN_MOST:
+                found.clear()
+            found[record.id] = answer
+            if found is self._known:
+                self.redraw()
 
         if self._evidence_of != record.id or not self.is_asking(_EVIDENCE):
             self._evidence_of = record.id
             self.ask(_EVIDENCE, lambda: self.main.world.drift.evidence(record), known)
+
+    def _evidence(self, record: FindingRecord) -> Evidence | None:
+        answer = self._known.get(record.id)
+        return None if answer is None else answer.value
 
     # -- drawing
 
@@ -142,6 +139,9 @@ class DriftScreen(MainScreen):
             glyphs=view.glyphs,
             nothing="" if found is None else drift.nothing_words(view),
         )
+        if self._wanted and records:
+            self.query_one("#drift", FilterTable).move_to(self._wanted)
+            self._wanted = ""
         self._draw_below(view, width)
 
     def _draw_below(self, view: View, width: int) -> None:
@@ -157,15 +157,16 @@ class DriftScreen(MainScreen):
         self._ask_evidence(record)
         cells = width // 2 - _GAP_CELLS if wide else width
         lines = drift.finding_lines(record, self._opening(record), cells, view.glyphs)
-        if wide and drift_chart.has_chart(self._known.get(record.id)):
-            lines += drift.further_lines(record, self._known[record.id], cells)
+        evidence = self._evidence(record)
+        if wide and drift_chart.has_chart(evidence):
+            lines += drift.further_lines(record, evidence, cells)
         height = self.query_one("#drift-below").size.height
         text.show(lines)
         chart.show(self._chart(record, cells, height if wide else height - len(lines), view.glyphs))
 
     def _opening(self, record: FindingRecord) -> finding.Rows:
-        evidence = self._known.get(record.id)
-        return finding.opening(record, evidence, self._step(record), wall=self.main.world.wall())
+        step, wall = self._step(record), self.main.world.wall()
+        return finding.opening(record, self._evidence(record), step, wall=wall)
 
     def _step(self, record: FindingRecord) -> finding.Step:
         found = self._findings or Findings(())
@@ -175,13 +176,13 @@ class DriftScreen(MainScreen):
             seconds = next((one.seconds for one in found.repeats if one.subject == subject), None)
         return finding.next_of(
             record,
-            self._known.get(record.id),
+            self._evidence(record),
             found.records,
             repeat_seconds=seconds,
         )
 
     def _chart(self, record: FindingRecord, width: int, rows: int, glyphs: Glyphs) -> list[Line]:
-        evidence = self._known.get(record.id)
+        evidence, answer = self._evidence(record), self._known.get(record.id)
         if evidence is not None and drift_chart.has_chart(evidence):
             marker = self._marker or Marker.usual(glyphs)
             return drift_chart.chart_lines(
@@ -189,9 +190,9 @@ class DriftScreen(MainScreen):
             )
         note = Content("")
         seconds = self.asking_seconds(_EVIDENCE)
-        if problem := self._unknown.get(record.id, ""):
-            note = Content(f"not read: {clean(problem)}"[: width // 2])
-        elif evidence is None and seconds > 1:
+        if answer is not None and answer.problem:
+            note = Content(f"not read: {clean(answer.problem)}"[: width // 2])
+        elif answer is None and seconds > 1:
             note = Content(f"{glyphs.busy} reading, for {duration(seconds)}")
         return drift.evidence_lines(record, note, width, glyphs)[:rows]
 
@@ -224,13 +225,44 @@ class DriftScreen(MainScreen):
 
     @on(FilterTable.Chosen)
     def _chosen(self) -> None:
+        """All of a finding, with where it leads as answers."""
         record = self._record
-        if record is not None:
-            sheet = drift.finding_sheet(
-                record, self._known.get(record.id), self._opening(record), self.main.glyphs
-            )
-            title = f"Finding {record.id}: {clean(record.fact.code)}"
-            self.app.push_screen(Sheet(title, sheet))
+        if record is None:
+            return
+        evidence, opening = self._evidence(record), self._opening(record)
+        links = finding.links(record, evidence)
+
+        def answered(reply: str | None) -> None:
+            if reply:
+                self._follow(links[int(reply.removeprefix("to-"))])
+
+        self.app.push_screen(
+            Sheet(
+                f"Finding {record.id}: {clean(record.fact.code)}",
+                lambda width: drift.finding_sheet(
+                    record, evidence, opening, width, self.main.glyphs
+                ),
+                [Reply(f"to-{at}", clean(one.words)) for at, one in enumerate(links)],
+                leave="Close",
+            ),
+            answered,
+        )
+
+    def _follow(self, link: finding.Link) -> None:
+        from tui.screens.results_run import RunScreen
+
+        if link.kind == "run":
+            self.app.push_screen(RunScreen(link.name))
+        else:
+            self.main.visit(link.kind, link.name)
+
+    def copy_text(self) -> str:
+        """The command of the next step; of a step without one, the finding."""
+        record = self._record
+        if record is None:
+            return ""
+        what = f"#{record.id} {record.fact.code}: {record.fact.summary}"
+        return clean(self._step(record).command or what)
 
     # -- what may be done
 
@@ -243,7 +275,7 @@ class DriftScreen(MainScreen):
             return may_cancel(self.main.snapshot, self.main.world.unable).reason
         if action == "numbers":
             record = self._record
-            known = None if record is None else self._known.get(record.id)
+            known = None if record is None else self._evidence(record)
             return "" if drift_chart.has_chart(known) else "this finding has no chart"
         if action in {"run", "trend"}:
             record = self._record
@@ -276,45 +308,35 @@ class DriftScreen(MainScreen):
     # -- actions
 
     def action_acknowledge(self) -> None:
-        record = self._record
-        if record is None:
-            return
-
-        def answered(note: str | None) -> None:
-            if note is not None:
-                self.ask(
-                    _SAY, lambda: self.main.world.drift.acknowledge(record.id, note), self._said
-                )
-
-        self.app.push_screen(
-            NoteScreen(
-                f"Acknowledge finding {record.id}?",
-                questions.acknowledge_text(record),
-                do="Acknowledge",
-                leave="Cancel",
-            ),
-            answered,
-        )
+        if (record := self._record) is not None:
+            self._note(
+                NoteSheet(
+                    f"Acknowledge finding {record.id}?",
+                    questions.acknowledge_text(record),
+                    "Acknowledge",
+                ),
+                lambda note: self.main.world.drift.acknowledge(record.id, note),
+            )
 
     def action_approve(self) -> None:
-        record = self._record
-        if record is None:
-            return
+        if (record := self._record) is not None:
+            self._note(
+                NoteSheet(
+                    f"Rebaseline for finding {record.id}?",
+                    questions.approve_text(record, self._evidence(record)),
+                    "Rebaseline",
+                    careful=True,
+                ),
+                lambda note: self.main.world.drift.approve(record.id, note),
+            )
 
-        def answered(note: str | None) -> None:
-            if note is not None:
-                self.ask(_SAY, lambda: self.main.world.drift.approve(record.id, note), self._said)
+    def _note(self, sheet: NoteSheet, say: Callable[[str], FindingRecord]) -> None:
+        def answered(reply: str | None) -> None:
+            if reply:
+                note = sheet.note
+                self.ask(_SAY, lambda: say(note), self._said)
 
-        self.app.push_screen(
-            NoteScreen(
-                f"Rebaseline for finding {record.id}?",
-                questions.approve_text(record, self._known.get(record.id)),
-                do="Rebaseline",
-                leave="Cancel",
-                careful=True,
-            ),
-            answered,
-        )
+        self.app.push_screen(sheet, answered)
 
     def _said(self, answer: Answer[FindingRecord]) -> None:
         if answer.value is None:
@@ -346,10 +368,12 @@ class DriftScreen(MainScreen):
             self.main.action_cancel_run()
 
     def action_run(self) -> None:
-        from tui.screens.results_run import RunScreen
-
-        if self._record is not None:
-            self.app.push_screen(RunScreen(str(self._record.fact.evidence["change_run"])))
+        record = self._record
+        found = [] if record is None else finding.links(record, self._evidence(record))
+        for link in reversed(found):
+            if link.kind == "run":
+                self._follow(link)
+                return
 
     def action_trend(self) -> None:
         from tui.screens.results_trend import TrendScreen
@@ -358,10 +382,9 @@ class DriftScreen(MainScreen):
             self.app.push_screen(TrendScreen(series_key(self._record.fact)))
 
     def jump(self, name: str) -> None:
-        """Put the cursor on finding ``name``, also if it is closed."""
-        self._with_closed = True
+        """Put the cursor on finding ``name``, also if it is closed or not read yet."""
+        self._with_closed, self._wanted = True, name
         self.redraw()
-        self.query_one("#drift", FilterTable).move_to(name)
 
     def action_closed(self) -> None:
         self._with_closed = not self._with_closed
@@ -374,7 +397,7 @@ class DriftScreen(MainScreen):
 
     def action_numbers(self) -> None:
         record = self._record
-        known = None if record is None else self._known.get(record.id)
+        known = None if record is None else self._evidence(record)
         if record is not None and known is not None:
             text = drift_chart.numbers(record, known, self.main.glyphs)
             self.app.push_screen(Sheet(f"Numbers of finding {record.id}", text))

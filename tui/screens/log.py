@@ -11,10 +11,11 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from appliance.text import moment
+from tui import marks
 from tui.asking import Answer
 from tui.screens.base import MainScreen
-from tui.screens.log_units import LogUnitsScreen
-from tui.screens.sheet import Sheet
+from tui.screens.sheet import Item, Pick, Sheet
 from tui.sources.journal import Entry, EntryDetail, LogState
 from tui.widgets import log
 from tui.widgets.log_list import LogList
@@ -153,6 +154,13 @@ class LogScreen(MainScreen):
 
         self.ask(_DETAIL, lambda: self.main.world.log.detail(entry.key), shown)
 
+    def copy_text(self) -> str:
+        """The entry under the cursor."""
+        entry = self._list.current
+        if entry is None:
+            return ""
+        return clean(f"{moment(entry.at)} {entry.unit}: {entry.message}")
+
     # -- actions
 
     def why_not(self, action: str) -> str:
@@ -172,8 +180,12 @@ class LogScreen(MainScreen):
             if unit is not None:
                 self._choose(replace(self._choice, unit=unit))
 
+        items = [
+            Item(name, Content.assemble(clean(name) or "all units", (f"  {number:,}", marks.MUTED)))
+            for name, number in log.units(self._state.entries)
+        ]
         self.app.push_screen(
-            LogUnitsScreen(log.units(self._state.entries), self._choice.unit), answered
+            Pick("Entries of which unit?", items, present=self._choice.unit), answered
         )
 
     def action_match(self, step: int) -> None:

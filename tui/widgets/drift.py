@@ -35,7 +35,8 @@ _WIDE_COLUMNS = (
 )
 _LABEL_CELLS = 10
 _SHEET_LABEL_CELLS = 22
-_SHEET_CELLS = 70
+# What an operator looks for at three in the morning.
+_STYLES = {"cause": marks.WARN, "next": "bold"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,9 @@ def severity_mark(severity: DriftSeverity, glyphs: Glyphs) -> Mark:
 
 def state_mark(state: DriftState, glyphs: Glyphs) -> Mark:
     return {
-        DriftState.OPEN: Mark(glyphs.pointer, "open", ""),
+        DriftState.OPEN: Mark(glyphs.dot, "open", ""),
         DriftState.SUSPECT: Mark(glyphs.unknown, "suspect", marks.BUSY),
-        DriftState.CONFIRMED: Mark(glyphs.pointer, "confirmed", ""),
+        DriftState.CONFIRMED: Mark(glyphs.dot, "confirmed", ""),
         DriftState.ACKNOWLEDGED: Mark(glyphs.idle, "acknowledged", marks.MUTED),
         DriftState.CLOSED: Mark(glyphs.good, "closed", marks.MUTED),
     }[state]
@@ -84,7 +85,7 @@ def row(record: FindingRecord, width: int, glyphs: Glyphs) -> Row:
     fact, wide = record.fact, width >= WIDE_CELLS
     severity, state = severity_mark(fact.severity, glyphs), state_mark(record.state, glyphs)
     over = record.state is DriftState.CLOSED
-    since = moment(record.opened_at)[:16] if wide else moment(record.opened_at)[5:16]
+    since = moment(finding.changed_at(record, None))[0 if wide else 5 : 16]
     cells = (
         (severity.text, marks.MUTED if over else severity.style),
         (state.text, state.style),
@@ -202,8 +203,12 @@ def evidence_lines(record: FindingRecord, note: Content, width: int, glyphs: Gly
 
 
 def finding_sheet(
-    record: FindingRecord, evidence: Evidence | None, rows: finding.Rows, glyphs: Glyphs
-) -> Content:
+    record: FindingRecord,
+    evidence: Evidence | None,
+    rows: finding.Rows,
+    width: int,
+    glyphs: Glyphs,
+) -> list[Line]:
     """Everything that is known of a finding; ``rows`` are its opening, and come first."""
     fact = record.fact
     severity, state = severity_mark(fact.severity, glyphs), state_mark(record.state, glyphs)
@@ -211,9 +216,9 @@ def finding_sheet(
         Content.assemble(
             (severity.text, f"bold {severity.style}"), "  ", (state.text, state.style)
         ),
-        *wrapped(clean(fact.summary), first=Content(""), indent=0, width=_SHEET_CELLS, rows=9),
+        *wrapped(clean(fact.summary), first=Content(""), indent=0, width=width, rows=9),
         Content(""),
-        *_labelled(rows, _LABEL_CELLS, _SHEET_CELLS),
+        *_labelled(rows, _LABEL_CELLS, width),
     ]
     times = f"{record.times} times" if record.times > 1 else "once"
     happened = [("found", times), ("last seen", moment(record.seen_at))]
@@ -224,15 +229,16 @@ def finding_sheet(
     ):
         if part:
             lines += [Content(""), Content.styled(title, marks.TITLE)]
-            lines += _labelled(part, _SHEET_LABEL_CELLS, _SHEET_CELLS)
+            lines += _labelled(part, _SHEET_LABEL_CELLS, width)
     if command := finding.catalog_command(record):
         lines += [Content(""), Content.assemble(("more: ", marks.MUTED), command)]
-    return Content("\n").join(lines)
+    return lines
 
 
 def _labelled(rows: finding.Rows, indent: int, width: int) -> list[Line]:
     lines: list[Line] = []
     for label, text in rows:
         lead = Content.styled(clean(label), marks.MUTED)
-        lines += wrapped(clean(text), first=lead, indent=indent, width=width, rows=6)
+        style = _STYLES.get(label, "")
+        lines += wrapped(clean(text), first=lead, indent=indent, width=width, rows=6, style=style)
     return lines

@@ -191,20 +191,21 @@ def _commands(step: str) -> Iterator[str]:
 
 
 def links(record: FindingRecord, evidence: Evidence | None) -> list[Link]:
-    """Where a finding leads: its runs, its disk, and the log of the time when it began."""
+    """Where a finding leads, where one looks first last: the log of the time when it began, its
+    disk, the last run and the one with which it began.
+    """
     known, fact = record.fact.evidence, record.fact
     slots = evidence.stretch.slots if evidence and evidence.stretch else ()
     began = known.get("change_run")
     last = slots[-1].run_id if slots else known.get("last_run", known.get("alarm_run"))
-    found = []
-    if isinstance(began, int):
-        found.append(Link(f"Run {began} (began)", "run", str(began)))
-    if isinstance(last, int) and last != began:
-        found.append(Link(f"Run {last} (last)", "run", str(last)))
-    if fact.member:
-        found.append(Link(f"Disk {fact.member}", "disks", fact.member))
     at = changed_at(record, evidence)
-    found.append(Link(f"Log at {moment(at)[11:16]}", "log", f"{at:.0f}"))
+    found = [Link(f"Log {moment(at)[11:16]}", "log", f"{at:.0f}")]
+    if fact.member:
+        found.append(Link("Disk", "disks", fact.member))
+    if isinstance(last, int) and last != began:
+        found.append(Link(f"Run {last}", "run", str(last)))
+    if isinstance(began, int):
+        found.append(Link(f"Run {began}", "run", str(began)))
     return found
 
 

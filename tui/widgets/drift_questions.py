@@ -13,13 +13,11 @@ from appliance.model.findings import DriftState, FindingRecord
 from appliance.text import count, duration
 from tui import marks
 from tui.sources.drift import Evidence, Repeat
-from tui.widgets.panel import clean, wrapped
+from tui.widgets.panel import clean
 
 if TYPE_CHECKING:
     from appliance.client.finding_actions import ConfirmEnd
 
-# What fits into the question on a terminal of 80 columns.
-_TEXT_CELLS = 72
 _LABEL_CELLS = 10
 # Of appliance.drift.series.remeasure, which is not imported for a word; a test compares them.
 AT_ONCE = 3
@@ -136,9 +134,9 @@ def why_not_confirm(records: Sequence[FindingRecord] | None, repeats: Sequence[R
 
 
 def _facts(rows: Sequence[tuple[str, str]]) -> Content:
-    lines = []
-    for label, text in rows:
-        if text:
-            lead = Content.styled(label, marks.MUTED)
-            lines += wrapped(clean(text), first=lead, indent=_LABEL_CELLS, width=_TEXT_CELLS)
-    return Content("\n").join(lines)
+    """The sheet wraps each under where its text begins."""
+    return Content("\n").join(
+        Content.assemble((label.ljust(_LABEL_CELLS), marks.MUTED), clean(text))
+        for label, text in rows
+        if text
+    )

@@ -79,8 +79,10 @@ def chosen(entries: Sequence[Entry], choice: Choice) -> tuple[Entry, ...]:
 
 
 def units(entries: Iterable[Entry]) -> list[tuple[str, int]]:
-    """The units there are, with how many entries each has; by name."""
-    return sorted(Counter(entry.unit for entry in entries if entry.unit).items())
+    """The units there are, with how many entries each has: all (without a name) first."""
+    found = Counter(entry.unit for entry in entries)
+    everything = ("", found.total())
+    return [everything, *sorted(one for one in found.items() if one[0])]
 
 
 def severity_word(priority: int) -> str:
