@@ -73,7 +73,7 @@ def _have_applied(digest: str, show: Callable[[ApplyProgress], None]) -> dict[st
         show(found)
         return None
 
-    return asdict(wait_for(poll, asked.unit, then="How far it is: stripewright status"))
+    return asdict(wait_for(poll, asked.unit, then="Follow it with: stripewright status"))
 
 
 # -------------------------------------------------------------------------------------- root

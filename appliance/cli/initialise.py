@@ -68,7 +68,7 @@ def _follow(volume: str, unit: str, asked_at: float) -> ReadProgress:
             raise OperatorError(f"{unit} is not running", f"look at: journalctl -b -u {unit}")
         return None
 
-    found = wait_for(poll, unit, then="How far it is: stripewright status")
+    found = wait_for(poll, unit, then="Follow it with: stripewright status")
     line.finish()
     return found
 

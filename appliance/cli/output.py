@@ -82,7 +82,7 @@ def wait_for(poll: Callable[[], T | None], unit: str, *, then: str) -> T:
         while (end := poll()) is None:
             time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
-        print(f"\nnot waiting any longer; {unit} goes on. {then}", file=sys.stderr)
+        print(f"\nno longer waiting; {unit} keeps running. {then}", file=sys.stderr)
         raise SystemExit(EXIT_INTERRUPTED) from None
     return end
 

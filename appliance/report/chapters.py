@@ -94,21 +94,8 @@ def _job(detail: JobDetail) -> Markup:
         tables.append(markup.data("Throughput", ("Device", "Mean", "Lowest", "Highest"), ranges))
     if (chart := charts.balance(detail)) is not None:
         figures.append(markup.figure((chart,), ""))
-        tables.append(
-            markup.data(
-                "Members",
-                ("Member", "Bytes", "I/Os", "Await"),
-                [
-                    (
-                        one.member,
-                        figure_words.size(one.size_bytes),
-                        f"{one.ios:,}",
-                        figure_words.latency(None if one.await_ms is None else one.await_ms * 1e6),
-                    )
-                    for one in detail.shares
-                ],
-            )
-        )
+        head = ("Member", "Bytes", "I/Os", "Await")
+        tables.append(markup.data("Members", head, figure_words.members(detail)))
     return tag(
         "article",
         tag(

@@ -7,10 +7,21 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from appliance import text
+from appliance.bench.validity import rule_of
+from appliance.bench.validity.rule import Rule
 from appliance.drift.detection.normal import LEAST
 from appliance.model.measurement import Finding, Severity
 from appliance.report.markup import clipped
-from appliance.report.page import NAME, BesideNormal, Published, Row, Timeline, Tone, Trend
+from appliance.report.page import (
+    NAME,
+    BesideNormal,
+    JobDetail,
+    Published,
+    Row,
+    Timeline,
+    Tone,
+    Trend,
+)
 
 UNKNOWN = "–"
 PERCENTILES = (1.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
@@ -57,6 +68,25 @@ def verdict(row: Row) -> tuple[str, str, Tone]:
 def codes(findings: Sequence[Finding]) -> tuple[str, ...]:
     """Each code once, in the order of the findings."""
     return tuple(dict.fromkeys(clipped(finding.code, NAME) for finding in findings))
+
+
+def advice(rows: Sequence[Row]) -> tuple[Rule, ...]:
+    """The rules behind the findings, each once, in the order of the findings."""
+    codes = dict.fromkeys(finding.code for row in rows for finding in row.findings)
+    return tuple(rule for code in codes if (rule := rule_of(code)) is not None)
+
+
+def members(detail: JobDetail) -> list[tuple[str, str, str, str]]:
+    """What each member did: its name, bytes, I/Os and await."""
+    return [
+        (
+            one.member,
+            size(one.size_bytes),
+            f"{one.ios:,}",
+            latency(None if one.await_ms is None else one.await_ms * 1e6),
+        )
+        for one in detail.shares
+    ]
 
 
 def published(one: Published) -> str:

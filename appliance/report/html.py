@@ -216,8 +216,7 @@ def _findings(rows: Sequence[Row]) -> Markup:
 
 
 def _advice(rows: Sequence[Row]) -> Markup:
-    seen = dict.fromkeys(finding.code for row in rows for finding in row.findings)
-    known = [rule for code in seen if (rule := rule_of(code)) is not None]
+    known = figure_words.advice(rows)
     if not known:
         return Markup()
     pairs = [

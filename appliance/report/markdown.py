@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from appliance import text as plain
-from appliance.bench.validity import rule_of
 from appliance.report import figure_words
 from appliance.report.markup import clipped
 from appliance.report.page import JobDetail, ReportDocument, Row, Series
@@ -172,15 +171,9 @@ def sparkline(series: Series) -> str:
 
 def _members(details: Sequence[JobDetail]) -> list[str]:
     rows = [
-        (
-            escaped(detail.row.label),
-            escaped(one.member),
-            figure_words.size(one.size_bytes),
-            f"{one.ios:,}",
-            figure_words.latency(None if one.await_ms is None else one.await_ms * 1e6),
-        )
+        (escaped(detail.row.label), escaped(member), *rest)
         for detail in details
-        for one in detail.shares
+        for member, *rest in figure_words.members(detail)
     ]
     return ["## Members", _table(("Job", "Member", "Bytes", "I/Os", "Await"), rows)] if rows else []
 
@@ -204,10 +197,8 @@ def _earlier(report: ReportDocument) -> list[str]:
 
 
 def _advice(rows: Sequence[Row]) -> list[str]:
-    seen = dict.fromkeys(finding.code for row in rows for finding in row.findings)
     lines = [
-        f"**{code}**: {one.title}. {one.means} *What to do:* {one.todo}"
-        for code in seen
-        if (one := rule_of(code)) is not None
+        f"**{one.code}**: {one.title}. {one.means} *What to do:* {one.todo}"
+        for one in figure_words.advice(rows)
     ]
     return ["## What the codes mean", _bullets(lines)] if lines else []

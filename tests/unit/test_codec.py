@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.state.codec import Bounds, DecodeError, bounded, decode, parse
+from appliance.state.codec import Bounds, DecodeError, bounded, decode, decoder, parse
 
 
 class Colour(StrEnum):
@@ -113,6 +114,22 @@ def test_bounds_of_the_caller_hold_where_a_field_has_none() -> None:
         decode(Part, {"name": "ab"}, bounds=Bounds(max_chars=1))
     with pytest.raises(DecodeError, match=r"it\.name: missing"):
         decode(Part, {}, "it")
+
+
+def test_one_of_several_types() -> None:
+    read = decoder(Mapping[str, str | int])
+    assert read({"a": "x", "b": 1}) == {"a": "x", "b": 1}
+    with pytest.raises(DecodeError, match=r"b: 1\.5 is not text or a whole number"):
+        read({"b": 1.5})
+
+
+def test_what_is_no_number_is_kept_only_where_every_number_is() -> None:
+    anything = Bounds(least=-math.inf, most=math.inf)
+    assert math.isnan(decode(Whole, {"at": math.nan}, bounds=anything).at)
+    assert decode(Whole, {"at": 10**200}, bounds=anything).at == 1e200
+    for bounds in (Bounds(), Bounds(least=-math.inf), Bounds(most=1e300)):
+        with pytest.raises(DecodeError, match="nan is not between"):
+            decode(Whole, {"at": math.nan}, bounds=bounds)
 
 
 _json = st.recursive(
