@@ -57,11 +57,17 @@ def test_a_result_has_what_its_disks_say_of_themselves(monkeypatch):
     live = SimpleNamespace(tick=lambda: None, interim=lambda _: None, samples_of_phase=lambda: ())
     suite = load_suite("smoke")
     job = next(one for one in suite.jobs if one.rw == "randread")
-    (result,), _ = measure.measure(
-        PlannedJob(job), place, live, measure.Surroundings(suite, "libaio", "")
-    )
+    around = measure.Surroundings(suite, "libaio", "i3.large", ("nvme9n1",))
+    (result,), _ = measure.measure(PlannedJob(job, 2), place, live, around)
+    assert (result.engine, result.machine_type, result.pass_index) == ("libaio", "i3.large", 2)
+    assert (result.expected, result.full_suite) == (("nvme9n1",), suite.steady)
     assert result.device_latencies == (DeviceLatency("nvme1n1", 200, 20_000, ((0, 64, 200),)),)
     assert result.provisioned == Provisioned(volume_iops_us=20_000)
+    alone = PlannedJob(job, member="nvme1n1")
+    readings = iter([{}, {}])
+    (result,), _ = measure.measure(alone, place, live, around)
+    # A disk that is measured alone is no wrong target.
+    assert (result.member, result.expected) == ("nvme1n1", ("nvme1n1",))
 
 
 def test_only_disks_that_are_ec2s_by_their_model_are_asked(tmp_path, monkeypatch):
