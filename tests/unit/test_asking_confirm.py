@@ -161,7 +161,7 @@ def test_whoever_stops_waiting_leaves_the_unit_at_work(
     with pytest.raises(SystemExit) as ended:
         command(capsys, "--db", str(unit.db))
     assert ended.value.code == 130
-    assert f"{CONFIRM_UNIT} goes on" in capsys.readouterr().err
+    assert f"{CONFIRM_UNIT} keeps running" in capsys.readouterr().err
     assert unit.asked == [("start", CONFIRM_UNIT)]
 
 

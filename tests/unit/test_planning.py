@@ -300,7 +300,7 @@ def test_whoever_stops_waiting_leaves_the_unit_at_work(
     monkeypatch.setattr(plan_requests, "poll_apply", interrupted)
     status, _, err = call(capsys, "apply", "--confirm", DIGEST)
     assert status == 130
-    assert f"stripewright-apply@{DIGEST}.service goes on" in err
+    assert f"stripewright-apply@{DIGEST}.service keeps running" in err
 
 
 def test_a_unit_that_ends_without_a_result_is_told(
