@@ -139,34 +139,29 @@ def show(*, finding_id: int, db: Path, as_json: bool) -> int:
 
 
 def acknowledge(*, finding_id: int, note: str, db: Path, as_json: bool) -> int:
-    from appliance.client import finding_actions
-    from appliance.drift.acknowledge import Action
-
-    record = finding_actions.say(db, finding_id, Action.ACKNOWLEDGE, note)
-    words = f"finding {record.id} is acknowledged by {record.acknowledged_by}"
-    return _print_done(record, words, as_json=as_json)
+    record = _act("acknowledge", db, finding_id, note, as_json=as_json)
+    if not as_json:
+        say(f"finding {record.id} is acknowledged by {record.acknowledged_by}")
+    return EXIT_OK
 
 
 def approve(*, finding_id: int, note: str, db: Path, as_json: bool) -> int:
+    record = _act("approve", db, finding_id, note, as_json=as_json)
+    if not as_json:
+        run = record.fact.evidence.get("change_run")
+        say(f"finding {record.id} is closed: its series has a new baseline from run {run} on")
+    return EXIT_OK
+
+
+def _act(action: str, db: Path, finding_id: int, note: str, *, as_json: bool) -> FindingRecord:
     from appliance.client import finding_actions
     from appliance.drift.acknowledge import Action
-
-    record = finding_actions.say(db, finding_id, Action.APPROVE, note)
-    words = (
-        f"finding {record.id} is closed: its series has a new baseline from run"
-        f" {record.fact.evidence.get('change_run')} on"
-    )
-    return _print_done(record, words, as_json=as_json)
-
-
-def _print_done(record: FindingRecord, words: str, *, as_json: bool) -> int:
     from appliance.history.json_documents import drift_to_json
 
+    record = finding_actions.say(db, finding_id, Action(action), note)
     if as_json:
         print_json(drift_to_json(record))
-    else:
-        say(words)
-    return EXIT_OK
+    return record
 
 
 def _print_finding(record: FindingRecord) -> None:

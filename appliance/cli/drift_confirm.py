@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +14,7 @@ from appliance.cli.output import StatusLine, fields, print_json, say, wait_for
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
-    from appliance.client.finding_actions import ConfirmEnd
-    from appliance.model.confirmations import Confirmation
-    from appliance.model.findings import Fact
+    from appliance.model.confirmations import Repeated
 
 # By appliance.model.Verdict.
 _VERDICTS = {
@@ -38,8 +35,7 @@ def confirm(*, db: Path, as_json: bool) -> int:
     from appliance.client import finding_actions
 
     if finding_actions.has_a_unit_for(db) and not finding_actions.is_ours_to_write(db):
-        end = _have_confirmed(db)
-        return _print(end.made, end.waits, failed=end.failed, as_json=as_json)
+        return _print(_have_confirmed(db), as_json=as_json)
     from appliance.drift import check
     from appliance.drift.series import evaluate, remeasure
 
@@ -51,10 +47,10 @@ def confirm(*, db: Path, as_json: bool) -> int:
     line.finish()
     if found.made:
         check.keep_performance(db, evaluate.facts_of(db, now=time.time()))
-    return _print(found.made, found.waits, failed=found.stopped or found.failed, as_json=as_json)
+    return _print(found, as_json=as_json)
 
 
-def _have_confirmed(db: Path) -> ConfirmEnd:
+def _have_confirmed(db: Path) -> Repeated:
     from appliance.client import finding_actions
     from appliance.system.services import CONFIRM_UNIT
 
@@ -67,13 +63,7 @@ def _have_confirmed(db: Path) -> ConfirmEnd:
     )
 
 
-def _print(
-    made: Sequence[Confirmation],
-    waits: Sequence[tuple[Fact, str]],
-    *,
-    failed: bool,
-    as_json: bool,
-) -> int:
+def _print(found: Repeated, *, as_json: bool) -> int:
     if as_json:
         document = {
             "confirmations": [
@@ -83,19 +73,19 @@ def _print(
                     "repeats_iops": one.repeats,
                     "control_iops": one.control,
                 }
-                for one in made
+                for one in found.made
             ],
-            "waiting": [{**fields(fact, "code subject"), "why": why} for fact, why in waits],
+            "waiting": [{**fields(fact, "code subject"), "why": why} for fact, why in found.waits],
         }
         print_json(document)
     else:
-        for one in made:
+        for one in found.made:
             say(f"{one.code} {one.subject}: {_VERDICTS[one.verdict]}: {one.words}")
-        for fact, why in waits:
+        for fact, why in found.waits:
             say(f"{fact.code} {fact.subject} waits: {why}")
-        if not made and not waits:
+        if not found.made and not found.waits:
             print("nothing is suspect")
-    return EXIT_FAILED if failed else EXIT_OK
+    return EXIT_FAILED if found.failed else EXIT_OK
 
 
 def accept(*, db: Path, as_json: bool) -> int:

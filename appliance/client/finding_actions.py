@@ -19,8 +19,8 @@ from appliance.drift import acknowledge
 from appliance.drift.acknowledge import Action, Request
 from appliance.errors import OperatorError
 from appliance.history import queries
-from appliance.model.confirmations import CONFIRM_SUITE, Confirmation
-from appliance.model.findings import DriftState, Fact, FindingRecord
+from appliance.model.confirmations import CONFIRM_SUITE, Repeated
+from appliance.model.findings import DriftState, FindingRecord
 from appliance.model.runs import RunState
 from appliance.system import services
 
@@ -113,17 +113,6 @@ class AskedConfirm:
     last_run: int
 
 
-@dataclass(frozen=True, slots=True)
-class ConfirmEnd:
-    """``made`` are the answers since it was asked for; ``waits`` says of each suspect that is
-    still to be repeated why it was not. ``failed``: the runs were stopped, or one failed.
-    """
-
-    made: tuple[Confirmation, ...]
-    waits: tuple[tuple[Fact, str], ...]
-    failed: bool
-
-
 def has_a_unit_for(db: Path) -> bool:
     """Whether the unit that makes the runs is here, and ``db`` is the history it writes."""
     return db.absolute() == paths.HISTORY_DB and answers.units_are_here(services.CONFIRM_UNIT)
@@ -144,7 +133,7 @@ def confirm_now(db: Path) -> AskedConfirm:
     return AskedConfirm(db, last_run)
 
 
-def poll_confirm(asked: AskedConfirm) -> ConfirmEnd | None:
+def poll_confirm(asked: AskedConfirm) -> Repeated | None:
     """One look at what came of it; ``None`` while the unit is at work, which takes minutes."""
     state = services.unit_state(services.CONFIRM_UNIT)
     if state.busy:
@@ -163,7 +152,7 @@ def poll_confirm(asked: AskedConfirm) -> ConfirmEnd | None:
         if run.id > asked.last_run and run.state is not RunState.COMPLETE
     }
     elsewhere = answers.see_journal(services.CONFIRM_UNIT)
-    return ConfirmEnd(
+    return Repeated(
         made=tuple(one for one in answered if one.run_id > asked.last_run),
         waits=tuple(
             (fact, reasons.get(str(fact.evidence["target"])) or elsewhere)

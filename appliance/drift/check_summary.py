@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -52,12 +53,7 @@ class DriftSummary:
     @property
     def severity(self) -> DriftSeverity | None:
         """The gravest severity among those that count."""
-        counts = {
-            DriftSeverity.CRITICAL: self.critical,
-            DriftSeverity.WARNING: self.warning,
-            DriftSeverity.NOTICE: self.notice,
-        }
-        return next((severity for severity, count in counts.items() if count), None)
+        return next((severity for severity in DriftSeverity if getattr(self, severity)), None)
 
     @property
     def is_known(self) -> bool:
@@ -67,18 +63,9 @@ class DriftSummary:
     @property
     def words(self) -> str:
         """The whole summary as a line."""
-        said = [
-            f"{count} {name}"
-            for count, name in (
-                (self.critical, "critical"),
-                (self.warning, "warning"),
-                (self.notice, "notice"),
-                (self.suspect, "suspect"),
-                (self.acknowledged, "acknowledged"),
-            )
-            if count
-        ]
-        line = ", ".join(said) or "no findings"
+        names = (*DriftSeverity, DriftState.SUSPECT, DriftState.ACKNOWLEDGED)
+        counts = ((getattr(self, name), name) for name in names)
+        line = ", ".join(f"{count} {name}" for count, name in counts if count) or "no findings"
         return "; ".join(part for part in (line, self.worst, self.overdue) if part)
 
 
@@ -111,19 +98,16 @@ def summarise(
     findings: Sequence[FindingRecord], *, checked_at: float | None, overdue: str = ""
 ) -> DriftSummary:
     """The summary of ``findings``; closed ones do not count."""
-    here = [one for one in findings if one.state is not DriftState.CLOSED]
-    counts = [one for one in here if one.state in {DriftState.OPEN, DriftState.CONFIRMED}]
-    worst = min(counts, key=by_gravity, default=None)
-
-    def of(severity: DriftSeverity) -> int:
-        return sum(one.fact.severity is severity for one in counts)
-
+    counted = [one for one in findings if one.state in {DriftState.OPEN, DriftState.CONFIRMED}]
+    worst = min(counted, key=by_gravity, default=None)
+    severities = Counter(one.fact.severity for one in counted)
+    states = Counter(one.state for one in findings)
     return DriftSummary(
-        critical=of(DriftSeverity.CRITICAL),
-        warning=of(DriftSeverity.WARNING),
-        notice=of(DriftSeverity.NOTICE),
-        suspect=sum(one.state is DriftState.SUSPECT for one in here),
-        acknowledged=sum(one.state is DriftState.ACKNOWLEDGED for one in here),
+        critical=severities[DriftSeverity.CRITICAL],
+        warning=severities[DriftSeverity.WARNING],
+        notice=severities[DriftSeverity.NOTICE],
+        suspect=states[DriftState.SUSPECT],
+        acknowledged=states[DriftState.ACKNOWLEDGED],
         worst="" if worst is None else f"#{worst.id} {worst.fact.code}: {worst.fact.summary}",
         checked_at=checked_at,
         overdue=overdue,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from appliance.model.findings import Fact
+
 # The suite under whose name repeats are kept: no series of its own.
 CONFIRM_SUITE = "confirm"
 
@@ -44,6 +46,18 @@ class Confirmation:
     def key(self) -> tuple[str, str, str]:
         """That of the fact (:attr:`appliance.model.findings.Fact.key`)."""
         return (self.code, self.subject, self.identity)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """What came of one call for repeats: ``waits`` says of each suspect that is still to be
+    repeated why it was not. ``failed``: a signal stopped the runs, or one was neither made nor
+    refused.
+    """
+
+    made: tuple[Confirmation, ...]
+    waits: tuple[tuple[Fact, str], ...]
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ def test_a_suspect_waits_while_others_use_the_disks(place, monkeypatch):
     assert [(fact.subject, why) for fact, why in found.waits] == [
         ("mini/slower read", "foreign load: sda was busy")
     ]
-    assert (found.made, found.stopped) == ((), False)
+    assert (found.made, found.failed) == ((), False)
     (fact,) = evaluate.facts_of(db, now=time.time())
     assert fact.state is DriftState.SUSPECT
     with queries.open_readonly(db) as reader:

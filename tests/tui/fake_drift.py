@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from appliance.client.finding_actions import AskedConfirm, ConfirmEnd
+from appliance.client.finding_actions import AskedConfirm
 from appliance.drift.detection.normal import learn
 from appliance.drift.series.trends import Stretch
 from appliance.errors import OperatorError
 from appliance.history.drift_queries import TransitionRecord
-from appliance.model.confirmations import Confirmation, Verdict
+from appliance.model.confirmations import Confirmation, Repeated, Verdict
 from appliance.model.findings import DriftSeverity, DriftState, Fact, FindingRecord
 from appliance.model.runs import EpochRecord
 from appliance.model.slots import Slot
@@ -170,7 +170,7 @@ class FakeDrift:
     now: Findings = field(default_factory=lambda: FINDINGS)
     known: Mapping[int, Evidence] = field(default_factory=lambda: {12: OF_SLOWER})
     problem: OperatorError | None = None
-    ends: list[ConfirmEnd | None] = field(default_factory=list)
+    ends: list[Repeated | None] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
     def findings(self) -> Findings:
@@ -195,7 +195,7 @@ class FakeDrift:
         self._note("confirm")
         return AskedConfirm(None, 0)  # type: ignore[arg-type]
 
-    def confirmed(self, asked: AskedConfirm) -> ConfirmEnd | None:
+    def confirmed(self, asked: AskedConfirm) -> Repeated | None:
         return self.ends.pop(0) if self.ends else None
 
     def stop_confirming(self) -> None:

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from appliance.client.finding_actions import ConfirmEnd
 from appliance.drift.series import remeasure
 from appliance.errors import OperatorError, Refused
-from appliance.model.confirmations import CONFIRM_SUITE
+from appliance.model.confirmations import CONFIRM_SUITE, Repeated
 from tests.tui.driving import both_sizes, notices, settled, until
 from tests.tui.fake_drift import (
     FINDINGS,
@@ -143,7 +142,7 @@ async def test_approve_says_what_is_judged_and_has_cancel_focused(size):
 
 @both_sizes
 async def test_confirm_says_what_it_does_and_is_followed_to_its_end(size):
-    end = ConfirmEnd((replace(SAID, words="so it is"),), (), failed=False)
+    end = Repeated((replace(SAID, words="so it is"),), (), failed=False)
     acted = stage(snapshot(), drift=FakeDrift(ends=[None, end]))
     drift = acted.app.world.drift
     async with acted.app.run_test(size=size) as pilot:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.client.finding_actions import ConfirmEnd
+from appliance.model.confirmations import Repeated
 from appliance.model.findings import DriftState, FindingRecord
 from tests.tui.fake_drift import (
     CLOSED,
@@ -76,13 +76,13 @@ def test_never_more_lines_than_there_is_room_for(glyphs, width, rows):
 
 
 def test_what_came_of_repeats_is_said_of_each():
-    end = ConfirmEnd((SAID,), ((SLOWER.fact, "foreign load"),), failed=False)
+    end = Repeated((SAID,), ((SLOWER.fact, "foreign load"),), failed=False)
     assert questions.ended_words(end) == (
         "smoke/rand-read-4k read: unclear; smoke/rand-read-4k read not repeated: foreign load"
     )
-    stopped = questions.ended_words(ConfirmEnd((), (), failed=True))
+    stopped = questions.ended_words(Repeated((), (), failed=True))
     assert stopped == "the repeats were stopped or failed"
-    assert questions.ended_words(ConfirmEnd((), (), failed=False)) == "nothing was left to repeat"
+    assert questions.ended_words(Repeated((), (), failed=False)) == "nothing was left to repeat"
 
 
 def test_the_question_counts_what_is_repeated_in_one_go_and_names_what_writes():

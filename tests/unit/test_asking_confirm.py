@@ -14,7 +14,7 @@ from appliance.drift.series import evaluate
 from appliance.errors import OperatorError, Refused
 from appliance.history import queries
 from appliance.history.store import History
-from appliance.model.confirmations import Confirmation, Verdict
+from appliance.model.confirmations import Confirmation, Repeated, Verdict
 from appliance.model.findings import DriftState, Fact
 from appliance.model.runs import RunState
 from appliance.system import services
@@ -197,6 +197,6 @@ def test_who_may_write_the_history_needs_no_unit(
 
     monkeypatch.setattr(finding_actions, "is_ours_to_write", lambda _: True)
     monkeypatch.setattr(paths, "CONFIRM_WANTED", unit.db.with_name("wanted"))
-    monkeypatch.setattr(remeasure, "repeat_suspects", lambda *_, **__: remeasure.Repeated((), ()))
+    monkeypatch.setattr(remeasure, "repeat_suspects", lambda *_, **__: Repeated((), ()))
     assert command(capsys, "--db", str(unit.db))[:2] == (0, "nothing is suspect\n")
     assert unit.asked == []

@@ -187,7 +187,7 @@ def test_a_pipe_in_place_of_a_file_of_root_holds_nobody_up(
 
 
 def test_a_file_without_end_is_none(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observe, "_MAX_FILE_BYTES", (machine.root / "seen.json").stat().st_size)
+    monkeypatch.setattr(observe, "MAX_SEEN_BYTES", (machine.root / "seen.json").stat().st_size)
     (machine.root / "seen.json").open("a").write(" ")
     assert observe.read_seen(machine.root / "seen.json", BOOT) is None
 

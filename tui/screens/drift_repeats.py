@@ -14,7 +14,8 @@ from tui.widgets import drift_questions as questions
 from tui.widgets.panel import View
 
 if TYPE_CHECKING:
-    from appliance.client.finding_actions import AskedConfirm, ConfirmEnd
+    from appliance.client.finding_actions import AskedConfirm
+    from appliance.model.confirmations import Repeated
 
 _START, _POLL, _STOP = "confirm", "poll", "stop"
 # A look at the unit that repeats starts a program.
@@ -84,7 +85,7 @@ class DriftRepeats:
             self._polled_at = view.now
             screen.ask(_POLL, lambda: screen.main.world.drift.confirmed(asked), self._polled)
 
-    def _polled(self, answer: Answer[ConfirmEnd | None]) -> None:
+    def _polled(self, answer: Answer[Repeated | None]) -> None:
         main = self._screen.main
         if answer.value is not None:
             self._asked = None

@@ -15,9 +15,10 @@ from appliance.system import services
 
 # What only some questions need is imported when they are asked: the first screen waits for none.
 if TYPE_CHECKING:
-    from appliance.client.finding_actions import AskedConfirm, ConfirmEnd
+    from appliance.client.finding_actions import AskedConfirm
     from appliance.drift.series.trends import Stretch
     from appliance.history.drift_queries import TransitionRecord
+    from appliance.model.confirmations import Repeated
 
 # A histogram says more of it than a series does.
 _OF_A_HISTOGRAM = "PERF-LATENCY-MODE"
@@ -81,7 +82,7 @@ class Drift(Protocol):
         """Ask for repeated runs, and come back at once."""
         ...
 
-    def confirmed(self, asked: AskedConfirm) -> ConfirmEnd | None:
+    def confirmed(self, asked: AskedConfirm) -> Repeated | None:
         """Their answers; ``None`` while they run."""
         ...
 
@@ -145,7 +146,7 @@ class MachineDrift:
 
         return finding_actions.confirm_now(self._db)
 
-    def confirmed(self, asked: AskedConfirm) -> ConfirmEnd | None:
+    def confirmed(self, asked: AskedConfirm) -> Repeated | None:
         from appliance.client import finding_actions
 
         return finding_actions.poll_confirm(asked)

@@ -16,7 +16,7 @@ from tui.sources.drift import Evidence, Repeat
 from tui.widgets.panel import clean
 
 if TYPE_CHECKING:
-    from appliance.client.finding_actions import ConfirmEnd
+    from appliance.model.confirmations import Repeated
 
 _LABEL_CELLS = 10
 # Of appliance.drift.series.remeasure, which is not imported for a word; a test compares them.
@@ -92,7 +92,7 @@ def stop_text() -> Content:
     )
 
 
-def ended_words(end: ConfirmEnd) -> str:
+def ended_words(end: Repeated) -> str:
     """The outcome of the repeats, in a line or two."""
     said = [f"{one.subject}: {one.verdict.value.replace('_', ' ')}" for one in end.made]
     said += [f"{fact.subject} not repeated: {why}" for fact, why in end.waits]

@@ -36,7 +36,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 # Two clocks that are read one after the other, and the jitter of a file system's times.
 AHEAD_SECONDS = 60.0
 _MAX_MARK_BYTES = 16 * 1024
-_MAX_SEEN_BYTES = 16 * 1024 * 1024
+MAX_SEEN_BYTES = 16 * 1024 * 1024
 _MAX_RECORDS = 8
 _MAX_FILES = 64
 _MAX_FILE_BYTES = 256 * 1024
@@ -153,7 +153,7 @@ def look(sources: Sources | None = None) -> Host:
 def read_seen(path: Path, boot_id: str) -> HostSeen:
     """What root left of the host itself in this boot."""
     try:
-        seen = codec.parse(_Seen, files.read_bounded(path, _MAX_SEEN_BYTES))
+        seen = codec.parse(_Seen, files.read_bounded(path, MAX_SEEN_BYTES))
     except (OSError, codec.DecodeError):
         return HostSeen()
     return seen.host if seen.boot_id == boot_id else HostSeen()

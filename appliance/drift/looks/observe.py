@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from appliance import paths
+from appliance.drift.looks.hostlook import MAX_SEEN_BYTES
 from appliance.drift.looks.observation import (
     ROOT_CODES,
     Answer,
@@ -45,7 +46,6 @@ from appliance.system.kernel import Kernel, read_text
 
 _T = TypeVar("_T")
 _ANSWER_SECONDS = mounted.ANSWER_SECONDS
-_MAX_FILE_BYTES = 16 * 1024 * 1024
 # Root's unit looks every few minutes; after so long it does not any more.
 STALE_SECONDS = 3600.0
 # SCSI's words (drivers/scsi/scsi_sysfs.c) and NVMe's for a device that takes no more I/O.
@@ -155,7 +155,7 @@ def last_scan(path: Path, boot_id: str) -> tuple[Seen | None, str]:
 def read_seen(path: Path, boot_id: str) -> Seen | None:
     """What root saw in this boot. A disk or filesystem that cannot be read did not answer."""
     try:
-        document = json.loads(files.read_bounded(path, _MAX_FILE_BYTES))
+        document = json.loads(files.read_bounded(path, MAX_SEEN_BYTES))
         health, filesystems = document.get("health", {}), document.get("filesystems", {})
         seen = replace(
             codec.decode(Seen, {**document, "health": {}, "filesystems": {}}),

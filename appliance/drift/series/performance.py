@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from appliance import text
-from appliance.drift.codes import fact
+from appliance.drift.codes import Evidence, fact
 from appliance.drift.detection.normal import DEAD_BAND
 from appliance.drift.series import (
     attribution,
@@ -24,7 +24,7 @@ from appliance.drift.series import (
     series_rules,
     series_state,
 )
-from appliance.drift.series.series_state import Evidence, Known, Standing, Survey
+from appliance.drift.series.series_state import Known, Standing, Survey
 from appliance.figures.quantities import percentile_ns
 from appliance.model import advice
 from appliance.model.confirmations import Verdict
@@ -49,12 +49,9 @@ def wanted(span: Span, surveys: Iterable[Survey]) -> set[int]:
     found = missing_runs.wanted(span)
     for one in surveys:
         for change in one.standing:
-            found.update(
-                slot.run_id
-                for slot in series_state.before(one, change) + series_state.after(one, change)
-            )
+            found.update(slot.run_id for slot in one.before(change) + one.after(change))
         if one.normal is not None and not one.key.member:
-            found.update(slot.run_id for slot in series_state.early(one) + series_state.latest(one))
+            found.update(slot.run_id for slot in one.early + one.latest)
     return found
 
 
@@ -66,10 +63,12 @@ def judge(
     ``now`` and ``up_since`` (the boot) are seconds since the epoch (UTC); without ``up_since``
     nothing is said about runs that are missing.
     """
-    facts = [_anew(one, known, now) for one in series_rules.slow_members(span, surveys, known)]
+    facts = [
+        _identified(one, known, now) for one in series_rules.slow_members(span, surveys, known)
+    ]
     for one in surveys:
         facts += [_changed(span, one, change, surveys, known) for change in one.standing]
-        facts += [_anew(mode, known, now) for mode in series_rules.modes(span, one, known)]
+        facts += [_identified(mode, known, now) for mode in series_rules.modes(span, one, known)]
     if up_since is not None:
         facts += missing_runs.judge(
             span, known.details, now=now, up_since=up_since, gaps=known.gaps
@@ -83,8 +82,8 @@ def _changed(
 ) -> Fact:
     slower, normal, provisional = change.effect < 0, change.normal, one.is_provisional
     began, alarm = one.slots[change.began], one.slots[change.alarm]
-    before = known.of(series_state.before(one, change))
-    after = known.of(series_state.after(one, change))
+    before = known.of(one.before(change))
+    after = known.of(one.after(change))
     last_before = one.slots[change.began - 1] if change.began else began
     found = attribution.causes(
         attribution.Around(
@@ -99,7 +98,7 @@ def _changed(
     )
     level = one.level
     in_all = level / normal.median - 1
-    evidence: Evidence = {
+    evidence = {
         **series_state.of_series(span, one.key),
         "baseline_iops": round(normal.median, 1),
         "baseline_low_iops": round(normal.low, 1),
@@ -118,9 +117,8 @@ def _changed(
         "cause_kind": found[0].kind if found else "",
         "also_changed": ", ".join(_together(one, change, surveys)),
         **_p99(one.key, before, after),
+        **({"provisional": 1} if provisional else {}),
     }
-    if provisional:
-        evidence["provisional"] = 1
     # Of several losses each has its own share, and the level is that of all of them.
     more = f", {in_all:+.1%} in all" if abs(in_all - change.effect) > DEAD_BAND else ""
     return fact(
@@ -174,7 +172,7 @@ def _p99(key: SeriesKey, before: Sequence[Detail], after: Sequence[Detail]) -> E
     return {name: round(statistics.median(values)) for name, values in sides.items() if values}
 
 
-def _anew(found: Fact, known: Known, now: float) -> Fact:
+def _identified(found: Fact, known: Known, now: float) -> Fact:
     return replace(
         found, identity=confirmation.identity(found, known.confirmations, known.records, now=now)
     )

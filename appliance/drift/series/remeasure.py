@@ -12,7 +12,6 @@ import dataclasses
 import platform
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import paths
@@ -27,7 +26,7 @@ from appliance.errors import OperatorError, Refused, UsageError
 from appliance.history import queries, series_slots
 from appliance.history.store import History
 from appliance.model import advice
-from appliance.model.confirmations import CONFIRM_SUITE, Confirmation
+from appliance.model.confirmations import CONFIRM_SUITE, Confirmation, Repeated
 from appliance.model.findings import Fact
 from appliance.model.measurement import JobResult
 from appliance.model.runs import Job, RunRecord, RunState, Suite
@@ -43,18 +42,6 @@ ACCEPTANCE_SUITE = "smoke"
 
 
 def _ignored(_: Progress) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Repeated:
-    """``made`` are the confirmations of this call; ``waits`` says of a suspect why it was not
-    repeated. ``stopped``: by a signal. ``failed``: a run was neither made nor refused.
-    """
-
-    made: tuple[Confirmation, ...]
-    waits: tuple[tuple[Fact, str], ...]
-    stopped: bool = False
-    failed: bool = False
 
 
 def repeat_suspects(
@@ -100,7 +87,7 @@ def repeat_suspects(
                 for one in said:
                     history.drift.add_confirmation(one)
             made += said
-    return Repeated(tuple(made), tuple(waits), stopped, failed)
+    return Repeated(tuple(made), tuple(waits), stopped or failed)
 
 
 def measure_controls(

@@ -56,9 +56,9 @@ def _slow_member(
     A longer queue at one member while the stripe does what it always did is no drift.
     """
     normal = one.normal
-    if normal is None or not series_state.is_judged(one):
+    if normal is None or not one.is_judged:
         return None
-    latest = series_state.latest(one)
+    latest = one.latest
     if statistics.median(slot.iops for slot in latest) >= normal.low:
         return None
     of = (one.key.job, one.key.direction, span.fingerprint)
@@ -66,7 +66,7 @@ def _slow_member(
     for last in seen:
         if sum(other.serial == last.serial for other in seen) >= NEEDED:
             now = _ratio(span, one, last.serial, latest, known)
-            then = _ratio(span, one, last.serial, series_state.early(one), known)
+            then = _ratio(span, one, last.serial, one.early, known)
             if now is not None and then is not None and now >= 2 * max(1.0, then):
                 return last, now, then
     return None
@@ -88,8 +88,8 @@ def _member_fact(
     span: Span, serial: str, found: Sequence[tuple[Survey, member_rules.Outlier, float, float]]
 ) -> Fact:
     one, outlier, now, then = found[0]
-    began = one.slots[one.standing[-1].began] if one.standing else series_state.latest(one)[0]
-    young = series_state.young(one)
+    began = one.slots[one.standing[-1].began] if one.standing else one.latest[0]
+    young = one.young
     return fact(
         "PERF-MEMBER",
         f"{then:.1f} times the await of the others",
@@ -106,7 +106,7 @@ def _member_fact(
             "series": ", ".join(str(other.key) for other, *_ in found),
             "change_run": began.run_id,
             "change_at": text.moment(began.started_at),
-            "last_run": series_state.latest(one)[-1].run_id,
+            "last_run": one.latest[-1].run_id,
             **young,
         },
         state=DriftState.SUSPECT,
@@ -119,8 +119,8 @@ def _member_fact(
 
 
 def modes(span: Span, one: Survey, known: Known) -> list[Fact]:
-    early, latest = series_state.early(one), series_state.latest(one)
-    if not series_state.is_judged(one) or not may_have_mode(
+    early, latest = one.early, one.latest
+    if not one.is_judged or not may_have_mode(
         _percentiles(one.key, early, known), _percentiles(one.key, latest, known)
     ):
         return []
@@ -130,7 +130,7 @@ def modes(span: Span, one: Survey, known: Known) -> list[Fact]:
     )
     if found is None:
         return []
-    began, young = latest[found.first], series_state.young(one)
+    began, young = latest[found.first], one.young
     return [
         fact(
             "PERF-LATENCY-MODE",

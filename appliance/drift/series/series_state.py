@@ -14,6 +14,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from appliance.drift.codes import Evidence
 from appliance.drift.detection.detector import Detector
 from appliance.drift.detection.normal import DEAD_BAND, FULL, LEAST, Baseline
 from appliance.drift.detection.settling import Change
@@ -36,7 +37,6 @@ _HABIT_SLOTS = 30
 _AROUND = 5
 
 Bins = Mapping[int, int]
-Evidence = dict[str, str | int | float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,37 @@ class Survey:
             return False
         known = slots[normal.first_slot :]
         return len(known) < 2 * FULL or known[-1].started_at - first.started_at < 2 * FULL_SECONDS
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a series of the stripe, and slots that no baseline has taken in yet."""
+        if self.normal is None or self.key.member:
+            return False
+        return len(self.slots) >= self.normal.first_slot + LEAST + NEEDED
+
+    @property
+    def latest(self) -> tuple[Slot, ...]:
+        return self.slots[-LAST:]
+
+    @property
+    def early(self) -> tuple[Slot, ...]:
+        """The first slots of the baseline. They stay what they are while the baseline grows, and
+        would else take in what is looked for.
+        """
+        first = self.normal.first_slot if self.normal is not None else 0
+        return self.slots[first : first + LEAST]
+
+    @property
+    def young(self) -> Evidence:
+        """Says so where too few slots are known for more than a notice."""
+        seconds = self.slots[-1].started_at - self.slots[0].started_at
+        return {} if len(self.slots) >= FULL and seconds >= FULL_SECONDS else {"provisional": 1}
+
+    def before(self, change: Standing) -> tuple[Slot, ...]:
+        return self.slots[max(0, change.began - _AROUND) : change.began]
+
+    def after(self, change: Standing) -> tuple[Slot, ...]:
+        return self.slots[change.began : change.began + _AROUND]
 
     @property
     def level(self) -> float:
@@ -181,39 +212,6 @@ class Known:
         return [self.details[slot.run_id] for slot in slots if slot.run_id in self.details]
 
 
-def before(one: Survey, change: Standing) -> tuple[Slot, ...]:
-    return one.slots[max(0, change.began - _AROUND) : change.began]
-
-
-def after(one: Survey, change: Standing) -> tuple[Slot, ...]:
-    return one.slots[change.began : change.began + _AROUND]
-
-
-def latest(one: Survey) -> tuple[Slot, ...]:
-    return one.slots[-LAST:]
-
-
-def early(one: Survey) -> tuple[Slot, ...]:
-    """The first slots of the baseline. They stay what they are while the baseline grows, and
-    would else take in what is looked for.
-    """
-    first = one.normal.first_slot if one.normal is not None else 0
-    return one.slots[first : first + LEAST]
-
-
-def is_judged(one: Survey) -> bool:
-    """Whether there is a series of the stripe, and slots that no baseline has taken in yet."""
-    if one.normal is None or one.key.member:
-        return False
-    return len(one.slots) >= one.normal.first_slot + LEAST + NEEDED
-
-
-def young(one: Survey) -> Evidence:
-    """Says so where too few slots are known for more than a notice."""
-    seconds = one.slots[-1].started_at - one.slots[0].started_at
-    return {} if len(one.slots) >= FULL and seconds >= FULL_SECONDS else {"provisional": 1}
-
-
 def severity(evidence: Mapping[str, object]) -> DriftSeverity:
     return DriftSeverity.NOTICE if "provisional" in evidence else DriftSeverity.WARNING
 
@@ -245,15 +243,15 @@ def attempts_since(run_id: int, key: SeriesKey, attempts: Iterable[Attempt]) -> 
 
 def of_series(span: Span, key: SeriesKey) -> Evidence:
     """What the evidence of every fact of a series says of it. ``by_hand``: runs of it are made
-    by people only, so that none is made to confirm it.
+    by hand only, so that none is made to confirm it.
     """
-    known: Evidence = {
+    by_hand = key.member or key.target.startswith("/dev/")
+    return {
         "suite": key.suite,
         "target": key.target,
         "job": key.job,
         "direction": key.direction,
         "epoch": span.epoch_id,
+        **({"member_name": key.member} if key.member else {}),
+        **({"by_hand": 1} if by_hand else {}),
     }
-    if key.member:
-        known["member_name"] = key.member
-    return known | {"by_hand": 1} if key.member or key.target.startswith("/dev/") else known
