@@ -13,8 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from appliance.drift.codes import CODES
-from appliance.drift.codes.entry import Code
-from appliance.model.findings import Area
+from appliance.model.findings import Area, Code
 
 TOP = Path(__file__).parents[2]
 CATALOG = TOP / "units" / "catalog" / "stripewright.catalog"

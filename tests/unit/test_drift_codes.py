@@ -11,9 +11,8 @@ import pytest
 
 from appliance.cli.main import main
 from appliance.drift.codes import CODES, fact
-from appliance.drift.codes.entry import Code
 from appliance.errors import EXIT_DRIFT, EXIT_OK
-from appliance.model.findings import Area, DriftSeverity
+from appliance.model.findings import Area, Code, DriftSeverity
 from tests.rig.catalog import catalog, page
 from tests.unit.drift_checks import Machine
 

@@ -16,8 +16,7 @@ from appliance.drift.codes import (
     layout_codes,
     performance_codes,
 )
-from appliance.drift.codes.entry import Code
-from appliance.model.findings import DriftSeverity, DriftState, Fact
+from appliance.model.findings import Code, DriftSeverity, DriftState, Fact
 from appliance.text import printable
 
 CODES: Mapping[str, Code] = {

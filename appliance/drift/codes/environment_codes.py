@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.drift.codes.entry import Code
-from appliance.model.findings import Area, DriftSeverity
+from appliance.model.findings import Area, Code, DriftSeverity
 
 _AREA = Area.ENVIRONMENT
 _CRITICAL, _WARNING = DriftSeverity.CRITICAL, DriftSeverity.WARNING

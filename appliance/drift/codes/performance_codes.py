@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from appliance.drift.codes.entry import Code
 from appliance.model import advice
-from appliance.model.findings import Area, DriftSeverity
+from appliance.model.findings import Area, Code, DriftSeverity
 
 _AREA = Area.PERFORMANCE
 _WARNING, _NOTICE = DriftSeverity.WARNING, DriftSeverity.NOTICE
