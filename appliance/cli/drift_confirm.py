@@ -38,8 +38,9 @@ def confirm(*, db: Path, as_json: bool) -> int:
         return _print(_have_confirmed(db), as_json=as_json)
     from appliance.drift import check
     from appliance.drift.series import evaluate, remeasure
+    from appliance.history import published
 
-    if db.absolute() == paths.HISTORY_DB:
+    if published.is_own(db):
         # First: what becomes suspect from now on asks for itself.
         paths.CONFIRM_WANTED.unlink(missing_ok=True)
     line = StatusLine()

@@ -169,7 +169,7 @@ def keep(history: History, request: Request, *, now: float) -> FindingRecord:
         approval=baseline_of if request.action is Action.APPROVE else None,
     )
     if transition is not None:
-        journal_events.tell(record, transition)
+        journal_events.log(record, transition)
     return record
 
 

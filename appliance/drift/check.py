@@ -20,6 +20,7 @@ from appliance.drift.codes import CODES
 from appliance.drift.collect import Gathered
 from appliance.drift.lifecycle import Scope
 from appliance.errors import OperatorError
+from appliance.history import published
 from appliance.model.confirmations import Confirmation, Verdict
 from appliance.model.findings import (
     Area,
@@ -32,7 +33,7 @@ from appliance.model.findings import (
     by_gravity,
 )
 
-# In what the check remembers to have told: a defect that kept it from judging performance.
+# Among what the check remembers to have announced: a defect that kept it from judging performance.
 _DEFECT = "defect"
 
 
@@ -57,7 +58,7 @@ class Outcome:
 def check(db: Path, *, now: float | None = None) -> Outcome:
     """Look at this machine and at the history in ``db``, and keep what has changed.
 
-    Where the history cannot be written, what was found is told all the same.
+    Where the history cannot be written, what was found goes to the journal all the same.
     :class:`OperatorError` if there is neither an appliance to look at nor a history to read.
     """
     now = time.time() if now is None else now
@@ -114,15 +115,13 @@ def keep_performance(
             ],
             now=now,
         )
-    journal_events.tell_all(kept.moved)
+    journal_events.log_all(kept.moved)
     return tuple(one for one in kept.records if one.state is not DriftState.CLOSED)
 
 
 def _take_requests(db: Path, *, now: float) -> str:
     """Do what operators have left in the spool; why not, if the history cannot be written."""
-    if db.absolute() != paths.HISTORY_DB or not (
-        requests := acknowledge.read(paths.DRIFT_SPOOL_DIR)
-    ):
+    if not published.is_own(db) or not (requests := acknowledge.read(paths.DRIFT_SPOOL_DIR)):
         return ""
     from appliance.history.store import History
 
@@ -152,7 +151,7 @@ def _keep(
         if seen.surroundings:
             history.drift.keep_surroundings(seen.boot_id, seen.surroundings, now=now)
     if seen.is_own:
-        journal_events.tell_all(kept.moved)
+        journal_events.log_all(kept.moved)
     return kept.records
 
 
@@ -207,7 +206,7 @@ def _remember(
         paths.DRIFT_RUN_DIR, check_summary.Memory(now, judged, judged_at, told, asked_at)
     ):
         for one in news:
-            journal_events.tell(None, one)
+            journal_events.log(None, one)
         if tell_defect:
             # The unit has its stderr in the journal.
             print(seen.defect, file=sys.stderr, flush=True)

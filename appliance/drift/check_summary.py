@@ -1,8 +1,9 @@
 """What checks left: findings in a line, whether checks still run, and what the next one must know.
 
 The drift check keeps a small file in /run rather than wear the disk: when it last looked, up to
-which run it judged, when it asked for repeated runs, and what it told while there was no history
-to keep it in. It is lost at a reboot, and nothing depends on it but work that is done once more.
+which run it judged, when it asked for repeated runs, and what it announced while there was no
+history to keep it in. It is lost at a reboot, and nothing depends on it but work that is done once
+more.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from appliance import paths, text
 from appliance.bench.timetable import DEFAULT_DRIFT_MINUTES
 from appliance.errors import OperatorError
-from appliance.history import queries
+from appliance.history import published, queries
 from appliance.model.findings import DriftSeverity, DriftState, FindingRecord, by_gravity
 from appliance.state import codec
 from appliance.system import files, liveness
@@ -76,7 +77,7 @@ def read(reader: queries.Reader, *, is_appliance: bool, now: float | None = None
     """
     now = time.time() if now is None else now
     checked_at = last_check(reader)
-    up_since = liveness.up_since(now) if is_appliance and _is_own(reader) else None
+    up_since = liveness.up_since(now) if is_appliance and published.is_own(reader.path) else None
     return summarise(
         reader.drift_findings(),
         checked_at=checked_at,
@@ -86,12 +87,8 @@ def read(reader: queries.Reader, *, is_appliance: bool, now: float | None = None
 
 def last_check(reader: queries.Reader) -> float | None:
     """When drift was last checked, seconds since the epoch; of a copy, to the day."""
-    at = load(paths.DRIFT_RUN_DIR).at if _is_own(reader) else 0.0
+    at = load(paths.DRIFT_RUN_DIR).at if published.is_own(reader.path) else 0.0
     return at or reader.drift_checked_at()
-
-
-def _is_own(reader: queries.Reader) -> bool:
-    return reader.path.absolute() == paths.HISTORY_DB
 
 
 def summarise(
@@ -139,7 +136,7 @@ def _interval_seconds() -> float:
 @dataclass(frozen=True, slots=True)
 class Memory:
     """``at`` is when the last check ended, ``judged_at`` when it last judged the runs up to
-    ``judged``; ``told`` has the facts that were told but not kept, and when.
+    ``judged``; ``told`` has the facts that were announced but not kept, and when.
     ``asked_at`` is when repeated runs were last asked for. Seconds since the epoch (UTC).
     """
 
@@ -161,7 +158,7 @@ def load(folder: Path) -> Memory:
 def save(folder: Path, memory: Memory) -> bool:
     """Remember; ``False`` for any caller but the drift check: an operator, root, a laptop.
 
-    The drift check that cannot remember, because /run is full, tells again rather than nothing.
+    The drift check that cannot remember, because /run is full, announces again rather than nothing.
     """
     try:
         if folder.stat().st_uid != os.geteuid():

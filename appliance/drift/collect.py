@@ -19,7 +19,7 @@ from appliance.drift.lifecycle import Scope
 from appliance.drift.looks import hostlook
 from appliance.drift.rules import host_rules
 from appliance.errors import OperatorError
-from appliance.history import queries
+from appliance.history import published, queries
 from appliance.model.confirmations import CONFIRM_SUITE, Confirmation
 from appliance.model.findings import Area, Fact, FindingRecord
 from appliance.model.runs import EpochRecord
@@ -68,7 +68,7 @@ def gather(db: Path, remembered: Memory, *, now: float) -> Gathered:
     """
     is_appliance = paths.STATE_FILE.exists()
     # Not by the name of the host: every machine of one image has the same.
-    is_own = is_appliance and db.absolute() == paths.HISTORY_DB
+    is_own = is_appliance and published.is_own(db)
     if is_own and not os.path.lexists(db):
         return _without(_machine(None, None, None), "there is no history yet", Area.PERFORMANCE)
     try:

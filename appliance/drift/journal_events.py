@@ -14,10 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from appliance import paths
 from appliance.drift.codes import CODES
 from appliance.errors import OperatorError
-from appliance.history import queries
+from appliance.history import published, queries
 from appliance.history.json_documents import next_step
 from appliance.history.series_slots import EXPLAINING
 from appliance.model.findings import DriftSeverity, DriftState, FindingRecord, Kind, Transition
@@ -38,15 +37,15 @@ _LONGEST_TEXT = 500
 _IDS = {journal.Event[code].value: code for code in EXPLAINING}
 
 
-def tell_all(moved: Iterable[tuple[FindingRecord, Transition]]) -> None:
-    """Tell of each finding that has moved and is to be told."""
+def log_all(moved: Iterable[tuple[FindingRecord, Transition]]) -> None:
+    """Log each finding that has moved and is to be announced."""
     for record, transition in moved:
         if transition.announce:
-            tell(record, transition)
+            log(record, transition)
 
 
-def tell(record: FindingRecord | None, transition: Transition) -> None:
-    """Tell the journal what became of a finding; ``record`` is ``None`` if it is not kept.
+def log(record: FindingRecord | None, transition: Transition) -> None:
+    """Log what became of a finding; ``record`` is ``None`` if it is not kept.
 
     An alarm has the priority of its severity; what is suspect, over or acknowledged is a notice.
     """
@@ -96,7 +95,7 @@ def keep_roots_events(db: Path) -> str:
 
     Only this machine's own history: of others, the events happened elsewhere.
     """
-    if db.absolute() != paths.HISTORY_DB or not journal.is_there() or not os.path.lexists(db):
+    if not published.is_own(db) or not journal.is_there() or not os.path.lexists(db):
         return ""
     from appliance.history.store import History
 

@@ -1,6 +1,6 @@
 """What becomes of findings after a check: facts now, records so far → transitions. Pure.
 
-A fact is told once. The same fact at the next look moves nothing but the time at which it was
+A fact is announced once. The same fact at the next look moves nothing but the time at which it was
 last seen; one that goes and comes within a day is the same finding, and the journal hears of it
 once a day at the most. What is critical is that only for minutes of one boot: later it is another
 fault, which is unacknowledged. Nothing is closed by a look that could not have seen it.
@@ -163,12 +163,12 @@ def _again(record: FindingRecord, fact: Fact, now: float) -> list[Transition]:
         kind = Kind.CONFIRMED if fact.state is DriftState.CONFIRMED else Kind.OPENED
         return [Transition(kind, record.id, fact, state, announce=not acknowledged)]
     if fact.severity is not record.fact.severity:
-        # What was acknowledged was less than this: it is told, too.
+        # What was acknowledged was less than this: it is announced, too.
         worse = GRAVITY[fact.severity] < GRAVITY[record.fact.severity]
         quiet = record.quiet and not worse
         return [Transition(Kind.SEVERITY, record.id, fact, state, announce=worse, quiet=quiet)]
     if record.quiet and not acknowledged and _apart(now, record.announced_at, DAY_SECONDS):
-        # It came back without a word and has stayed: the day is over, so now it is told.
+        # It came back without a word and has stayed: the day is over, so now it is announced.
         return [Transition(Kind.REOPENED, record.id, fact, state, announce=True)]
     if _apart(now, record.seen_at, SEEN_SECONDS):
         return [Transition(Kind.SEEN, record.id, fact, state, quiet=record.quiet)]
@@ -176,9 +176,9 @@ def _again(record: FindingRecord, fact: Fact, now: float) -> list[Transition]:
 
 
 def _no_less(record: FindingRecord, fact: Fact, now: float) -> Fact:
-    """``fact``, as sure as it ever was, and for a day as grave as it was told to be.
+    """``fact``, as sure as it ever was, and for a day as grave as it was announced.
 
-    Otherwise one that wavers between two severities would be told each time it rises.
+    Otherwise one that wavers between two severities would be announced each time it rises.
     """
     before = record.fact
     if fact.state is DriftState.SUSPECT and before.state is not DriftState.SUSPECT:

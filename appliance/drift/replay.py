@@ -15,12 +15,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from appliance import text
 from appliance.drift.detection.detector import Detector
 from appliance.drift.detection.settling import Change
 from appliance.errors import UsageError
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 _BLOCK = 1 << 20
 # No row of numbers is longer; a file without line ends must not be read into memory.
@@ -61,25 +64,12 @@ def read(file: Path, tell: Callable[[int], None] | None = None) -> Replay:
     then with the number of rows so far. :class:`UsageError` says which line cannot be read.
     """
     with _opened(file) as stream:
-        return _replay(_Rows(stream), tell)
-
-
-class _Rows:
-    """The rows of a CSV stream, with the number of the line of each."""
-
-    def __init__(self, stream: IO[str]) -> None:
-        self._reader = csv.reader(_lines(stream), strict=True)
-
-    @property
-    def line(self) -> int:
-        return self._reader.line_num
-
-    def __iter__(self) -> Iterator[list[str]]:
+        rows = csv.reader(_lines(stream), strict=True)
         try:
-            yield from self._reader
+            return _replay(rows, tell)
         except csv.Error as error:
             raise UsageError(
-                f"line {self.line}: {_not_csv(str(error))}", "give a CSV file; " + _COLUMNS
+                f"line {rows.line_num}: {_not_csv(str(error))}", "give a CSV file; " + _COLUMNS
             ) from None
 
 
@@ -95,9 +85,8 @@ def _not_csv(said: str) -> str:
     return next((ours for theirs, ours in known.items() if theirs in said), "not CSV")
 
 
-def _replay(rows: _Rows, tell: Callable[[int], None] | None) -> Replay:
-    each = iter(rows)
-    header = next(each, None)
+def _replay(rows: Reader, tell: Callable[[int], None] | None) -> Replay:
+    header = next(rows, None)
     if header is None:
         raise UsageError("the file is empty", _COLUMNS)
     slot_at, value_at, epoch_at = _columns(header)
@@ -106,36 +95,36 @@ def _replay(rows: _Rows, tell: Callable[[int], None] | None) -> Replay:
     add = detector.add
     epoch: str | None = None
     last, epochs, count, empty = -math.inf, 0, 0, 0
-    for row in each:
+    for row in rows:
         if len(row) < width:
             if not "".join(row).strip():
                 continue
             raise UsageError(
-                f"line {rows.line}: {len(row)} fields, and the header has {len(header)}",
+                f"line {rows.line_num}: {len(row)} fields, and the header has {len(header)}",
                 "one row a slot, with all columns of the header",
             )
         field = row[slot_at]
         if field.isdecimal() and field.isascii() and len(field) < _LONGEST_SLOT:
             slot = int(field)
         else:
-            slot = _slot(field, rows.line)
+            slot = _slot(field, rows.line_num)
         if epoch_at >= 0 and row[epoch_at] != epoch:
             epoch, last = row[epoch_at], -math.inf
             epochs += 1
         if slot <= last:
             raise UsageError(
-                f"line {rows.line}: slot {slot} after slot {last}",
+                f"line {rows.line_num}: slot {slot} after slot {last}",
                 "slots ascend, one row for each; a new epoch may start again",
             )
         last = slot
         try:
             value = float(row[value_at])
         except ValueError:
-            _require_empty(row[value_at], rows.line)
+            _require_empty(row[value_at], rows.line_num)
             empty += 1
             continue
         if not _SMALLEST <= abs(value) <= _LARGEST or "_" in row[value_at]:
-            _require_usable(value, row[value_at], rows.line)
+            _require_usable(value, row[value_at], rows.line_num)
         add(slot, value, epoch or "")
         count += 1
         if tell is not None and not count % _TELL_EVERY:

@@ -182,7 +182,7 @@ def test_export_json_has_findings_with_their_changes(findings):
 )
 def test_what_was_judged_of_runs_alone_is_kept_and_told(db, monkeypatch, verdict, note):
     told = []
-    monkeypatch.setattr(check.journal_events, "tell", lambda record, one: told.append(one))
+    monkeypatch.setattr(check.journal_events, "log", lambda record, one: told.append(one))
     with History.open_writable(db) as history:
         look(history, [FACT])
         run_id = begin(history)

@@ -2,7 +2,7 @@
 
 It is in one of three phases: *learning* the first slots of a regime, *watching* it with a
 two-sided CUSUM against its baseline, and *settling* after an alarm, until the new level stands
-still and becomes the next baseline. So a change is told once, a ramp is one change, and what
+still and becomes the next baseline. So a change is reported once, a ramp is one change, and what
 comes later is compared with what is normal now.
 """
 

@@ -44,7 +44,7 @@ class Change:
     ``change_slot`` is the first slot of the new regime and may be dated better while the new
     level settles; ``alarm_slot``, at which the statistic alone raised it, never moves.
     ``effect_pct`` is the new level against ``baseline`` in percent, signed; ``None`` where the
-    baseline is not positive. Beside zero it is a number and means little: what people are told
+    baseline is not positive. Beside zero it is a number and means little: what people read
     is ``percent``. ``provisional``: the baseline had fewer than 30 slots. A ``spike``
     was over within five slots. ``settled``: the new level stands still, or something else came.
     """
@@ -64,7 +64,7 @@ class Change:
         """``effect_pct`` where a percentage of the level means something.
 
         ``None`` where the level of ``baseline`` is below 3 of its scales towards zero
-        (``scale_down``): then it cannot be told from zero by its own scatter. So it is for
+        (``scale_down``): then its own scatter hides whether it is zero. So it is for
         every level that is zero or negative.
         """
         if self.baseline.median < _FROM_ZERO * self.baseline.scale_down:

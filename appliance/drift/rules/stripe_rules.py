@@ -1,7 +1,7 @@
 """Is a volume's stripe still the one that came up: md arrays, logical volumes, drives. Pure.
 
-What follows from another fact is not told: of an array that is gone not that it has no members,
-of one recreated with another chunk not that it has another UUID.
+What follows from another fact is no fact of its own: of an array that is gone not that it has no
+members, of one recreated with another chunk not that it has another UUID.
 """
 
 from __future__ import annotations

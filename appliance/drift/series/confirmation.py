@@ -29,7 +29,7 @@ NEEDED_CONTROL = 3
 # How often an unclear suspect is repeated, and how soon.
 MAX_TRIES = 3
 _RETRY_SECONDS = 6 * 3600.0
-# A run that was skipped (foreign load) tells nothing: later again, but not at each check.
+# A run that was skipped (foreign load) says nothing: later again, but not at each check.
 _PAUSE_SECONDS = 1800.0
 # So long a suspect waits for an answer; then the alarm is raised without one.
 PATIENCE_SECONDS = 3 * 86_400.0
@@ -220,7 +220,7 @@ def identity(
     *,
     now: float,
 ) -> str:
-    """The identity of a ``fact`` that a rule tells, whose own is the same all the epoch long.
+    """The identity of a ``fact`` that a rule raises, whose own is the same all the epoch long.
 
     An answer is about what was there when it was given. Once that was closed for a day, what the
     rule sees is another finding, named after the repeats of the one before: no old answer

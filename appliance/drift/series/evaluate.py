@@ -6,14 +6,13 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from appliance import paths
 from appliance.bench import timetable
 from appliance.drift.codes import CODES
 from appliance.drift.detection.normal import LEAST
 from appliance.drift.series import acceptance, performance, series_state
 from appliance.drift.series.acceptance import Acceptance
 from appliance.drift.series.series_state import Known
-from appliance.history import queries, series_slots
+from appliance.history import published, queries, series_slots
 from appliance.model.findings import Area, Fact, FindingRecord
 from appliance.model.slots import Happening, Span
 from appliance.system import liveness
@@ -84,7 +83,7 @@ def _findings(records: Sequence[FindingRecord], since: float, until: float) -> l
 def facts_of(db: Path, *, now: float) -> tuple[Fact, ...]:
     """:func:`performance_facts` of history ``db``."""
     with queries.open_readonly(db) as reader:
-        spans, is_own = series_slots.spans(reader), db.absolute() == paths.HISTORY_DB
+        spans, is_own = series_slots.spans(reader), published.is_own(db)
         return performance_facts(reader, spans, now=now, is_own=is_own)
 
 

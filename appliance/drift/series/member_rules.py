@@ -67,7 +67,7 @@ class Outlier:
 
 
 def serials(run: RunRecord, fingerprint: Mapping[str, str]) -> dict[str, str]:
-    """Serial by kernel name of the members of ``run``, as far as its epoch's fingerprint tells.
+    """Serial by kernel name of the members of ``run``, as far as its epoch's fingerprint has it.
 
     Kernel names change from boot to boot, and the epoch does not. Of several volumes with as
     many members each, it is unknown which one it was: then there are none.

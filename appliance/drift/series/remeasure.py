@@ -23,7 +23,7 @@ from appliance.bench.suite import content_hash, file_count, load_suite, suite_na
 from appliance.drift.series import confirmation, evaluate, member_rules, series_rules
 from appliance.drift.series.acceptance import Acceptance
 from appliance.errors import OperatorError, Refused, UsageError
-from appliance.history import queries, series_slots
+from appliance.history import published, queries, series_slots
 from appliance.history.store import History
 from appliance.model import advice
 from appliance.model.confirmations import CONFIRM_SUITE, Confirmation, Repeated
@@ -109,7 +109,7 @@ def _require_this_machine(db: Path, fact: Fact) -> None:
     """:class:`Refused` for a copy of another machine's history: what the disks here do says
     nothing of it, and a target of the same name may well be here.
     """
-    if db.absolute() == paths.HISTORY_DB:
+    if published.is_own(db):
         return
     epoch_id, target = int(fact.evidence["epoch"]), Path(str(fact.evidence["target"]))
     with queries.open_readonly(db) as reader:

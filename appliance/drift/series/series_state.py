@@ -28,7 +28,7 @@ from appliance.model.slots import Attempt, Detail, Happening, Slot, Span
 FULL_SECONDS = 7 * 86_400.0
 # The level now is that of so many of the last slots.
 _LEVEL_SLOTS = 30
-# The last slots that a rule looks at, and how many of them must show what it tells.
+# The last slots that a rule looks at, and how many of them must show what it raises.
 LAST = 3
 NEEDED = 2
 # What makes a habit is seen in so many of the last slots.
