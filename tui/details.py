@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from appliance.text import moment, size
+from appliance.text import count, moment, size
 from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.widgets.panel import clean
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from appliance.model.disks import Disk
 
 _LABEL_CELLS = 14
+# From here on drift warns of it, too.
+_WORN_PERCENT = 100
 
 
 def member_of(disk: Disk, status: Status | None) -> VolumeStatus | None:
@@ -75,6 +77,62 @@ def _waiting(disk: Disk, status: Status | None) -> VolumeStatus | None:
     return None
 
 
+def disk_health(disk: Disk, status: Status | None, glyphs: Glyphs) -> Mark:
+    """What ``disk`` says of its health in a few words: a warning, its errors, else its wear."""
+    log = None if status is None else status.smart.get(disk.id)
+    if log is None:
+        return Mark(glyphs.unknown, "unknown", marks.MUTED)
+    if log.critical_warning:
+        return Mark(glyphs.bad, "warning", marks.BAD)
+    if log.media_errors:
+        return Mark(glyphs.warn, f"{count(log.media_errors)} errors", marks.WARN)
+    if log.percentage_used >= _WORN_PERCENT:
+        return Mark(glyphs.warn, f"{log.percentage_used} % worn", marks.WARN)
+    return Mark(glyphs.good, f"{log.percentage_used} % worn", marks.GOOD)
+
+
+def temperature(disk: Disk, status: Status | None) -> str:
+    log = None if status is None else status.smart.get(disk.id)
+    celsius = None if log is None else log.temperature_celsius
+    return "?" if celsius is None else f"{celsius} °C"
+
+
+def health_words(disk: Disk, status: Status | None) -> str:
+    """The SMART log of ``disk`` in one sentence, or why it is unknown."""
+    log = None if status is None else status.smart.get(disk.id)
+    if log is None:
+        return f"unknown: {_why_unknown(disk, status)}"
+    hot = "temperature not reported"
+    if log.temperature_celsius is not None:
+        hot = f"{log.temperature_celsius} °C"
+    warning = "; ".join(log.warnings)
+    return ", ".join((
+        f"WARNING: {warning}" if warning else "no critical warning",
+        f"{log.percentage_used} % of its rated life used",
+        f"{log.media_errors} media errors",
+        f"{log.available_spare} % spare (threshold {log.available_spare_threshold} %)",
+        hot,
+    ))  # fmt: skip
+
+
+def _why_unknown(disk: Disk, status: Status | None) -> str:
+    if status is None:
+        return "the state of this machine has not been read yet"
+    if status.smart_problem:
+        return status.smart_problem
+    if not _kernel_name(disk).startswith("nvme"):
+        return "only NVMe disks are asked for their SMART log"
+    if disk.id in status.smart:
+        return "the disk did not answer the last privileged scan"
+    if member_of(disk, status) is None:
+        return "only the disks of volumes are asked"
+    return "the disk gives no SMART log"
+
+
+def _kernel_name(disk: Disk) -> str:
+    return disk.path.removeprefix("/dev/")
+
+
 def disk_sheet(
     disk: Disk, status: Status | None, glyphs: Glyphs, *, mark: Mark | None = None
 ) -> Content:
@@ -85,6 +143,8 @@ def disk_sheet(
     ]
     if hint := disk_hint(disk, status):
         lines.append(_fact("next", clean(hint)))
+    health = disk_health(disk, status, glyphs)
+    lines.append(_fact("health", Content.styled(clean(health_words(disk, status)), health.style)))
     lines.append(Content(""))
     lines += disk_facts(disk)
     if status is not None:
@@ -152,5 +212,5 @@ def _facts(disk: Disk) -> list[tuple[str, str]]:
     return facts
 
 
-def _fact(label: str, value: str) -> Content:
+def _fact(label: str, value: str | Content) -> Content:
     return Content.assemble((label.ljust(_LABEL_CELLS), marks.MUTED), value)

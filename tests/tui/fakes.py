@@ -8,6 +8,7 @@ from functools import cache
 
 from appliance.client.machine_status import Health, Status, VolumeStatus
 from appliance.drift.check_summary import DriftSummary
+from appliance.drift.looks.observation import Health as SmartLog
 from appliance.errors import OperatorError
 from appliance.model.disks import Disk, DiskKind, Machine, Signature
 from appliance.model.measurement import Capability, Finding, JobResult, Severity
@@ -174,6 +175,12 @@ RUNNING = run_record(
     phase_started_at=WALL - 12,
 )
 
+
+def smart(worn: int, **changes: int | None) -> SmartLog:
+    made = SmartLog(0, 100, 10, worn, 0, 41, 0)
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
 STATUS = Status(
     health=Health.OK,
     summary="scratch is mounted at /mnt/scratch, 4 of 4 disks",
@@ -189,6 +196,7 @@ STATUS = Status(
     next_run_at=WALL + 15_120,
     history_problem="",
     drift=DriftSummary(checked_at=WALL - 120),
+    smart={one.id: smart(number) for number, one in enumerate(MEMBERS, 1)},
 )
 
 

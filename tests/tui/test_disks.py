@@ -14,14 +14,23 @@ from tests.tui.fakes import (
     STATUS,
     VOLUME,
     disk,
-    live,
     screen_text,
+    seconds,
+    smart,
     snapshot,
     stage,
 )
 from tests.tui.pictures import assert_looks_as_kept
 from tui import marks
-from tui.details import disk_hint, disk_reason, disk_sheet, disk_use
+from tui.details import (
+    disk_health,
+    disk_hint,
+    disk_reason,
+    disk_sheet,
+    disk_use,
+    health_words,
+    temperature,
+)
 
 FOREIGN = replace(FOREIGN_DISK, hint="save what is on it, then plan with --erase AWS00005EXAMPLE")
 SPARE = disk(6, signatures=(), blank=True)
@@ -124,8 +133,8 @@ async def test_why_a_disk_is_not_used_is_found_with_three_keys(size):
         text = screen_text(acted.app)
         assert "shown: not used" in text
         assert acted.app.screen.query_one(DataTable).row_count == 4
-        assert "why   holds an ext4 signature at 0x438" in text
-        assert "next  save what is on it, then plan with --erase" in text
+        assert "why     holds an ext4 signature at 0x438" in text
+        assert "next    save what is on it, then plan with --erase" in text
         await pilot.press("enter")
         await settled(pilot)
         assert "ext4 at 0x438 label old-data" in screen_text(acted.app)
@@ -157,28 +166,118 @@ async def test_the_filter_finds_reasons_and_hints(size):
 
 
 async def test_live_figures_stand_beside_each_member_where_there_is_room():
-    acted = stage(ALL)
+    acted = stage(replace(ALL, seconds=seconds(4, 2)))
     async with acted.app.run_test(size=(140, 45)) as pilot:
         await settled(pilot)
         await pilot.press("2")
         await settled(pilot)
         rows = screen_text(acted.app).splitlines()
         (member,) = [row for row in rows if "AWS00002EXAMPLE" in row and "● used" in row]
-        assert "410 MiB/s" in member
-        assert "310.0 µs" in member
+        for words in ("scratch", "2 % worn", "41 °C", "410 MiB/s", "1.54 ms ▲ 5×", "▂▂▂"):
+            assert words in member
+        assert member.rstrip().endswith("███")
         (other,) = [row for row in rows if "AWS00006EXAMPLE" in row]
         assert "/s" not in other
-        acted.give(replace(ALL, live=live(8e9)))
-        await settled(pilot)
-        assert "1.86 GiB/s" in screen_text(acted.app)
+        assert "? unknown" in other
         # The present disk in full, right below.
         assert "id            nvme-Amazon_Elastic_Block_Store" in screen_text(acted.app)
+    acted = stage(replace(ALL, seconds=seconds(4, 2)))
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("2")
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "read+write" not in text
+        assert "1.54 ms ▲ 5×" in text
+        assert "2 % worn" in text
+
+
+async def test_enter_shows_what_the_row_has_no_room_for():
+    acted = stage(ALL)
+    async with acted.app.run_test(size=(140, 45)) as pilot:
+        await settled(pilot)
+        await pilot.press("2", "down", "enter")
+        await settled(pilot)
+        text = screen_text(acted.app)
+        assert "no critical warning, 1 % of its rated life used, 0 media errors" in text
+        assert "last minutes, means of 10 s" in text
+        assert "14:13:20Z" in text
+
+
+def logged(number, log=None, **changes):
+    """A member, and the status after a scan with this log of it."""
+    member = MEMBERS[number - 1]
+    log = smart(3, **changes) if log is None else log
+    return member, replace(STATUS, disks=DISKS, smart={**STATUS.smart, member.id: log})
+
+
+@pytest.mark.parametrize(
+    ("changes", "short", "long"),
+    [
+        ({}, "● 3 % worn", "no critical warning, 3 % of its rated life used, 0 media errors"),
+        ({"critical_warning": 12}, "✗ warning", "WARNING: reliability degraded by media or"),
+        ({"critical_warning": 12}, "✗ warning", "; it has gone read-only, 3 %"),
+        ({"critical_warning": 128}, "✗ warning", "a warning that this version does not know"),
+        ({"media_errors": 12}, "▲ 12 errors", "12 media errors"),
+        ({"percentage_used": 104}, "▲ 104 % worn", "104 % of its rated life used"),
+        ({"temperature_celsius": None}, "● 3 % worn", "temperature not reported"),
+    ],
+)
+def test_a_disk_says_how_it_is(changes, short, long):
+    member, status = logged(1, **changes)
+    assert disk_health(member, status, marks.UNICODE).text == short
+    assert long in health_words(member, status)
+    assert health_words(member, status) in disk_sheet(member, status, marks.UNICODE).plain
+
+
+@pytest.mark.parametrize(
+    ("which", "changes", "why"),
+    [
+        (MEMBERS[0], {"smart_problem": "no privileged scan in this boot", "smart": {}}, "no priv"),
+        (MEMBERS[0], {"smart": {MEMBERS[0].id: None}}, "the disk did not answer"),
+        (MEMBERS[0], {"smart": {}}, "the disk gives no SMART log"),
+        (SPARE, {}, "only the disks of volumes are asked"),
+        (replace(SPARE, path="/dev/sdb"), {}, "only NVMe disks are asked"),
+    ],
+)
+def test_what_is_not_known_of_a_disk_is_no_zero_and_says_why(which, changes, why):
+    here = replace(STATUS, disks=DISKS, **changes)
+    assert disk_health(which, here, marks.UNICODE).text == "? unknown"
+    assert health_words(which, here).startswith(f"unknown: {why}")
+    assert temperature(which, here) == "?"
+    assert "0" not in health_words(which, here)
+
+
+async def test_the_cursor_goes_to_a_disk_by_its_serial_or_name():
     acted = stage(ALL)
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await pilot.press("2")
         await settled(pilot)
-        assert "read+write" not in screen_text(acted.app)
+        screen = acted.app.screen
+        for name in ("AWS00003EXAMPLE", "nvme3n1"):
+            await pilot.press("up", "up")
+            screen.jump(name)
+            await settled(pilot)
+            assert screen.copy_text() == "AWS00003EXAMPLE"
+        # One that is not known yet is gone to when it is.
+        screen.jump("AWS00009EXAMPLE")
+        acted.give(snapshot(replace(STATUS, disks=(*DISKS, disk(9)))))
+        await settled(pilot)
+        assert screen.copy_text() == "AWS00009EXAMPLE"
+
+
+async def test_many_disks_leave_room_for_the_one_under_the_cursor():
+    many = tuple(disk(number) for number in range(1, 65))
+    acted = stage(snapshot(replace(STATUS, disks=many)))
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("2", *["down"] * 40)
+        await settled(pilot)
+        rows = screen_text(acted.app).splitlines()
+        assert any(row.startswith(" /dev/nvme41n1 ──") for row in rows)
+        assert any(row.startswith(" why") for row in rows)
+        assert any("nvme41n1" in row and "free" in row for row in rows[4:20])
 
 
 async def test_without_disks_it_says_so():
@@ -188,7 +287,7 @@ async def test_without_disks_it_says_so():
         await pilot.press("2", "f")
         await settled(pilot)
         assert "none recorded by the boot unit" in screen_text(acted.app)
-        assert notices(acted.app) == ["Not used: no disks are known"]
+        assert notices(acted.app) == ["Which: no disks are known"]
         acted.give(snapshot(replace(STATUS, disks=MEMBERS)))
         await settled(pilot)
         await pilot.press("f")

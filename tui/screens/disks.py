@@ -1,4 +1,4 @@
-"""Disks: every disk, whether it is used, and why or why not."""
+"""Disks: every disk, whether it is used, how it is, and why or why not."""
 
 from __future__ import annotations
 
@@ -13,10 +13,23 @@ from textual.widgets import DataTable
 
 from appliance.text import bandwidth, count, size
 from tui import marks
-from tui.details import disk_facts, disk_hint, disk_reason, disk_sheet, disk_use
+from tui.charts.strip import sparkline
+from tui.details import (
+    disk_facts,
+    disk_health,
+    disk_hint,
+    disk_reason,
+    disk_sheet,
+    disk_use,
+    health_words,
+    member_of,
+    temperature,
+)
 from tui.marks import Mark
-from tui.screens.base import FRAME_ROWS, MainScreen
+from tui.screens.base import MainScreen
 from tui.screens.sheet import Sheet
+from tui.tracks import Figure, Followed, Wait, columns, volumes, waits
+from tui.widgets.live import factor
 from tui.widgets.panel import Line, Panel, View, clean, milliseconds, section, wrapped
 from tui.widgets.table import Column, FilterTable, Row
 
@@ -25,27 +38,24 @@ if TYPE_CHECKING:
     from appliance.model.disks import Disk
     from appliance.model.runs import Sample
 
-# Cells of the texts alone; the table puts one more at each side of a column. At 80 cells the
-# model is cut, because the lines below the table have it in full.
-_LEAD = (Column("used", 8), Column("disk", 8), Column("kind", 8), Column("size", 8, right=True))
-_SERIAL = Column("serial", 20)
-_LIVE = (
-    Column("read+write", 11, right=True),
-    Column("IOPS", 8, right=True),
-    Column("await", 9, right=True),
+# Cells of the texts alone; the table puts one more at each side of a column. What has no column
+# stands below the table.
+_USE, _DISK, _VOLUME = Column("used", 8), Column("disk", 8), Column("volume", 8)
+_SERIAL, _HEALTH = Column("serial", 18), Column("health", 12)
+_AWAIT = Column("await", 12, right=True)
+_WIDE = (
+    Column("temp", 5, right=True),
+    Column("size", 8, right=True),
+    Column("read+write", 10, right=True),
+    Column("IOPS", 7, right=True),
+    _AWAIT,
 )
-_WHY = Column("why", 20, grows=True)
-# From these widths on there is room for live figures and why; and for whole models too.
-_WIDE_CELLS, _WIDEST_CELLS = 130, 170
-_SHORT_KINDS = {
-    "instance-store": "instance",
-    "network": "network",
-    "system": "system",
-    "unknown": "unknown",
-}
-_REASON_ROWS = 4
-# The least that the lines about the present disk get, and the table's own: names, filter.
-_BELOW_ROWS, _TABLE_ROWS = 6, 2
+_SPARK_CELLS = 14
+_SPARK = Column("await, 5 min", _SPARK_CELLS)
+_MODEL, _WHY = Column("model", 20), Column("why", 20, grows=True)
+# From these widths on there is room for live figures; and for model and why, too.
+_WIDE_CELLS, _WIDEST_CELLS = 130, 190
+_LABEL_CELLS, _REASON_ROWS = 8, 4
 
 
 class _Choice(Enum):
@@ -79,7 +89,7 @@ class DisksScreen(MainScreen):
         Binding(
             "f",
             "choose",
-            "Not used",
+            "Which",
             tooltip="only unused, only used, or all",
             id="disks.choose",
         ),
@@ -89,7 +99,7 @@ class DisksScreen(MainScreen):
         super().__init__()
         self._disks: tuple[Disk, ...] = ()
         self._choice = _Choice.ALL
-        self._below = 0
+        self._wanted = ""
 
     def body(self) -> ComposeResult:
         yield Panel(id="disks-heading")
@@ -128,50 +138,65 @@ class DisksScreen(MainScreen):
     def _fill(self, view: View, width: int) -> None:
         status = _status(view)
         wide, widest = width >= _WIDE_CELLS, width >= _WIDEST_CELLS
-        model = (Column("model", 32 if widest else 16),) if widest or not wide else ()
-        live = _LIVE if wide and not view.history else ()
-        columns = (*_LEAD, *model, _SERIAL, *live, *((_WHY,) if wide else ()))
-        samples = _samples(view)
+        # A history has serials, and hardly more.
+        known = () if view.history else (_HEALTH,)
+        live = () if view.history else (*_WIDE, _SPARK) if wide else (_AWAIT,)
+        shown = (_USE, _DISK, _VOLUME, _SERIAL, *known, *live)
+        shown = (*shown, *((_MODEL, _WHY) if widest else (_WHY,) if view.history else ()))
+        seconds = () if view.snapshot is None else view.snapshot.seconds
+        waiting = {one.member.device: one for volume in volumes(seconds)
+                   for one in waits(seconds, volume)}  # fmt: skip
         rows = []
         for disk in self._disks:
-            mark = _use(disk, view)
-            if not self._choice.takes(mark):
-                continue
-            reason, hint = disk_reason(disk, status), disk_hint(disk, status)
-            cells = [
-                (mark.text, mark.style),
-                (_name(disk), ""),
-                (_SHORT_KINDS[disk.kind], ""),
-                (size(disk.size_bytes) if disk.size_bytes else "-", ""),
-            ]
-            if model:
-                cells.append((_model(disk), ""))
-            cells.append((disk.serial, ""))
-            if live:
-                style = marks.MUTED if view.live_is_stale else ""
-                cells += [(text, style) for text in _figures(samples.get(_name(disk)), view)]
-            if wide:
-                cells.append((reason, ""))
-            also = f"{disk.path} {disk.kind.value} {_model(disk)} {reason} {hint}"
-            rows.append(Row(disk.path, tuple(cells), also=also))
+            if self._choice.takes(_use(disk, view)):
+                cells = self._cells(disk, view, waiting.get(_name(disk)))
+                reason, hint = disk_reason(disk, status), disk_hint(disk, status)
+                also = f"{disk.path} {disk.kind.value} {_model(disk)} {reason} {hint}"
+                rows.append(Row(disk.path, tuple(cells[one.name] for one in shown), also=also))
         table = self.query_one("#disks", FilterTable)
-        # On a high screen all about the present disk stands right below the table.
-        wanted = len(rows) + _TABLE_ROWS
-        self._below = max(0, self.size.height - FRAME_ROWS - 1 - wanted)
-        table.styles.height = wanted if self._below >= _BELOW_ROWS else "1fr"
         table.show(
-            columns,
+            shown,
             rows,
             width=width,
             glyphs=view.glyphs,
             nothing=_NOTHING[self._choice] if self._disks else "",
         )
+        if self._wanted and rows:
+            self.jump(self._wanted)
+
+    def _cells(self, disk: Disk, view: View, wait: Wait | None) -> dict[str, tuple[str, str]]:
+        """Text and style of every column by its name."""
+        status, glyphs = _status(view), view.glyphs
+        use, health = _use(disk, view), disk_health(disk, status, glyphs)
+        volume = member_of(disk, status)
+        sample = _samples(view).get(_name(disk))
+        live = marks.MUTED if view.live_is_stale else ""
+        slow = wait is not None and wait.is_slow
+        read_write, iops, awaited = _figures(sample, view)
+        if wait is not None:
+            awaited = milliseconds(wait.await_ms, glyphs)
+            awaited += f" {factor(wait, glyphs)}" if slow else ""
+        return {
+            _USE.name: (use.text, use.style),
+            _DISK.name: (_name(disk), marks.WARN if slow else ""),
+            _VOLUME.name: (volume.name if volume else "", ""),
+            _SERIAL.name: (disk.serial, ""),
+            _HEALTH.name: (health.text, health.style),
+            "temp": (temperature(disk, status), ""),
+            "size": (size(disk.size_bytes) if disk.size_bytes else "-", ""),
+            "read+write": (read_write, live),
+            "IOPS": (iops, live),
+            _AWAIT.name: (awaited, marks.WARN if slow and not live else live),
+            _SPARK.name: (_spark(disk, view), marks.WARN if slow and not live else live),
+            _MODEL.name: (_model(disk), ""),
+            _WHY.name: (disk_reason(disk, status), ""),
+        }
 
     def _show_reason(self, width: int) -> None:
         disk, view = self._present_disk(), self._view
         lines: list[Line] = []
         if disk is not None and view is not None:
-            status = _status(view)
+            status, glyphs = _status(view), view.glyphs
             mark = _use(disk, view)
             facts = (
                 clean(_model(disk)),
@@ -179,18 +204,19 @@ class DisksScreen(MainScreen):
                 size(disk.size_bytes) if disk.size_bytes else "",
                 disk.kind.value,
             )
-            title = section(
-                clean(disk.path), Content.styled(mark.text, mark.style), width, view.glyphs
-            )
-            about = f" {view.glyphs.dot} ".join(fact for fact in facts if fact)
-            in_full = self._below >= _BELOW_ROWS
-            lines = [title] if in_full else [title, Content.styled(about, marks.MUTED)]
+            note = Content.styled(mark.text, mark.style)
+            about = f" {glyphs.dot} ".join(fact for fact in facts if fact)
+            lines = [
+                section(clean(disk.path), note, width, glyphs),
+                Content.styled(about, marks.MUTED),
+            ]
             lines += _wrapped("why", disk_reason(disk, status), width)
             if hint := disk_hint(disk, status):
                 lines += _wrapped("next", hint, width)
-            if in_full:
-                room = self._below - len(lines) - 1
-                lines += [Content(""), *disk_facts(disk)][: max(0, room)]
+            style = disk_health(disk, status, glyphs).style
+            lines += _wrapped("health", health_words(disk, status), width, style=style)
+            # As far as there is room, and all of it with enter.
+            lines += [Content(""), *disk_facts(disk)]
         self.query_one("#reason", Panel).show(lines)
 
     # -- the cursor, and what it is on
@@ -206,11 +232,28 @@ class DisksScreen(MainScreen):
         if disk is not None and view is not None:
             mark = _use(disk, view)
             text = disk_sheet(disk, _status(view), view.glyphs, mark=mark)
+            if (followed := _followed(disk, view)) is not None:
+                from tui.widgets import pace
+
+                lines = pace.table_text(pace.numbers(view, followed), view)
+                text = Content.assemble(text, "\n\nlast minutes, means of 10 s\n", lines)
             self.app.push_screen(Sheet(clean(disk.path), text))
 
     def _present_disk(self) -> Disk | None:
         row = self.query_one("#disks", FilterTable).current
         return next((disk for disk in self._disks if row and disk.path == row.key), None)
+
+    def jump(self, name: str) -> None:
+        """Put the cursor on the disk with this serial or kernel name, as soon as it is known."""
+        found = next((one for one in self._disks if name in {one.serial, _name(one)}), None)
+        self._wanted = name if found is None else ""
+        if found is not None:
+            self.query_one("#disks", FilterTable).move_to(found.path)
+
+    def copy_text(self) -> str:
+        """The serial: the one name of a disk that stays."""
+        disk = self._present_disk()
+        return "" if disk is None else disk.serial or disk.path
 
     # -- actions
 
@@ -260,6 +303,25 @@ def _figures(sample: Sample | None, view: View) -> tuple[str, str, str]:
     )
 
 
-def _wrapped(label: str, text: str, width: int) -> list[Line]:
+def _followed(disk: Disk, view: View) -> Followed | None:
+    """The disk among those with live figures."""
+    seconds = () if view.snapshot is None else view.snapshot.seconds
+    devices = seconds[-1].devices if seconds else ()
+    return next((one for one in devices if one.device == _name(disk)), None)
+
+
+def _spark(disk: Disk, view: View) -> str:
+    followed = _followed(disk, view)
+    if followed is None or view.snapshot is None:
+        return ""
+    made = columns(
+        view.snapshot.seconds, followed, Figure.AWAIT_MS, cells=_SPARK_CELLS, now=view.now
+    )
+    return sparkline(made, _SPARK_CELLS, view.glyphs, from_zero=True)
+
+
+def _wrapped(label: str, text: str, width: int, *, style: str = "") -> list[Line]:
     first = Content.styled(label, marks.MUTED)
-    return wrapped(clean(text), first=first, indent=6, width=width, rows=_REASON_ROWS)
+    return wrapped(
+        clean(text), first=first, indent=_LABEL_CELLS, width=width, style=style, rows=_REASON_ROWS
+    )

@@ -111,6 +111,7 @@ _NOTHING = Status(
     last_results=(),
     next_run_at=None,
     history_problem="",
+    smart_problem="a history does not keep it",
 )
 
 
