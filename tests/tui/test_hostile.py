@@ -82,12 +82,14 @@ async def test_hostile_text_is_shown_as_text_on_every_screen(text):
         await pilot.pause()
         await pilot.pause()
         disks = screen_text(acted.app)
-        assert f"reason {shown(text)}" in " ".join(disks.split())
+        assert f"reason {shown(text)}" in disks
         assert shown(text[:20]) in disks.replace("…", "")
         await pilot.press("enter")
         await pilot.pause()
         detail = screen_text(acted.app)
-        assert f"reason {shown(text)}" in " ".join(detail.replace("│", " ").split())
+        # A sheet is narrower, and wraps it.
+        assert "reason" in detail
+        assert shown(text) in detail
         for screen in (overview, disks, detail):
             assert_clean(screen)
         acted.app.notify(shown(text), markup=False)

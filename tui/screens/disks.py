@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # Cells of the texts alone; the table puts one more at each side of a column. What has no column
 # stands below the table.
 _USE, _DISK, _VOLUME = Column("used", 8), Column("disk", 8), Column("volume", 8)
-_SERIAL, _HEALTH = Column("serial", 18), Column("health", 12)
+_SERIAL, _HEALTH = Column("serial", 20), Column("health", 12)
 _AWAIT = Column("await", 12, right=True)
 _WIDE = (
     Column("temp", 5, right=True),

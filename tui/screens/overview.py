@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical, VerticalScroll
+from textual.containers import Container, Vertical
 from textual.geometry import Size
 
 from appliance.text import duration
@@ -17,6 +17,7 @@ from tui.tracks import Followed
 from tui.widgets import live
 from tui.widgets.disks import disk_lines
 from tui.widgets.health import health_lines
+from tui.widgets.keys import Scroll
 from tui.widgets.live import Shown
 from tui.widgets.panel import Line, Panel, View, clean
 from tui.widgets.runs import run_lines
@@ -155,14 +156,13 @@ class OverviewScreen(MainScreen):
     def __init__(self) -> None:
         super().__init__()
         self._shown = Shown.AWAIT
-        self._marker: Marker | None = None
         # The volume that was chosen; before that the one that needs to be seen.
         self._volume: int | None = None
         self._lookback: Lookback | None = None
         self._problem = ""
 
     def body(self) -> ComposeResult:
-        with VerticalScroll(id="overview", can_focus=False):
+        with Scroll(id="overview"):
             yield Panel(id="health")
             with Container(id="overview-columns"):
                 with Vertical(id="overview-left"):
@@ -173,6 +173,9 @@ class OverviewScreen(MainScreen):
                 with Container(id="charts"):
                     for shown in Shown:
                         yield Chart(shown)
+
+    def on_mount(self) -> None:
+        self.focus_first(Scroll)
 
     # -- drawing
 
@@ -211,9 +214,7 @@ class OverviewScreen(MainScreen):
         self.query_one("#charts").set_class(volume is None, "-empty")
         if volume is None or self.has_class("-low"):
             return
-        from tui.charts.markers import Marker
-
-        marker = self._marker or Marker.usual(view.glyphs)
+        marker = self._marker()
         for chart in self.query(Chart):
             chart.set_class(chart.id == f"chart-{self._shown.name.lower()}", "-chosen")
             chart.draw(view, volume, marker, several=several)
@@ -287,11 +288,16 @@ class OverviewScreen(MainScreen):
         self.redraw()
 
     def action_marker(self) -> None:
+        self.main.remember("marker", str(self._marker().next(self.main.glyphs)))
+        self.redraw()
+
+    def _marker(self) -> Marker:
+        """The one that is remembered, where this terminal can show it."""
         from tui.charts.markers import Marker
 
-        now = self._marker or Marker.usual(self.main.glyphs)
-        self._marker = now.next(self.main.glyphs)
-        self.redraw()
+        word = self.main.world.settings.get("marker")
+        known = word in set(Marker) and not self.main.world.policy.ascii_only
+        return Marker(word) if known else Marker.usual(self.main.glyphs)
 
     def action_volume(self) -> None:
         view = self.main.view()
