@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from appliance import paths, text
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
 
 
 def inventory(*, as_json: bool) -> int:
+    from dataclasses import asdict
+
     from appliance.storage.policy.layout import load_layout
     from appliance.storage.probe.devices import probe
 

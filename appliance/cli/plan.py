@@ -11,7 +11,6 @@ import shlex
 import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +80,8 @@ def plan(
 
 def _print(made: PlannedHere, planned: Plan, *, as_json: bool) -> int:
     if as_json:
+        from dataclasses import asdict
+
         disks = _disk_reasons(planned, made.inventory)
         print_json({**asdict(planned), "disks": disks, "confirmable": made.confirmable})
     else:
@@ -164,6 +165,8 @@ def plan_request(*, name: str) -> int:
 
 def answer(request: Request) -> dict[str, Any]:
     """The plan for ``request`` as a document; its digest leads back to the request."""
+    from dataclasses import asdict
+
     from appliance.client.answers import store
     from appliance.storage.execute import executor
 

@@ -13,7 +13,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from appliance.clouds.provider import Attached, Provider, page_text, plain_name
-from appliance.clouds.volumes import MIB
 from appliance.data import csv_rows
 from appliance.model.disks import DiskKind
 
@@ -49,10 +48,11 @@ def _local(machine_type: str, count: int, direction: str) -> Capability | None:
     row = local_ssds().get(count)
     if row is None or not _SERIES.fullmatch(machine_type):
         return None
-    read = direction == "read"
-    iops = row.read_iops_total if read else row.write_iops_total
+    from appliance.clouds.volumes import MIB
     from appliance.model.measurement import Capability
 
+    read = direction == "read"
+    iops = row.read_iops_total if read else row.write_iops_total
     return Capability(
         kind=DiskKind.INSTANCE_STORE.value,
         iops=iops,
