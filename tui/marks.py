@@ -36,8 +36,13 @@ class Glyphs:
     label: str
     busy: str
     unknown: str
-    idle: str
-    pointer: str
+    idle: str  # waiting, skipped, not there
+    pointer: str  # running now
+    cursor: str  # chosen, where a list has no cursor of its own
+    marked: str
+    unmarked: str
+    ascending: str
+    descending: str
     rule: str
     dot: str
     times: str
@@ -48,11 +53,13 @@ class Glyphs:
 
 
 UNICODE = Glyphs(
-    good="●", bad="✗", warn="▲", label="◆", busy="◐", unknown="?", idle="○", pointer="▶",
+    good="✓", bad="✗", warn="▲", label="◆", busy="◐", unknown="?", idle="–", pointer="▶",
+    cursor="›", marked="●", unmarked="○", ascending="↑", descending="↓",
     rule="─", dot="·", times="×", ellipsis="…", bar_full="━", bar_empty="─", bars=" ▁▂▃▄▅▆▇█",
 )  # fmt: skip
 ASCII = Glyphs(
-    good="+", bad="x", warn="!", label="*", busy="~", unknown="?", idle="o", pointer=">",
+    good="+", bad="x", warn="!", label="*", busy="~", unknown="?", idle="-", pointer=">",
+    cursor=")", marked="@", unmarked="o", ascending="^", descending="v",
     rule="-", dot="|", times="x", ellipsis="~", bar_full="#", bar_empty=".", bars=" .:#",
 )  # fmt: skip
 

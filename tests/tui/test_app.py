@@ -25,9 +25,9 @@ async def test_overview_answers_in_one_look(size):
         await settled(pilot)
         text = screen_text(acted.app)
     for words in (
-        "● HEALTHY",
+        "✓ HEALTHY",
         "raid0 × 4",
-        "chunk 256 KiB, sunit 256 KiB, swidth 1 MiB ● aligned",
+        "chunk 256 KiB, sunit 256 KiB, swidth 1 MiB ✓ aligned",
         "/mnt/scratch",
         "1.60 GiB/s",
         "nvme4n1",
@@ -117,7 +117,7 @@ async def test_disks_say_why_each_is_used_or_not(size):
         await settled(pilot)
         text = screen_text(acted.app)
         assert "4 of 6 used" in text
-        assert "● used" in text
+        assert "✓ used" in text
         assert "AWS00001EXAMPLE" in text
         assert "the system runs from it" in text
         await pilot.press(*["down"] * 5)

@@ -172,7 +172,7 @@ async def test_live_figures_stand_beside_each_member_where_there_is_room():
         await pilot.press("2")
         await settled(pilot)
         rows = screen_text(acted.app).splitlines()
-        (member,) = [row for row in rows if "AWS00002EXAMPLE" in row and "● used" in row]
+        (member,) = [row for row in rows if "AWS00002EXAMPLE" in row and "✓ used" in row]
         for words in ("scratch", "2 % worn", "41 °C", "410 MiB/s", "1.54 ms ▲ 5×", "▂▂▂"):
             assert words in member
         assert member.rstrip().endswith("███")
@@ -214,13 +214,13 @@ def logged(number, log=None, **changes):
 @pytest.mark.parametrize(
     ("changes", "short", "long"),
     [
-        ({}, "● 3 % worn", "no critical warning, 3 % of its rated life used, 0 media errors"),
+        ({}, "✓ 3 % worn", "no critical warning, 3 % of its rated life used, 0 media errors"),
         ({"critical_warning": 12}, "✗ warning", "WARNING: reliability degraded by media or"),
         ({"critical_warning": 12}, "✗ warning", "; it has gone read-only, 3 %"),
         ({"critical_warning": 128}, "✗ warning", "a warning that this version does not know"),
         ({"media_errors": 12}, "▲ 12 errors", "12 media errors"),
         ({"percentage_used": 104}, "▲ 104 % worn", "104 % of its rated life used"),
-        ({"temperature_celsius": None}, "● 3 % worn", "temperature not reported"),
+        ({"temperature_celsius": None}, "✓ 3 % worn", "temperature not reported"),
     ],
 )
 def test_a_disk_says_how_it_is(changes, short, long):

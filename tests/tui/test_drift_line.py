@@ -24,12 +24,12 @@ async def line(drift):
 @pytest.mark.parametrize(
     ("drift", "begins"),
     [
-        (DriftSummary(checked_at=WALL), "● no findings"),
+        (DriftSummary(checked_at=WALL), "✓ no findings"),
         (DriftSummary(critical=1, warning=2, worst=WORST), "✗ 1 critical, 2 warning; #7 MEMBER"),
         (DriftSummary(warning=1, worst="#8 MOUNT-OPTIONS: x"), "▲ 1 warning; #8 MOUNT-OPTIONS: x"),
         (DriftSummary(notice=1, worst="#9 ENV-KERNEL: x"), "◆ 1 notice; #9 ENV-KERNEL: x"),
         (DriftSummary(suspect=1), "◆ 1 suspect"),
-        (DriftSummary(acknowledged=2), "● 2 acknowledged"),
+        (DriftSummary(acknowledged=2), "✓ 2 acknowledged"),
         (
             DriftSummary(notice=1, worst="#9 A: x", overdue="not checked for 2 h 00 min"),
             "▲ 1 notice; #9 A: x; not checked for 2 h 00 min",

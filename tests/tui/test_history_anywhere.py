@@ -106,7 +106,7 @@ async def test_a_history_shows_what_it_knows_on_every_screen(db, elsewhere):
         await started(pilot, app)
         text = screen_text(app)
         assert "◆ HISTORY" in text.splitlines()[0]
-        assert "● live" not in text
+        assert "✓ live" not in text
         assert "HEALTHY" not in text
         for words in (
             "i3.4xlarge",

@@ -176,7 +176,7 @@ async def test_steps_are_followed_to_the_end_and_done_ones_keep_their_time(size)
         await look(acted, pilot, progress(plan, 2, acted.clock[0]), 3)
         text = plain(acted)
         assert "step 2 of 15" in text
-        assert "1. ● done install the layout that this plan was made for, 2 s" in text
+        assert "1. ✓ done install the layout that this plan was made for, 2 s" in text
         assert "2. ▶ running mark the disk as released from 'scratch'" in text
         assert "$ stripewright chore release scratch" in text
         if size == (140, 45):
@@ -195,9 +195,9 @@ async def test_steps_are_followed_to_the_end_and_done_ones_keep_their_time(size)
         await keys(pilot, "w")
         layouts.base = Layout((DATA, LOGS), "/etc/stripewright/layout.toml")
         await look(acted, pilot, ApplyEnd(plan.plan.digest, 0, "done in 9 s", "", acted.clock[0]))
-        await shows(acted, pilot, "● DONE")
+        await shows(acted, pilot, "✓ DONE")
         assert notices(acted.app)[-1] == "the plan was carried out: done in 9 s"
-        assert "15. ● done" in plain(acted) or size == (80, 24)
+        assert "15. ✓ done" in plain(acted) or size == (80, 24)
         acted.give(HERE)
         await keys(pilot, "escape")
         # What was wanted is what is installed now.
@@ -222,10 +222,10 @@ async def test_a_failure_says_what_was_done_what_was_not_and_what_next():
         await look(acted, pilot, end)
         text = plain(acted)
         for words in (
-            "7. ● done stripe 2 disks",
+            "7. ✓ done stripe 2 disks",
             "8. ✗ failed xfs aligned",
             "$ mkfs.xfs -f",
-            "9. ○ not run",
+            "9. – not run",
             "✗ FAILED",
             "[red]no[/] (done before: mdadm; not done: mount)",
             "next when the cause is gone, plan and apply again",
@@ -375,11 +375,11 @@ async def test_the_second_operator_sees_the_plan_and_the_run_of_the_first(size):
         await shows(acted, pilot, "▶ APPLYING step 2 of 15")
         await keys(pilot, "w")
         await shows(acted, pilot, "step 2 of 15")
-        await shows(acted, pilot, "1. ● done install the layout")
+        await shows(acted, pilot, "1. ✓ done install the layout")
         end = ApplyEnd(first.plan.digest, 0, "done in 3 s", "", NOW + 3)
         acted.give(HERE)
         await look(acted, pilot, end)
-        await shows(acted, pilot, "● DONE")
+        await shows(acted, pilot, "✓ DONE")
         await keys(pilot, "escape", "P", "enter")
         await shows(acted, pilot, "stale: a plan was carried out since it was made; plan again")
         assert applied(layouts) == []

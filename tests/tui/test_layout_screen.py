@@ -73,7 +73,7 @@ async def test_a_volume_is_added_in_a_form_that_checks_fields_when_they_are_left
         assert [one.name for one in draft(acted).edits] == ["data"]
         text = plain(acted)
         assert "a draft: nothing changes until its plan is confirmed" in text
-        assert "data ○ absent md-raid0 xfs" in text
+        assert "data – absent md-raid0 xfs" in text
         assert "▲ refused" in text
         await keys(pilot, "down")
         await shows(acted, pilot, "draft new: 2 instance storage · md-raid0 · chunk 256KiB")
@@ -170,7 +170,7 @@ async def test_what_cannot_be_changed_in_place_leads_to_two_plans():
         acted.give(snapshot(gone, history_mark="42"))
         await settled(pilot)
         text = plain(acted)
-        assert "scratch ○ absent md-raid0 xfs 4 3.27 TiB" in text
+        assert "scratch – absent md-raid0 xfs 4 3.27 TiB" in text
         assert "◆ new" in text
         assert "chunk 64 KiB" in text
         assert draft(acted).removed == ()
@@ -184,7 +184,7 @@ async def test_another_name_removes_the_one_that_is_there():
         await shows(acted, pilot, "scratch and its data are removed, scratch2 is created")
         await keys(pilot, "ctrl+s")
         assert draft(acted).removed == ("scratch",)
-        await shows(acted, pilot, "scratch2 ○ absent md-raid0 xfs 4 13.6 TiB ◆ new")
+        await shows(acted, pilot, "scratch2 – absent md-raid0 xfs 4 13.6 TiB ◆ new")
         # Its name is free only when this plan was carried out.
         await keys(pilot, "plus")
         await typed(pilot, "scratch")
@@ -206,13 +206,13 @@ async def test_volumes_are_shown_as_they_are_and_a_preset_is_made_for_these_disk
         text = plain(acted)
         for words in (
             "built-in default",
-            "scratch ● mounted md-raid0 xfs 4 13.6 TiB",
+            "scratch ✓ mounted md-raid0 xfs 4 13.6 TiB",
             "now raid0 × 4 · chunk 256 KiB · 13.6 TiB · at /mnt/scratch",
             "declared all instance storage · md-raid0 · chunk 256KiB · xfs · /mnt/scratch",
-            "would be ● brought up: all 4 members of volume 'scratch' are here",
+            "would be ✓ brought up: all 4 members of volume 'scratch' are here",
             "sunit 256 KiB, swidth 1 MiB",
             "WOULD BE DESTROYED",
-            "● nothing",
+            "✓ nothing",
             "⏎ Edit",
             "p Plan",
         ):
@@ -224,9 +224,9 @@ async def test_volumes_are_shown_as_they_are_and_a_preset_is_made_for_these_disk
         text = plain(acted)
         mount = "/mnt/{} " if size[0] > 80 else ""
         for name, row in (
-            ("scratch", "● mounted md-raid0 xfs 4 13.6 TiB {}✗ removed"),
-            ("data", "○ absent md-raid0 xfs 2 6.82 TiB {}◆ new"),
-            ("logs", "○ absent md-raid0 xfs 2 6.82 TiB {}◆ new"),
+            ("scratch", "✓ mounted md-raid0 xfs 4 13.6 TiB {}✗ removed"),
+            ("data", "– absent md-raid0 xfs 2 6.82 TiB {}◆ new"),
+            ("logs", "– absent md-raid0 xfs 2 6.82 TiB {}◆ new"),
         ):
             assert f"{name} {row.format(mount.format(name))}" in text
         assert "✗ nvme1n1 AWS00001EXAMPLE 3.41 TiB member of 'scratch'" in text
@@ -303,7 +303,7 @@ async def test_a_volume_that_only_disks_know_can_be_removed():
     acted = stage(snapshot(replace(STATUS_HERE, volumes=())), layouts=layouts)
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await shows(acted, pilot, "scratch ○ absent - - - ? undeclared")
+        await shows(acted, pilot, "scratch – absent - - - ? undeclared")
         await keys(pilot, "minus")
         assert draft(acted).removed == ("scratch",)
 
@@ -336,7 +336,7 @@ async def test_a_layout_that_cannot_be_read_says_so_and_what_was_there_stays():
         await keys(pilot, "u")
         text = plain(acted)
         assert "▲ layout.toml: [b]bad[/b]; mend it, 1 min 00 s old" in text
-        assert "● mounted" in text
+        assert "✓ mounted" in text
     acted = stage(HERE, layouts=layouts)
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, "plus", "p")

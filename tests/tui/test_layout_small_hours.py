@@ -61,7 +61,7 @@ async def test_a_plan_that_is_lost_is_not_shown_as_running_until_it_is_seen_agai
             await look(acted, pilot, None)
         await shows(acted, pilot, "step 2 of 15, when it was last seen")
         text = plain(acted)
-        assert "1. ● done" in text
+        assert "1. ✓ done" in text
         assert "2. ? unclear" in text
         assert "3. ? unclear" in text
         assert "running" not in text

@@ -144,7 +144,7 @@ def test_steps_that_were_passed_are_done_with_their_time():
     assert made.seconds(5, 112.0) == 2.0
     lines, at = steps_lines(made, 112.0, 76, marks.UNICODE)
     shown = text(lines)
-    assert "  1. ● done       install the layout that this plan was made for, 2 s" in shown
+    assert "  1. ✓ done       install the layout that this plan was made for, 2 s" in shown
     assert "▶ running    mark the disk as released from 'scratch'" in shown
     assert lines[at].plain.startswith("  5. ")
     assert "$ stripewright chore release scratch" in shown
@@ -203,7 +203,7 @@ def test_blank_disks_are_written_and_nothing_is_lost():
     blank = inventory(*(disk(number) for number in range(1, 5)))
     made = planned(Request(text_of(DATA, LOGS), (), ()), found=blank)
     shown = text(plan_lines(made, 76, marks.UNICODE, comments=False))
-    assert "● nothing" in shown
+    assert "✓ nothing" in shown
     assert "◆ nvme1n1 AWS00001 838 GiB blank" in " ".join(shown.split())
     assert "✗" not in shown
 

@@ -27,10 +27,10 @@ async def test_every_run_has_its_verdict_and_its_layout(size):
         for words in (
             f"{PAGE} of {LAST} runs loaded, 1 import",
             "241    2026-09-21 14:13  smoke        4 of 5  ✗ COVERAGE",
-            "239    2026-09-21 02:13  smoke        5 of 5  ● valid",
+            "239    2026-09-21 02:13  smoke        5 of 5  ✓ valid",
             "imp 1  2026-09-20 20:12  import       7 of 9  ✗ not all",
             "run 241 smoke ─",
-            "● complete in 3 min 20 s",
+            "✓ complete in 3 min 20 s",
             "Export",
         ):
             assert words in text

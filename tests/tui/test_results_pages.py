@@ -40,7 +40,7 @@ async def test_a_run_in_detail(size):
         for words in (
             "RUN 241 smoke ─",
             "4 of 5 results valid",
-            "▶ seq-read-1m ",
+            "› seq-read-1m ",
             "✗ COVERAGE",
             "measured      7.5k IOPS, 7.30 GiB/s, mean 440.0 µs",
         ):
@@ -48,7 +48,7 @@ async def test_a_run_in_detail(size):
         await pressed(pilot, "down")
         text = screen_text(acted.app)
         for words in (
-            "▶ rand-read-4k ",
+            "› rand-read-4k ",
             "corrected     ~412.3k IOPS is probably true",
             "published     36 % of the published 1.6M IOPS (4 × 400,000",
             "provisioned   exceeded: the volume's IOPS for 1 s (4 %)",
@@ -83,7 +83,7 @@ async def test_a_run_in_detail(size):
         assert "nvme4n1" in text
         # Another job begins at its top.
         await pressed(pilot, "up")
-        assert "● valid  seq-read-1m" in screen_text(acted.app)
+        assert "✓ valid  seq-read-1m" in screen_text(acted.app)
 
 
 async def test_the_trend_of_a_result_and_its_export():
@@ -105,7 +105,7 @@ async def test_an_import_in_detail():
         for words in (
             "IMPORT 1 ─",
             "i3.txt, i3.4xlarge, imported 2026-09-20",
-            "▶ line 40 randread read",
+            "› line 40 randread read",
             "corrected     ~412.3k IOPS",
             "no histogram is kept of this result",
             "what each disk did is not known",
@@ -136,7 +136,7 @@ async def test_a_run_without_results_and_one_that_cannot_be_read():
         await settled(pilot)
         acted.app.screen._tick()
         await settled(pilot)
-        assert "▶ seq-read-1m" in screen_text(acted.app)
+        assert "› seq-read-1m" in screen_text(acted.app)
 
 
 @both_sizes

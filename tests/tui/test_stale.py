@@ -8,13 +8,13 @@ async def test_silent_feed_is_shown_as_stale_with_its_age():
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         await pilot.pause()
-        assert "● live" in screen_text(acted.app)
+        assert "✓ live" in screen_text(acted.app)
         acted.clock[0] += 42
         acted.app.present()
         await pilot.pause()
         text = screen_text(acted.app)
         assert "▲ 42 s old" in text.splitlines()[0]
-        assert "● live" not in text
+        assert "✓ live" not in text
         assert "stale      this is 42 s old" in text
         assert "1.60 GiB/s" in text  # old figures stay to be read
         await pilot.press("2")
@@ -26,7 +26,7 @@ async def test_silent_feed_is_shown_as_stale_with_its_age():
         )
         await pilot.pause()
         await pilot.pause()
-        assert "● live" in screen_text(acted.app)
+        assert "✓ live" in screen_text(acted.app)
 
 
 async def test_failing_status_names_its_problem():

@@ -37,7 +37,7 @@ async def test_running_suite_shows_job_progress_and_time_left(size):
         assert "job 2 of 5 rand-read-4k · 1 min 48 s left" in text
         assert "45 %" in text
         assert "▶ measuring  rand-read-4k" in text
-        assert "○ waiting    rand-write-4k" in text
+        assert "– waiting    rand-write-4k" in text
         acted.clock[0] += 10
         acted.app.present()
         await settled(pilot)

@@ -37,7 +37,7 @@ async def test_a_schedule_is_set_with_its_mistakes_told_at_the_field(size):
         acted.app.screen.query_one("#schedule-every", Input).value = "4h"
         acted.app.screen.query_one("#schedule-jitter", Input).value = "20min"
         await settled(pilot)
-        assert "● then 00/4:00, up to 20 min later" in screen_text(acted.app)
+        assert "✓ then 00/4:00, up to 20 min later" in screen_text(acted.app)
         acted.app.screen.query_one("#schedule-at", Input).focus()
         await press(pilot, "S")
         assert "every is set too" in screen_text(acted.app)

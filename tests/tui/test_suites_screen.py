@@ -103,9 +103,9 @@ async def test_a_run_that_somebody_else_started_takes_the_screen_with_all_it_tel
         text = screen_text(acted.app)
         assert "▶ RUNNING smoke on scratch" in text
         assert "job 2 of 5 · 1 min 48 s left" in text
-        assert "● valid" in text
+        assert "✓ valid" in text
         assert "18 s left" in text
-        assert text.count("○ waiting") == 3
+        assert text.count("– waiting") == 3
         assert "p50 580.0 µs  p99 1.24 ms  p99.9 2.90 ms" in text
         assert "IOPS (m), last 5 min (z)" in text
         await press(pilot, "s")

@@ -82,7 +82,7 @@ def test_the_table_has_length_files_verdict_and_next_start(width):
     assert cells["latency-probe"][-1] == "never"
     assert cells["smoke"][-1] == "in 4 h 12 min"
     assert cells["smoke"][-2].startswith("✗ COVERAGE")
-    assert cells["full"][-2].startswith("○ skipped")
+    assert cells["full"][-2].startswith("– skipped")
     unread = suites.table_rows(CATALOG, None, seen(snapshot()), width)
     assert unread[0].cells[-1][0] == "?"
 
@@ -135,11 +135,11 @@ def test_jobs_are_done_with_verdict_and_figure_measured_with_a_bar_or_waiting():
     lines = suites_run.job_lines(RUNNING, view, 78, 20)
     text = text_of(lines)
     assert len(lines) == 6
-    assert "● valid" in lines[1].plain
+    assert "✓ valid" in lines[1].plain
     assert "7.5k" in lines[1].plain
     assert "▶ measuring  rand-read-4k" in text
     assert "━━━───── 18 s left" in text
-    assert text.count("○ waiting") == 3
+    assert text.count("– waiting") == 3
     heading = text_of(suites_run.run_heading(RUNNING, view, 78))
     assert "▶ RUNNING smoke on scratch" in heading
     assert "job 2 of 5 · 1 min 48 s left" in heading
@@ -181,8 +181,8 @@ def test_of_many_jobs_those_around_the_present_are_shown():
     lines = suites_run.job_lines(run, seen(shown), 78, 10)
     assert len(lines) == 10
     assert any("▶ measuring" in line.plain for line in lines)
-    assert any("○ waiting" in line.plain for line in lines)
-    assert any("● valid" in line.plain for line in lines)
+    assert any("– waiting" in line.plain for line in lines)
+    assert any("✓ valid" in line.plain for line in lines)
     above, below = (int(word) for word in lines[-1].plain.split() if word.isdecimal())
     assert above + below + 8 == 57
 
@@ -190,7 +190,7 @@ def test_of_many_jobs_those_around_the_present_are_shown():
 def test_a_suite_that_is_not_known_shows_what_it_measures_now():
     shown = replace(running_snapshot(), run_suite=None)
     text = text_of(suites_run.job_lines(RUNNING, seen(shown), 78, 20))
-    assert "● valid" in text
+    assert "✓ valid" in text
     assert "▶ measuring  rand-read-4k " in text
 
 

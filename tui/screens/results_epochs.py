@@ -79,7 +79,7 @@ class EpochsScreen(PageScreen[None]):
         for one in self._epochs:
             key = str(one.epoch.id)
             pinned = key in self._marked
-            name = f"{self.glyphs.pointer if pinned else ' '} {key}"
+            name = f"{self.glyphs.marked if pinned else ' '} {key}"
             rows.append(
                 Row(
                     key,

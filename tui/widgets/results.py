@@ -93,7 +93,7 @@ def import_mark(one: ImportRecord, glyphs: Glyphs) -> Mark:
 
 def _pin(key: str, name: str, marked: Sequence[str], glyphs: Glyphs) -> tuple[str, str]:
     if key in marked:
-        return f"{glyphs.pointer} {name}", f"bold {marks.BUSY}"
+        return f"{glyphs.marked} {name}", f"bold {marks.BUSY}"
     return f"  {name}", ""
 
 

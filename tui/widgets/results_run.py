@@ -98,7 +98,7 @@ def list_lines(
             known = item.bandwidth_bytes
             figures.insert(1, "-" if known is None else bandwidth(known))
         text = (
-            f"{glyphs.pointer if here else ' '} "
+            f"{glyphs.cursor if here else ' '} "
             + cell(clean(item.name), names, glyphs)
             + _GAP
             + cell(item.shape, shapes, glyphs)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -18,50 +17,70 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Input, Static
 
 from tui.marks import Glyphs
+from tui.widgets.columns import Column, Row, fitted
 from tui.widgets.keys import moves
 from tui.widgets.panel import cell, clean
 
 # The table puts one cell at each side of a column.
 _PADDING = 2
-_LEAST_CELLS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """``cells`` wide; the one that ``grows`` takes what the others leave."""
+class FilterLine(Input):
+    """A line for words to find, in place of the keys: enter keeps them, escape takes them away.
 
-    name: str
-    cells: int
-    right: bool = False
-    grows: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """``key`` is the row's identity; ``cells`` are (text, style), the style a theme variable or
-    empty; ``also`` is more text that the filter finds.
+    What is typed is found at once. :class:`Typed` has the words in lower case, :class:`Ended`
+    follows enter and escape; without words both end it.
     """
 
-    key: str
-    cells: tuple[tuple[str, str], ...]
-    also: str = ""
+    class Typed(Message):
+        """Other words."""
 
-    def matches(self, words: Sequence[str]) -> bool:
-        """Whether every one of ``words`` (lower case) is somewhere in the row."""
-        text = " ".join((*(text for text, _ in self.cells), self.also)).lower()
-        return all(word in text for word in words)
+        def __init__(self, words: tuple[str, ...]) -> None:
+            super().__init__()
+            self.words = words
+
+    class Ended(Message):
+        """Enter, or escape."""
+
+        def __init__(self, *, kept: bool) -> None:
+            super().__init__()
+            self.kept = kept
+
+    DEFAULT_CSS = "FilterLine { height: 1; border: none; padding: 0 1; }"
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002  Textual's name
+        super().__init__(placeholder="words to find; enter keeps, escape ends", id=id)
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.post_message(self.Typed(tuple(event.value.lower().split())))
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.post_message(self.Ended(kept=bool(event.value.split())))
+
+    def on_key(self, event: events.Key) -> None:
+        """Escape ends it."""
+        if event.key == "escape":
+            event.stop()
+            self.post_message(self.Ended(kept=False))
 
 
 class FilterTable(Vertical):
-    """Shows rows; ``/`` filters them by words, escape takes the filter away.
+    """Shows rows; ``/`` filters them by words, escape takes the filter away; ``<`` and ``>`` sort
+    them by another column, ``I`` the other way round.
 
-    Texts are cleaned here. :class:`Moved` follows the cursor, :class:`Chosen` is enter.
+    Texts are cleaned here. :class:`Moved` follows the cursor, :class:`Chosen` is enter. A table
+    that ``asks`` shows the rows that it is given: whoever gives them hears of other words and of
+    another order by :class:`Asked`.
     """
 
     DEFAULT_CSS = """
     FilterTable { height: 1fr; }
     FilterTable > DataTable { height: 1fr; }
-    FilterTable > #filter { height: 1; border: none; padding: 0 1; display: none; }
+    FilterTable > #filter { display: none; }
     FilterTable > #nothing { height: auto; padding: 0 1; display: none; }
     FilterTable.-filtering > #filter { display: block; }
     """
@@ -90,6 +109,24 @@ class FilterTable(Vertical):
         def control(self) -> FilterTable:
             return self.table
 
+    class Asked(Message):
+        """Of a table that asks: other words, or another order. ``column`` is a column's name,
+        empty for the order in which the rows come.
+        """
+
+        def __init__(
+            self, table: FilterTable, words: tuple[str, ...], column: str, *, descending: bool
+        ) -> None:
+            super().__init__()
+            self.table = table
+            self.words = words
+            self.column = column
+            self.descending = descending
+
+        @property
+        def control(self) -> FilterTable:
+            return self.table
+
     class _Rows(DataTable[Text]):
         BINDINGS: ClassVar[list[BindingType]] = [
             Binding(
@@ -112,18 +149,26 @@ class FilterTable(Vertical):
             Binding("n", "match(1)", "Next", tooltip="next match", show=False, id="table.next"),
             Binding("N", "match(-1)", "Previous", tooltip="previous match", show=False,
                     id="table.previous"),
+            Binding("greater_than_sign", "sort(1)", "Sort", tooltip="sort by the next column",
+                    key_display=">", show=False, id="table.sort"),
+            Binding("less_than_sign", "sort(-1)", "Sort back", show=False, key_display="<",
+                    tooltip="sort by the column before", id="table.sort_back"),
+            Binding("I", "invert", "Invert", tooltip="sort the other way round", show=False,
+                    id="table.invert"),
             *moves(down="cursor_down", up="cursor_up", first="scroll_top", last="scroll_bottom"),
         ]  # fmt: skip
 
-        def action_filter(self) -> None:
+        @property
+        def _table(self) -> FilterTable:
             table = self.parent
             assert isinstance(table, FilterTable)  # noqa: S101 - how it is built
-            table.begin_filter()
+            return table
+
+        def action_filter(self) -> None:
+            self._table.begin_filter()
 
         async def action_leave(self) -> None:
-            table = self.parent
-            assert isinstance(table, FilterTable)  # noqa: S101 - how it is built
-            if table.clear_filter():
+            if self._table.clear_filter():
                 return
             if isinstance(self.screen, ModalScreen):
                 self.screen.dismiss()
@@ -131,12 +176,18 @@ class FilterTable(Vertical):
                 await self.run_action("app.back")
 
         def action_match(self, by: int) -> None:
-            table = self.parent
-            assert isinstance(table, FilterTable)  # noqa: S101 - how it is built
-            table.to_match(by)
+            self._table.to_match(by)
 
-    def __init__(self, *, id: str) -> None:  # noqa: A002  Textual's name
+        def action_sort(self, by: int) -> None:
+            self._table.sort_by(by)
+
+        def action_invert(self) -> None:
+            self._table.invert()
+
+    def __init__(self, *, id: str, asks: bool = False) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
+        self._asks = asks
+        self._sorted, self._descending = "", True
         self._columns: tuple[Column, ...] = ()
         self._rows: tuple[Row, ...] = ()
         self._shown: tuple[Row, ...] = ()
@@ -152,7 +203,7 @@ class FilterTable(Vertical):
         yield Static("", id="nothing", markup=False)
         # A severity keeps its colour under the cursor.
         yield self._Rows(id="rows", cursor_type="row", cursor_foreground_priority="renderable")
-        yield Input(placeholder="words to find; enter keeps, escape ends", id="filter")
+        yield FilterLine(id="filter")
 
     @property
     def rows(self) -> DataTable[Text]:
@@ -204,44 +255,68 @@ class FilterTable(Vertical):
                 self.rows.move_cursor(row=number)
                 return
 
+    # -- the order
+
+    def sort_by(self, by: int) -> None:
+        """By the next column (1) or the one before (-1) that has an order, or as they come."""
+        names = ["", *(one.name for one in self._columns if one.sorts and one.name)]
+        at = names.index(self._sorted) if self._sorted in names else 0
+        self._sorted, self._descending = names[(at + by) % len(names)], True
+        self._changed()
+
+    def invert(self) -> None:
+        """The other way round."""
+        self._descending = not self._descending
+        self._changed()
+
+    def _changed(self) -> None:
+        self._draw()
+        if self._asks:
+            self.post_message(
+                self.Asked(self, self._words, self._sorted, descending=self._descending)
+            )
+
+    def _in_order(self, rows: Sequence[Row]) -> tuple[Row, ...]:
+        names = [one.name for one in self._columns]
+        if self._asks or not self._sorted or self._sorted not in names:
+            return tuple(rows)
+        at = names.index(self._sorted)
+        return tuple(sorted(rows, key=lambda row: row.rank(at), reverse=self._descending))
+
     # -- the filter
 
     def begin_filter(self) -> None:
         """Show the line for the words and go there."""
         self.add_class("-filtering")
         # At once, not with the next message as focus() does: what is typed next is for it.
-        self.screen.set_focus(self.query_one("#filter", Input))
+        self.screen.set_focus(self.query_one(FilterLine))
 
     def clear_filter(self) -> bool:
         """Show all rows again; whether there was a filter."""
         if not self.has_class("-filtering"):
             return False
-        sought = self._sought
-        self.query_one("#filter", Input).value = ""
-        self._words, self._sought = (), sought
+        line = self.query_one(FilterLine)
+        with line.prevent(Input.Changed):
+            line.value = ""
+        self._words = ()
         self.remove_class("-filtering")
-        self._draw()
+        self._changed()
         self.rows.focus()
         return True
 
-    @on(Input.Changed, "#filter")
-    def _typed(self, event: Input.Changed) -> None:
+    @on(FilterLine.Typed)
+    def _typed(self, event: FilterLine.Typed) -> None:
         event.stop()
-        self._words = self._sought = tuple(event.value.lower().split())
-        self._draw()
+        if self.has_class("-filtering"):
+            self._words = self._sought = event.words
+            self._changed()
 
-    @on(Input.Submitted, "#filter")
-    def _kept(self, event: Input.Submitted) -> None:
+    @on(FilterLine.Ended)
+    def _ended(self, event: FilterLine.Ended) -> None:
         event.stop()
-        if self._words:
+        if event.kept:
             self.rows.focus()
         else:
-            self.clear_filter()
-
-    def on_key(self, event: events.Key) -> None:
-        """Escape in the line of the words ends the filter."""
-        if event.key == "escape" and self.query_one("#filter", Input).has_focus:
-            event.stop()
             self.clear_filter()
 
     # -- drawing
@@ -250,25 +325,31 @@ class FilterTable(Vertical):
         glyphs = self._glyphs
         if glyphs is None or not self.is_mounted:
             return
-        shown = tuple(row for row in self._rows if row.matches(self._words))
+        shown = self._in_order(
+            [row for row in self._rows if self._asks or row.matches(self._words)]
+        )
         drawn = (
             *(shown, self._columns, self._width, glyphs, self.app.theme),
-            *(self._words, self._nothing),
+            *(self._sorted, self._descending, self._words, self._nothing),
         )
         if drawn == self._drawn:
             return
-        columns_same = self._drawn[1:5] == drawn[1:5]
+        columns_same = self._drawn[1:7] == drawn[1:7]
         self._drawn = drawn
         before = self.current
         at = self.rows.cursor_row
-        columns = self._sized()
+        # It has a cell more at each end than there is text.
+        columns = fitted(self._columns, self._width, _PADDING)
         table = self.rows
         known = self._shown if columns_same else ()
         with self.app.batch_update():
             if not columns_same:
                 table.clear(columns=True)
-                for column in columns:
-                    name = cell(column.name, column.cells, glyphs, right=column.right)
+                for column in columns.values():
+                    sign = glyphs.descending if self._descending else glyphs.ascending
+                    sorts = self._sorted and column.name == self._sorted
+                    words = f"{column.name} {sign}" if sorts else column.name
+                    name = cell(words, column.cells, glyphs, right=column.right)
                     table.add_column(Text(name), width=column.cells)
             elif [old.key for old in known] != [row.key for row in shown[: len(known)]]:
                 table.clear()
@@ -291,25 +372,21 @@ class FilterTable(Vertical):
         nothing.display = not shown
         if not shown:
             words = " ".join(self._words)
-            nothing.update(f"no row has: {clean(words)}" if words and self._rows else self._nothing)
+            nothing.update(
+                f"no row has: {clean(words)}"
+                if words and (self._rows or self._asks)
+                else self._nothing
+            )
         self.post_message(self.Moved(self, self.current))
 
-    def _sized(self) -> list[Column]:
-        fixed = sum(one.cells for one in self._columns if not one.grows)
-        room = self._width - fixed - _PADDING * len(self._columns) + 2
-        return [
-            Column(one.name, max(one.cells, _LEAST_CELLS, room), one.right) if one.grows else one
-            for one in self._columns
-        ]
-
-    def _texts(self, row: Row, columns: Sequence[Column], glyphs: Glyphs) -> list[Text]:
+    def _texts(self, row: Row, columns: Mapping[int, Column], glyphs: Glyphs) -> list[Text]:
         return [
             Text(
-                cell(clean(text), column.cells, glyphs, right=column.right),
-                style=self._style(style),
+                cell(clean(row.cells[at][0]), column.cells, glyphs, right=column.right),
+                style=self._style(row.cells[at][1]),
                 no_wrap=True,
             )
-            for (text, style), column in zip(row.cells, columns, strict=True)
+            for at, column in columns.items()
         ]
 
     def _style(self, variable: str) -> str:
@@ -335,3 +412,6 @@ class FilterTable(Vertical):
         event.stop()
         if self.current is not None:
             self.post_message(self.Chosen(self, self.current))
+
+
+__all__ = ["Column", "FilterLine", "FilterTable", "Row"]
