@@ -47,7 +47,9 @@ def main(kept: Path) -> int:
     kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="stripewright-slow-") as name:
         folder = Path(name)
-        run = guests.run_guest(build().disk, folder, ["tests.lab.slow_member"])
+        (folder / "btop").mkdir()
+        (folder / "btop/btop.conf").write_text("update_ms = 1000\nuse_fstab = False\n")
+        run = guests.run_guest(build().disk, folder, ["tests.lab.slow_member", str(folder)])
         if not run.results:
             print(run.console[-2000:])
             return 1

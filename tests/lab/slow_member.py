@@ -11,6 +11,7 @@ import pty
 import select
 import struct
 import subprocess
+import sys
 import termios
 import time
 from pathlib import Path
@@ -68,6 +69,8 @@ def main() -> None:
         sh("mount", "--rbind", f"/{folder}", str(_HOST / folder))
     # Where btop sees that it is mounted.
     sh("mount", "--bind", str(MOUNT), str(_HOST / "mnt"))
+    # btop's, written by the host.
+    os.environ["XDG_CONFIG_HOME"] = sys.argv[1]
     with subprocess.Popen(_LOAD) as load:
         written: list[tuple[str, float, str]] = []
         terminals = {_start(argv): name for name, argv in _PROGRAMS.items()}
