@@ -17,7 +17,7 @@ from pathlib import Path
 from appliance import paths
 from appliance.drift import check_summary as drift_summary
 from appliance.drift.check_summary import DriftSummary
-from appliance.drift.looks import hostlook, observation, observe
+from appliance.drift.looks import hostlook, observation, seen
 from appliance.drift.rules import host_rules
 from appliance.errors import OperatorError
 from appliance.history import queries
@@ -174,7 +174,7 @@ def read_status(
         # Before the first boot has written it, its absence is no news.
         if db != paths.HISTORY_DB or db.exists():
             history_problem = f"{error.message}; {error.hint}"
-    scan, scan_problem = observe.last_scan(seen_file, liveness.boot_id())
+    scan, scan_problem = seen.last_scan(seen_file, liveness.boot_id())
     return Status(
         health=health,
         summary=summary,

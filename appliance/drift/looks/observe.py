@@ -7,22 +7,16 @@ A file that is missing, or says nonsense, is a note, never an error.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
 
 from appliance import paths
-from appliance.drift.looks.hostlook import MAX_SEEN_BYTES
 from appliance.drift.looks.observation import (
     ROOT_CODES,
     Answer,
     ArrayNow,
-    Health,
     Observation,
     Seen,
     SlotNow,
@@ -30,24 +24,22 @@ from appliance.drift.looks.observation import (
     kernel_name,
     left_by_boot,
 )
+from appliance.drift.looks.seen import last_scan
 from appliance.errors import OperatorError
 from appliance.model import surroundings as names
-from appliance.model.disks import Disk, Filesystem, Machine
+from appliance.model.disks import Disk, Machine
 from appliance.model.plans import Layout
-from appliance.state import boot_state, codec
+from appliance.state import boot_state
 from appliance.state.boot_state import BootVolume
 from appliance.storage.formats import lvm
 from appliance.storage.policy import identity
 from appliance.storage.policy.layout import load_layout
 from appliance.storage.probe import mounted, settings
 from appliance.storage.probe.devices import Probe
-from appliance.system import child, files, liveness
+from appliance.system import child, liveness
 from appliance.system.kernel import Kernel, read_text
 
-_T = TypeVar("_T")
 _ANSWER_SECONDS = mounted.ANSWER_SECONDS
-# Root's unit looks every few minutes; after so long it does not any more.
-STALE_SECONDS = 3600.0
 # SCSI's words (drivers/scsi/scsi_sysfs.c) and NVMe's for a device that takes no more I/O.
 _DEAD = frozenset({"offline", "transport-offline", "cancel", "deleted", "deleting", "dead"})
 
@@ -138,39 +130,6 @@ def _root_look(
         " see 'systemctl status stripewright-look.service'"
     )
     return None, tuple((code, "") for code in ROOT_CODES)
-
-
-def last_scan(path: Path, boot_id: str) -> tuple[Seen | None, str]:
-    """The privileged scan at ``path``, if it is recent and of this boot, or why there is none."""
-    seen = read_seen(path, boot_id)
-    if seen is None:
-        return None, "no privileged scan in this boot"
-    # A look that lies ahead is of a clock that was put back since: of no known age.
-    age_seconds = abs(time.time() - seen.at)
-    if age_seconds > STALE_SECONDS:
-        return None, f"no privileged scan for {age_seconds / 3600:.0f} h"
-    return seen, ""
-
-
-def read_seen(path: Path, boot_id: str) -> Seen | None:
-    """What root saw in this boot. A disk or filesystem that cannot be read did not answer."""
-    try:
-        document = json.loads(files.read_bounded(path, MAX_SEEN_BYTES))
-        health, filesystems = document.get("health", {}), document.get("filesystems", {})
-        seen = replace(
-            codec.decode(Seen, {**document, "health": {}, "filesystems": {}}),
-            health={key: _part(Health, one) for key, one in health.items()},
-            filesystems={key: _part(Filesystem, one) for key, one in filesystems.items()},
-        )
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
-        return None
-    return seen if seen.boot_id == boot_id else None
-
-
-def _part(kind: type[_T], document: object) -> _T | None:
-    with contextlib.suppress(codec.DecodeError):
-        return codec.decode(kind, document)
-    return None
 
 
 def _silent(then: Observation, seen: Seen) -> Iterator[tuple[str, str]]:
