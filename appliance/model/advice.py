@@ -7,9 +7,14 @@ READING_DISKS = "setpriv --reuid=stripewright --regid=stripewright --groups=disk
 MEMBERS_ALONE = f"as root: {READING_DISKS} stripewright bench run smoke --members"
 
 
+def start_suite(suite: str) -> str:
+    """The command that runs ``suite`` on the appliance, where a unit does it."""
+    return f"systemctl start stripewright-bench@{suite}"
+
+
 def run_suite(suite: str = "smoke") -> str:
-    """How to run ``suite``: on the appliance a unit does it."""
-    return f"systemctl start stripewright-bench@{suite}; off the appliance: {run_anywhere(suite)}"
+    """How to run ``suite``, on the appliance and elsewhere."""
+    return f"{start_suite(suite)}; off the appliance: {run_anywhere(suite)}"
 
 
 def run_anywhere(suite: str = "smoke") -> str:

@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.widgets import DataTable
 
 from appliance.client.schedule_requests import ScheduleNow, When, with_times
+from appliance.model import advice
 from appliance.model.runs import RunRecord, Suite
 from appliance.text import duration
 from tui import marks
@@ -277,7 +278,7 @@ class SuitesScreen(MainScreen):
 
     def copy_text(self) -> str:
         """The command that does the same from a shell."""
-        return "" if self._suite is None else f"stripewright bench run {self._suite.name}"
+        return "" if self._suite is None else advice.start_suite(self._suite.name)
 
     @property
     def _shows_run(self) -> bool:
