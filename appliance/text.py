@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DECIMAL = ("", "k", "M", "G")
+_BOTH_DIRECTIONS = frozenset({"rw", "readwrite", "randrw"})
 # What every terminal shows, and a mail, and a ticket.
 WIDTH = 80
 # Categories of Unicode whose characters steer, or are not to be seen.
@@ -65,6 +66,26 @@ def latency(latency_ns: float) -> str:
     if latency_ns < 1_000_000_000:
         return f"{latency_ns / 1_000_000:.2f} ms"
     return f"{latency_ns / 1_000_000_000:.2f} s"
+
+
+def workload(
+    rw: str,
+    *,
+    block_size_bytes: int | None,
+    iodepth: int | None,
+    jobs: int | None,
+    direction: str = "",
+) -> str:
+    """What was asked of the disks, as every screen, table and report writes it:
+    ``randread 4 KiB QD 32 × 8`` is fio's pattern, the block size, and the iodepth of each of 8
+    jobs. ``?`` is what is not known. ``direction`` is said where ``rw`` leaves it open.
+    """
+    pattern = rw or direction or "?"
+    if direction and rw in _BOTH_DIRECTIONS:
+        pattern += f" {direction}"
+    block = size(block_size_bytes) if block_size_bytes else "?"
+    beside = f" × {jobs}" if jobs and jobs > 1 else ""
+    return f"{pattern} {block} QD {iodepth or '?'}{beside}"
 
 
 def duration(seconds: float) -> str:

@@ -320,6 +320,7 @@ class StripewrightApp(App[int]):
     def action_jump(self) -> None:
         """List what can be gone to; runs and findings are there as soon as they have been read."""
         from tui.jump import JumpProvider, records
+        from tui.sources.results import Asked
 
         results, drift = self.world.results, self.world.drift
 
@@ -327,7 +328,7 @@ class StripewrightApp(App[int]):
             self._records = answer.value or self._records
 
         def read() -> list[Target]:
-            return records(results.page(None).runs, drift.findings().records)
+            return records(results.page(Asked(), 0, 200).runs, drift.findings().records)
 
         if self.asker.waiting_since("jump") is None:
             self.asker.ask("jump", read, answered)

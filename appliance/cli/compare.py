@@ -96,7 +96,13 @@ def _side_document(side: Side | None) -> dict[str, object] | None:
         "p50_ns": histogram.percentile_ns(merged, 50.0),
         "p99_ns": histogram.percentile_ns(merged, 99.0),
         "not_compared": [
-            fields(one, "label job iops corrected_iops codes") for one in side.invalid
+            {
+                **fields(one, "label job"),
+                "iops": one.value,
+                "corrected_iops": one.corrected,
+                "codes": one.codes,
+            }
+            for one in side.invalid
         ],
     }
 

@@ -68,7 +68,9 @@ class Observation:
 
     ``label`` says where it is from (``run 12``), ``layout`` on what it was measured in words,
     ``disks`` how many that are (0: not known), ``member`` which one if only one of a stripe.
-    ``blocks`` are rates of parts of the run in any unit, in order of time; empty if unknown.
+    ``value`` is its figure, by which it is compared, ``corrected`` what is probably true of one
+    that is not valid. ``blocks`` are rates of parts of the run in any unit, in order of time;
+    empty if unknown.
     """
 
     key: Key
@@ -77,18 +79,18 @@ class Observation:
     job: str
     layout: str
     disks: int
-    iops: float | None
+    value: float | None
     valid: bool
     member: str = ""
     codes: tuple[str, ...] = ()
-    corrected_iops: float | None = None
+    corrected: float | None = None
     blocks: tuple[float, ...] = ()
     bins: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a row. ``values`` is one valid IOPS figure for each run or report.
+    """One side of a row. ``values`` is one valid figure for each run or report.
 
     ``corrected`` are the corrected figures of those that are not valid, used only if there
     is no valid one.
@@ -183,11 +185,11 @@ def _row(key: Key, a: _Group, b: _Group) -> Row:
 def _side(group: _Group) -> Side | None:
     if not group:
         return None
-    valid = tuple(one for one in group if one.valid and one.iops)
-    invalid = tuple(one for one in group if not (one.valid and one.iops))
+    valid = tuple(one for one in group if one.valid and one.value)
+    invalid = tuple(one for one in group if not (one.valid and one.value))
     units: dict[int, list[float]] = {}
     for one in valid:
-        units.setdefault(one.unit, []).append(one.iops or 0.0)
+        units.setdefault(one.unit, []).append(one.value or 0.0)
     # The passes of one run resemble each other more than two runs do: beside other runs they
     # are one value; a run alone has nothing else.
     values = (
@@ -199,7 +201,7 @@ def _side(group: _Group) -> Side | None:
         layouts=tuple(dict.fromkeys(one.layout for one in group)),
         jobs=tuple(dict.fromkeys(one.job for one in group)),
         values=tuple(values),
-        corrected=tuple(one.corrected_iops for one in invalid if one.corrected_iops),
+        corrected=tuple(one.corrected for one in invalid if one.corrected),
         invalid=invalid,
         valid=valid,
     )
@@ -231,7 +233,7 @@ def _blocks(side: Side) -> list[float]:
     if len(one.blocks) < _LEAST_BLOCKS or min(one.blocks) <= 0:
         return []
     mean = statistics.fmean(one.blocks)
-    return [rate / mean * (one.iops or 0.0) for rate in one.blocks]
+    return [rate / mean * (one.value or 0.0) for rate in one.blocks]
 
 
 def block_means(seconds: Sequence[float]) -> tuple[float, ...]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from appliance.errors import UsageError
-from appliance.figures import comparison, quantities
+from appliance.figures import comparison
 from appliance.figures.comparison import Key, Observation
+from appliance.figures.metric import Metric
 from appliance.model.measurement import JobResult, Measurement
 from appliance.model.runs import RunRecord
 
@@ -39,30 +40,40 @@ def parse(text: str) -> Selector:
 
 
 def of_run(
-    run: RunRecord, results: Sequence[JobResult], *, layout: str, rates: Sequence[Sequence[float]]
+    run: RunRecord,
+    results: Sequence[JobResult],
+    *,
+    layout: str,
+    rates: Sequence[Sequence[float]],
+    metric: Metric = Metric.IOPS,
 ) -> list[Observation]:
     """A run's results. ``rates`` are those of each second of each result, or empty."""
     return [
         _observation(
             result,
+            metric,
             engine=result.engine or run.engine,
             unit=run.id,
             label=f"run {run.id}",
             layout=result.member or layout,
             disks=1 if result.member else len(run.members),
             member=result.member,
-            blocks=comparison.block_means(seconds),
+            # The seconds of a run have rates alone.
+            blocks=() if metric.is_latency else comparison.block_means(seconds),
             bins=tuple(result.bins.items()),
         )
         for result, seconds in zip(results, rates or [()] * len(results), strict=True)
     ]
 
 
-def of_import(reports: Sequence[Measurement], device: str) -> list[Observation]:
+def of_import(
+    reports: Sequence[Measurement], device: str, *, metric: Metric = Metric.IOPS
+) -> list[Observation]:
     """Imported reports, those on ``device`` (an array or a disk) alone if it is given."""
     return [
         _observation(
             one,
+            metric,
             engine=one.engine,
             unit=number,
             label=f"line {one.line}",
@@ -74,7 +85,7 @@ def of_import(reports: Sequence[Measurement], device: str) -> list[Observation]:
     ]
 
 
-def _observation(of: Measurement, *, engine: str, **place: Any) -> Observation:  # noqa: ANN401 - each field has its own
+def _observation(of: Measurement, metric: Metric, *, engine: str, **place: Any) -> Observation:  # noqa: ANN401 - each field has its own
     """A result as it takes part, wherever it comes from."""
     return Observation(
         key=Key.of(
@@ -86,9 +97,9 @@ def _observation(of: Measurement, *, engine: str, **place: Any) -> Observation: 
             engine=engine,
         ),
         job=of.job,
-        iops=of.iops,
+        value=metric.of(of),
         valid=of.valid,
         codes=tuple(finding.code for finding in of.findings),
-        corrected_iops=quantities.corrected_iops(of),
+        corrected=metric.corrected(of),
         **place,
     )

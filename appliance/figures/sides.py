@@ -13,6 +13,7 @@ from enum import StrEnum
 from appliance import text
 from appliance.figures import comparison
 from appliance.figures.comparison import Key, Observation, Row, Side
+from appliance.figures.metric import Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,8 @@ class Worded:
     notes: tuple[str, ...]
 
 
-def in_words(sides: Sequence[Chosen], rows: Sequence[Row]) -> Worded:
-    """The comparison ``rows`` of two sides as texts."""
+def in_words(sides: Sequence[Chosen], rows: Sequence[Row], metric: Metric = Metric.IOPS) -> Worded:
+    """The comparison ``rows`` of two sides as texts; ``metric`` is what was compared."""
     notes: dict[str, int] = {}
     several = tuple(len({one.layout for one in side.observations}) > 1 for side in sides)
     engines: dict[Key, set[str]] = {}
@@ -66,16 +67,16 @@ def in_words(sides: Sequence[Chosen], rows: Sequence[Row]) -> Worded:
         others = engines[dataclasses.replace(row.key, engine="")] - {row.key.engine}
         numbers = [
             notes.setdefault(note, len(notes) + 1)
-            for note in _notes(row, layouts=several, other_engines=others)
+            for note in _notes(row, metric, layouts=several, other_engines=others)
         ]
         worded.append(
             WordedRow(
-                workload=workload(row.key),
-                a=_figure(row.a),
-                b=_figure(row.b),
+                workload=workload(row.key) + (f" {row.key.engine}" if others else ""),
+                a=_figure(row.a, metric),
+                b=_figure(row.b, metric),
                 ratio="-" if row.ratio is None else f"{row.ratio.value:.2f}",
                 interval=_interval(row.ratio),
-                change=_change(row.ratio),
+                change=_change(row.ratio, metric),
                 notes=tuple(sorted(numbers)),
             )
         )
@@ -83,24 +84,20 @@ def in_words(sides: Sequence[Chosen], rows: Sequence[Row]) -> Worded:
 
 
 def workload(key: Key) -> str:
-    """What was asked, in short: ``randrw read 16k 16×32 io_uring``."""
-    mixed = key.rw in {"rw", "randrw"} or not key.rw
-    words = [key.rw, key.direction if mixed else "", _block_size(key.block_size_bytes)]
-    words += [f"{key.jobs or '?'}×{key.iodepth or '?'}", key.engine]
-    return " ".join(word for word in words if word)
+    """What was asked, as :func:`appliance.text.workload` has it."""
+    return text.workload(
+        key.rw,
+        block_size_bytes=key.block_size_bytes,
+        iodepth=key.iodepth,
+        jobs=key.jobs,
+        direction=key.direction,
+    )
 
 
-def _block_size(size_bytes: int) -> str:
-    for unit, factor in (("M", 1024**2), ("k", 1024)):
-        if size_bytes >= factor and size_bytes % factor == 0:
-            return f"{size_bytes // factor}{unit}"
-    return str(size_bytes) if size_bytes else "?"
-
-
-def _figure(side: Side | None) -> str:
+def _figure(side: Side | None, metric: Metric) -> str:
     if side is None or side.median is None:
         return "-"
-    return f"{'~' if side.by_correction else ''}{text.count(side.median)}"
+    return f"{'~' if side.by_correction else ''}{metric.words(side.median)}"
 
 
 def _interval(ratio: comparison.Ratio | None) -> str:
@@ -109,16 +106,21 @@ def _interval(ratio: comparison.Ratio | None) -> str:
     return f"{ratio.low:.2f} to {ratio.high:.2f}"
 
 
-def _change(ratio: comparison.Ratio | None) -> Change:
+def _change(ratio: comparison.Ratio | None, metric: Metric) -> Change:
     if ratio is None or ratio.low is None or ratio.high is None:
         return Change.UNKNOWN
     # As it is shown: an interval to 1.00 has 1 in it for its reader.
+    more, less = Change.FASTER, Change.SLOWER
+    if metric.is_latency:
+        more, less = less, more
     if round(ratio.low, 2) > 1:
-        return Change.FASTER
-    return Change.SLOWER if round(ratio.high, 2) < 1 else Change.NOT_TOLD
+        return more
+    return less if round(ratio.high, 2) < 1 else Change.NOT_TOLD
 
 
-def _notes(row: Row, *, layouts: tuple[bool, ...], other_engines: set[str]) -> Iterable[str]:
+def _notes(
+    row: Row, metric: Metric, *, layouts: tuple[bool, ...], other_engines: set[str]
+) -> Iterable[str]:
     """What has to be known to read a row. ``layouts``: whether a side has several."""
     if row.a is None or row.b is None:
         yield f"only in {'B' if row.a is None else 'A'}" + (
@@ -134,7 +136,7 @@ def _notes(row: Row, *, layouts: tuple[bool, ...], other_engines: set[str]) -> I
         if several:
             yield f"{name} on {', '.join(layout or '?' for layout in side.layouts)}"
         for one in side.invalid:
-            yield f"{name}, {one.label}: {_why_not(one)}"
+            yield f"{name}, {one.label}: {_why_not(one, metric)}"
 
 
 def _basis(row: Row, a: Side, b: Side) -> str:
@@ -145,11 +147,9 @@ def _basis(row: Row, a: Side, b: Side) -> str:
     return row.basis
 
 
-def _why_not(one: Observation) -> str:
+def _why_not(one: Observation, metric: Metric) -> str:
     if one.valid:
-        return "no rate is known, not compared"
-    iops = "-" if one.iops is None else text.count(one.iops)
-    corrected = (
-        "" if one.corrected_iops is None else f"; corrected ~{text.count(one.corrected_iops)}"
-    )
-    return f"{iops} is not valid ({' '.join(one.codes)}), not compared{corrected}"
+        return f"no {metric} is known, not compared"
+    value = "-" if one.value is None else metric.words(one.value)
+    corrected = "" if one.corrected is None else f"; corrected ~{metric.words(one.corrected)}"
+    return f"{value} is not valid ({' '.join(one.codes)}), not compared{corrected}"

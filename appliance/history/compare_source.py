@@ -5,6 +5,7 @@ from __future__ import annotations
 from appliance import text
 from appliance.errors import OperatorError
 from appliance.figures import sampling, selection
+from appliance.figures.metric import Metric
 from appliance.figures.sides import Chosen
 from appliance.history import queries
 from appliance.model import advice
@@ -17,16 +18,20 @@ _RUNS_OF_AN_EPOCH = 60
 
 
 def choose(
-    reader: queries.Reader, chosen: selection.Selector, *, histograms: bool = False
+    reader: queries.Reader,
+    chosen: selection.Selector,
+    *,
+    histograms: bool = False,
+    metric: Metric = Metric.IOPS,
 ) -> Chosen:
     """What ``chosen`` has to be compared; :class:`OperatorError` if there is nothing.
 
-    ``histograms``: those of an epoch's runs are read as well.
+    ``histograms``: those of an epoch's runs are read as well. ``metric`` is what is compared.
     """
     if chosen.kind == "import":
-        return _import(reader, chosen)
+        return _import(reader, chosen, metric)
     if chosen.kind == "epoch":
-        return _epoch(reader, chosen.number, histograms=histograms)
+        return _epoch(reader, chosen.number, metric, histograms=histograms)
     run = reader.run(chosen.number)
     results = reader.results(run.id)
     if not results:
@@ -54,6 +59,7 @@ def choose(
             # A run that goes on may have ended one more job since.
             for result, ended_at in zip(results, reader.ends(run.id), strict=False)
         ],
+        metric=metric,
     )
     return Chosen(
         what=f"run {run.id}: {run.suite} {run.state}, {text.moment(run.started_at)},"
@@ -79,7 +85,7 @@ def _in_words(layout: str) -> str:
     return f"{stripe_words(stripe)}{comma}{kind}"
 
 
-def _epoch(reader: queries.Reader, number: int, *, histograms: bool) -> Chosen:
+def _epoch(reader: queries.Reader, number: int, metric: Metric, *, histograms: bool) -> Chosen:
     epoch = reader.epoch(number)
     found = reader.runs_of_epoch(number, per_suite=_RUNS_OF_AN_EPOCH)
     own_time = [run for run in found if not run.scaled]
@@ -98,14 +104,16 @@ def _epoch(reader: queries.Reader, number: int, *, histograms: bool) -> Chosen:
         observations=tuple(
             one
             for run in runs
-            for one in selection.of_run(run, results[run.id], layout=layouts[run.id], rates=())
+            for one in selection.of_run(
+                run, results[run.id], layout=layouts[run.id], rates=(), metric=metric
+            )
         ),
     )
 
 
-def _import(reader: queries.Reader, chosen: selection.Selector) -> Chosen:
+def _import(reader: queries.Reader, chosen: selection.Selector, metric: Metric) -> Chosen:
     reports = reader.import_reports(chosen.number)
-    observations = selection.of_import(reports, chosen.device)
+    observations = selection.of_import(reports, chosen.device, metric=metric)
     if not observations:
         devices = dict.fromkeys(one.device or "not known" for one in reports)
         raise OperatorError(

@@ -5,8 +5,10 @@ A page costs the same whatever lies before it: ten years of runs are not read to
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from appliance.errors import OperatorError
@@ -35,34 +37,98 @@ class RunSummary:
     severity: Severity | None = None
 
 
+class Order(StrEnum):
+    """What a list of runs can be sorted by; the values are the columns' names for people.
+
+    By figure, p99 and change it is :mod:`appliance.drift.series.run_figures` that sorts.
+    """
+
+    RUN = "run"
+    WHEN = "when"
+    SUITE = "suite"
+    FIGURE = "figure"
+    P99 = "p99"
+    CHANGE = "change"
+    VERDICT = "verdict"
+    LAYOUT = "layout"
+    TOOK = "took"
+    TARGET = "target"
+
+
+_EXPRESSIONS = {
+    Order.WHEN: "started_at",
+    Order.SUITE: "suite",
+    Order.LAYOUT: "epoch_id",
+    Order.TOOK: "ended_at - started_at",
+    Order.TARGET: "target",
+    # How grave: a run that did not end in order, then its gravest finding.
+    Order.VERDICT: """CASE WHEN state != 'complete' THEN 4 ELSE coalesce((
+        SELECT max(CASE severity WHEN 'block' THEN 3 WHEN 'warn' THEN 2 ELSE 1 END)
+        FROM result JOIN finding ON result_id = result.id WHERE run_id = run.id), 0) END""",
+}
+# What a word is looked for in: a run as its row says it, its host and layout, its verdicts.
+_HAS_WORD = """(
+    instr(lower(run.id || ' ' || suite || ' ' || state || ' ' || reason || ' ' || target || ' '
+        || device || ' ' || members || ' ' || machine_type || ' '
+        || coalesce(strftime('%Y-%m-%d %H:%M', started_at, 'unixepoch'), '')), ?{n})
+    OR epoch_id IN (SELECT epoch.id FROM epoch JOIN host ON host.id = host_id
+        WHERE instr(lower(name || ' ' || host.machine_type || ' ' || fingerprint), ?{n}))
+    OR run.id IN (SELECT run_id FROM finding JOIN result ON result.id = result_id
+        WHERE instr(lower(code), ?{n})))"""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Runs, latest first. ``more``: there are older ones. ``stripes`` is by epoch what was
-    measured, as its fingerprint has it; ``total`` counts all runs of the file.
+    """Some of the runs that were found. ``more``: there are others after them. ``stripes`` is by
+    epoch what was measured, as its fingerprint has it; ``found`` counts the runs that were found,
+    ``total`` all runs of the file.
     """
 
     runs: tuple[RunSummary, ...]
     more: bool
     stripes: dict[int, str]
+    found: int
     total: int
 
 
-def page(reader: Reader, before: int | None = None, *, limit: int = PAGE_RUNS) -> Page:
-    """The last ``limit`` runs, or those before run ``before``."""
+def find(
+    reader: Reader,
+    words: Sequence[str] = (),
+    order: Order = Order.RUN,
+    *,
+    descending: bool = True,
+    limit: int = -1,
+) -> list[int]:
+    """The ids of all runs (or of the first ``limit``) that have each of ``words``, whatever their
+    case; of equals the latest first.
+    """
+    where = " AND ".join(_HAS_WORD.format(n=n) for n in range(1, len(words) + 1)) or "1"
+    by, way = _EXPRESSIONS.get(order, "id"), "DESC" if descending else "ASC"
+    found = reader.all(
+        f"SELECT id FROM run WHERE {where} ORDER BY {by} {way}, id DESC LIMIT {limit}",  # noqa: S608
+        *(word.lower() for word in words),
+    )
+    return [row["id"] for row in found]
+
+
+def page(reader: Reader, found: Sequence[int], *, skip: int = 0, limit: int = PAGE_RUNS) -> Page:
+    """Of the runs ``found`` those from the ``skip``-th on, at most ``limit``."""
     with reader.snapshot(), reader.understood():
-        found = reader.all(
-            "SELECT * FROM run WHERE ? IS NULL OR id < ? ORDER BY id DESC LIMIT ?",
-            before,
-            before,
-            limit + 1,
-        )
-        runs = tuple(reader.as_it_is(row) for row in found[:limit])
+        shown = found[skip : skip + limit]
+        rows = {
+            row["id"]: row
+            for row in reader.all(
+                "SELECT * FROM run WHERE id IN (SELECT value FROM json_each(?))", json.dumps(shown)
+            )
+        }
+        runs = tuple(reader.as_it_is(rows[one]) for one in shown if one in rows)
         (total,) = reader.all("SELECT count(*) AS runs FROM run")
         epochs = {run.epoch_id for run in runs if run.epoch_id is not None}
         return Page(
             runs=_summed(reader, runs),
-            more=len(found) > limit,
+            more=len(found) > skip + limit,
             stripes={one: reader.epoch(one).fingerprint.get("stripe", "") for one in epochs},
+            found=len(found),
             total=total["runs"],
         )
 
@@ -75,21 +141,19 @@ def last_of_each_suite(reader: Reader) -> tuple[RunSummary, ...]:
             " (SELECT max(id) FROM run WHERE state != ? GROUP BY suite)",
             RunState.RUNNING.value,
         )
-        # One by one: between the last runs of two suites may lie years of others.
-        return tuple(one for row in found for one in _summed(reader, (reader.as_it_is(row),)))
+        return _summed(reader, tuple(reader.as_it_is(row) for row in found))
 
 
 def _summed(reader: Reader, runs: tuple[RunRecord, ...]) -> tuple[RunSummary, ...]:
     if not runs:
         return ()
-    first, last = runs[-1].id, runs[0].id
+    ids = json.dumps([run.id for run in runs])
     counts = {
         row["run_id"]: (row["results"], row["valid"])
         for row in reader.all(
             "SELECT run_id, count(*) AS results, coalesce(sum(valid), 0) AS valid FROM result"
-            " WHERE run_id BETWEEN ? AND ? GROUP BY run_id",
-            first,
-            last,
+            " WHERE run_id IN (SELECT value FROM json_each(?)) GROUP BY run_id",
+            ids,
         )
     }
     # The last that is looked at is kept: gravest, then most frequent.
@@ -97,10 +161,9 @@ def _summed(reader: Reader, runs: tuple[RunRecord, ...]) -> tuple[RunSummary, ..
     for row in reader.all(
         "SELECT run_id, severity, code, count(*) AS times FROM result"
         " JOIN finding ON result_id = result.id"
-        " WHERE run_id BETWEEN ? AND ? GROUP BY run_id, severity, code"
+        " WHERE run_id IN (SELECT value FROM json_each(?)) GROUP BY run_id, severity, code"
         " ORDER BY times, code DESC",
-        first,
-        last,
+        ids,
     ):
         severity = Severity(row["severity"])
         known = gravest.get(row["run_id"])

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from appliance.figures import histogram
+from appliance.figures.metric import Metric
 from appliance.history import format as file_format
 from appliance.history import queries, rows
 from appliance.history.queries import Reader
@@ -33,6 +34,14 @@ EXPLAINING = (
     "INITIALISE_ENDED",
     "DISK_ARRIVED",
 )
+# Where a result has each metric. fio writes its percentiles with six digits.
+COLUMNS = {
+    Metric.IOPS: "iops",
+    Metric.BANDWIDTH: "bandwidth_bytes",
+    Metric.MEAN: "latency_mean_ns",
+    Metric.P99: """json_extract(percentiles_ns, '$."99.000000"')""",
+    Metric.P999: """json_extract(percentiles_ns, '$."99.900000"')""",
+}
 _MAX_HAPPENINGS = 20
 # Three confirmations of five repeats each.
 _CONTROLS = 15
@@ -53,6 +62,13 @@ def current_epochs(reader: Reader) -> dict[int, str]:
     latest = reader.all("SELECT max(id) AS id, subject FROM epoch GROUP BY subject ORDER BY 1")
     ours = [row for row in latest if row["subject"] == queries.APPLIANCE]
     return {row["id"]: row["subject"] for row in ours or latest}
+
+
+def of_epoch(
+    reader: Reader, epoch_id: int, metric: Metric = Metric.IOPS
+) -> dict[SeriesKey, tuple[Slot, ...]]:
+    """Every series of an epoch, of each suite as it was last."""
+    return _series(reader, _complete(reader, epoch_id), metric)
 
 
 def details(reader: Reader, run_ids: Iterable[int]) -> dict[int, Detail]:
@@ -158,22 +174,23 @@ def _complete(reader: Reader, epoch_id: int) -> dict[int, tuple[str, str, float]
 
 
 def _series(
-    reader: Reader, complete: Mapping[int, tuple[str, str, float]]
+    reader: Reader, complete: Mapping[int, tuple[str, str, float]], metric: Metric = Metric.IOPS
 ) -> dict[SeriesKey, tuple[Slot, ...]]:
     if not complete:
         return {}
     # In the order of the index, which has all of this: no result itself is read.
     found = reader.all(
-        "SELECT job, direction, run_id, member, iops, valid FROM result"
-        " WHERE run_id >= ? ORDER BY job, direction, run_id",
+        f"SELECT job, direction, run_id, member, {COLUMNS[metric]}, valid FROM result"  # noqa: S608
+        " WHERE run_id >= ? AND +run_id <= ? ORDER BY job, direction, run_id",
         min(complete),
+        max(complete),
     )
     series: dict[SeriesKey, list[Slot]] = {}
     passes: dict[tuple[SeriesKey, int], list[tuple[float, int]]] = {}
     latest: tuple[object, ...] = ()
-    for job, direction, run_id, of_member, iops, valid in found:
+    for job, direction, run_id, of_member, value, valid in found:
         known = complete.get(run_id)
-        if known is None:
+        if known is None or value is None:
             continue
         suite, target, started_at = known
         # Neighbours are mostly of one series: a key is looked up only where it changes.
@@ -182,10 +199,10 @@ def _series(
             key = SeriesKey(suite, target, job, direction, of_member)
             slots = series.setdefault(key, [])
         if slots and slots[-1].run_id == run_id:
-            passes.setdefault((key, run_id), [slots[-1][2:]]).append((iops, valid))
+            passes.setdefault((key, run_id), [slots[-1][2:]]).append((value, valid))
             slots[-1] = Slot.of_passes(run_id, started_at, passes[key, run_id])
         else:
-            slots.append(Slot(run_id, started_at, iops, valid == 1))
+            slots.append(Slot(run_id, started_at, value, valid == 1))
     return {key: tuple(slots) for key, slots in sorted(series.items())}
 
 

@@ -13,7 +13,8 @@ from appliance.model.runs import RunRecord, RunState
 
 
 class Slot(NamedTuple):
-    """One run's value in a series: the median of its valid passes, else of all.
+    """One run's value in a series: the median of its valid passes, else of all. IOPS, unless
+    another :class:`appliance.figures.metric.Metric` was asked for.
 
     ``started_at`` of the run is seconds since the epoch. A tuple, because ten years are
     fifteen thousand of them in each series.
@@ -21,16 +22,16 @@ class Slot(NamedTuple):
 
     run_id: int
     started_at: float
-    iops: float
+    value: float
     valid: bool
 
     @classmethod
     def of_passes(
         cls, run_id: int, started_at: float, passes: Sequence[tuple[float, bool | int]]
     ) -> Slot:
-        """A slot of the (IOPS, valid) of a run's passes."""
-        good = [iops for iops, valid in passes if valid]
-        median = statistics.median(good or [iops for iops, _ in passes])
+        """A slot of the (value, valid) of a run's passes."""
+        good = [value for value, valid in passes if valid]
+        median = statistics.median(good or [value for value, _ in passes])
         # Half of the passes is not what a whole run is.
         return cls(run_id, started_at, median, 2 * len(good) > len(passes))
 

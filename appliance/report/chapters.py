@@ -138,9 +138,9 @@ def _trend(one: Trend) -> Markup:
         (
             str(point.run_id),
             text.moment(point.started_at),
-            figure_words.iops(point.iops)
+            figure_words.iops(point.value)
             if point.valid
-            else f"{figure_words.iops(point.iops)} (invalid)",
+            else f"{figure_words.iops(point.value)} (invalid)",
         )
         for point in one.points
     ]

@@ -167,23 +167,23 @@ def trend_drawing(trend: Trend) -> Markup:
 
 
 def _amounts(trend: Trend, x: svg.Scale, *, top: float, bottom: float) -> list[Markup]:
-    ticks = svg.round_ticks(max(point.iops for point in trend.points), 2)
+    ticks = svg.round_ticks(max(point.value for point in trend.points), 2)
     y = svg.Scale(ticks[-1], bottom, top)
     parts = [svg.label(2, top - 10, "IOPS", kind="t axis")]
     for tick in ticks:
         parts += _level(y(tick), _count(tick), "grid" if tick else "zero")
-    marks = [(point, x(index), y(point.iops)) for index, point in enumerate(trend.points)]
+    marks = [(point, x(index), y(point.value)) for index, point in enumerate(trend.points)]
     return parts + [_run_mark(one, at, height, trend) for one, at, height in marks]
 
 
 def _changes(trend: Trend, x: svg.Scale, *, top: float, bottom: float) -> list[Markup]:
     """Percent of change against the median of the runs before, the normal interval shaded."""
     normal = trend.baseline.normal
-    known = [point.iops for point in trend.points[:-1] if point.valid]
+    known = [point.value for point in trend.points[:-1] if point.valid]
     median = (normal.median if normal else 0.0) or (statistics.median(known) if known else 0.0)
     if not median:
         return []
-    changes = [100 * (point.iops / median - 1) for point in trend.points]
+    changes = [100 * (point.value / median - 1) for point in trend.points]
     valid = [
         abs(change) for change, point in zip(changes, trend.points, strict=True) if point.valid
     ]

@@ -137,7 +137,7 @@ def baseline(one: BesideNormal) -> tuple[str, str]:
 
 def trend(one: Trend) -> str:
     last = one.points[-1]
-    this = f"This run: {iops(last.iops)} IOPS" if last.valid else "This run is invalid"
+    this = f"This run: {iops(last.value)} IOPS" if last.valid else "This run is invalid"
     return "; ".join(part for part in (this, *baseline(one.baseline)) if part) + "."
 
 

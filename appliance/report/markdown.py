@@ -187,7 +187,9 @@ def _earlier(report: ReportDocument) -> list[str]:
     lines = [
         f"{escaped(one.label)}: "
         + ", ".join(
-            figure_words.iops(point.iops) if point.valid else f"~~{figure_words.iops(point.iops)}~~"
+            figure_words.iops(point.value)
+            if point.valid
+            else f"~~{figure_words.iops(point.value)}~~"
             for point in one.points[-8:]
         )
         + f" IOPS (the last is this run). {figure_words.trend(one)}"

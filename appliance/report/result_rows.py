@@ -22,15 +22,6 @@ from appliance.report.page import (
     Trend,
 )
 
-_ACCESS = {
-    "read": "sequential read",
-    "write": "sequential write",
-    "rw": "sequential reads and writes",
-    "readwrite": "sequential reads and writes",
-    "randread": "random read",
-    "randwrite": "random write",
-    "randrw": "random reads and writes",
-}
 # More runs would make the marks of a trend touch each other.
 MAX_TREND_RUNS = 60
 
@@ -119,15 +110,15 @@ def row(of: Measurement, number: int, *, where: str) -> Row:
 
 
 def _asked(of: Measurement) -> str:
-    parts = [clipped(_ACCESS.get(of.rw, of.rw or of.direction), NAME)]
-    if of.block_size_bytes:
-        parts.append(text.size(of.block_size_bytes))
-    if of.jobs and of.iodepth:
-        parts.append(f"{of.jobs} × {of.iodepth}")
-    if of.source is Source.IMPORT:
-        # All results of a run have the same, which the page says once.
-        parts.append(of.engine)
-    return ", ".join(part for part in parts if part)
+    asked = text.workload(
+        clipped(of.rw, NAME),
+        block_size_bytes=of.block_size_bytes,
+        iodepth=of.iodepth,
+        jobs=of.jobs,
+        direction=of.direction,
+    )
+    # All results of a run have the same engine, which the page says once.
+    return f"{asked}, {of.engine}" if of.source is Source.IMPORT and of.engine else asked
 
 
 def _published(of: Measurement, corrected: float | None) -> tuple[Published, ...]:

@@ -150,7 +150,7 @@ OF_SLOWER = Evidence(
     Stretch(
         EpochRecord(3, WALL - 86_400 * 20, {}, {}),
         slots(),
-        learn([(at, slot.iops) for at, slot in enumerate(slots()[:60])]),
+        learn([(at, slot.value) for at, slot in enumerate(slots()[:60])]),
         slots()[0].started_at,
     ),
 )

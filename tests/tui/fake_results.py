@@ -6,14 +6,16 @@ Clearly an example, and the same in every test.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from appliance.drift.detection.normal import learn
+from appliance.drift.series.run_figures import Change, RunFigures
 from appliance.drift.series.trends import Stretch, Trend
 from appliance.errors import OperatorError
 from appliance.figures import comparison, selection, sides
+from appliance.figures.metric import Metric
 from appliance.figures.sides import Chosen
 from appliance.history.pages import Page, RunSummary
 from appliance.history.queries import ImportRecord
@@ -29,7 +31,7 @@ from appliance.model.measurement import (
 )
 from appliance.model.runs import EpochRecord, RunRecord, RunState
 from appliance.model.slots import Slot
-from tui.sources.results import Comparison, EpochRow, RunDetail
+from tui.sources.results import Asked, Comparison, EpochRow, RunDetail
 
 WALL = 1_790_000_000.0  # as tests.tui.fakes has it
 SIX_HOURS = 21_600.0
@@ -44,6 +46,10 @@ KEYS = (
     replace(KEY, job="seq-write-1m", direction="write"),
     replace(KEY, member="nvme1n1"),
 )
+WORKLOADS = {
+    KEYS[0]: "randread 4 KiB QD 32 × 8",
+    KEYS[1]: "write 1 MiB QD 32 × 8",
+}
 COVERAGE = Finding(
     "COVERAGE",
     Severity.BLOCK,
@@ -97,6 +103,32 @@ def summary(number: int) -> RunSummary:
     if number % 7 == 3:
         return RunSummary(run(number), 5, 4, "COVERAGE", Severity.BLOCK)
     return RunSummary(run(number), 5, 5)
+
+
+def figures(number: int) -> RunFigures:
+    """Of the random reads; from run 201 on they are 8 % slower, and run 240 writes slowly."""
+    slower, layout = number > 200, 2 if number < NEW_LAYOUT else 1
+    past = slots(max(FIRST, number - 11), number, 8e5 / layout)
+    recent = tuple(slot.value for slot in past if slot.valid)
+    changes = [Change(KEYS[0], WORKLOADS[KEYS[0]], -0.081 if slower else 0.004, -int(slower))]
+    if number == LAST - 1:
+        changes.insert(0, Change(KEYS[1], WORKLOADS[KEYS[1]], -0.304, -1))
+    return RunFigures(
+        key=KEYS[0],
+        workload=WORKLOADS[KEYS[0]],
+        is_large=False,
+        valid=number % 7 != 3,
+        iops=recent[-1],
+        bandwidth_bytes=recent[-1] * 4096,
+        p99_ns=1_200_000.0,
+        recent=recent,
+        changes=tuple(changes),
+    )
+
+
+def _has(one: RunSummary, words: Sequence[str]) -> bool:
+    text = f"{one.run.id} {one.run.suite} {one.run.state} {one.code}".lower()
+    return all(word in text for word in words)
 
 
 def result(job: str, iops: float, *findings: Finding, **changes: object) -> JobResult:
@@ -182,7 +214,7 @@ def trend(key: SeriesKey = KEY) -> Trend:
         (3, NEW_LAYOUT, LAST, 800_000.0),
     ):
         found = slots(first, last, level)
-        early = [slot.iops for slot in found[:40] if slot.valid]
+        early = [slot.value for slot in found[:40] if slot.valid]
         normal = learn(list(enumerate(early)))
         stretches.append(Stretch(epoch(number), found, normal, found[0].started_at))
     return Trend(key, tuple(stretches), (SLOWER,) if key == KEY else ())
@@ -256,43 +288,56 @@ class FakeResults:
         if self.problem is not None:
             raise self.problem
 
-    def page(self, before: int | None) -> Page:
-        self._ask(f"page {before}")
-        newest = self.last if before is None else before - 1
-        oldest = max(FIRST, newest - PAGE + 1)
-        runs = tuple(summary(number) for number in range(newest, oldest - 1, -1))
-        return Page(runs, oldest > FIRST, STRIPES, self.last)
+    def page(self, asked: Asked, skip: int, limit: int) -> Page:
+        words = " ".join(asked.words)
+        order = "" if asked == Asked(asked.words) else f" by {asked.order} {asked.descending}"
+        self._ask(f"page {skip}{order}{f' of {words}' if words else ''}")
+        numbers = (
+            range(self.last, FIRST - 1, -1) if asked.descending else range(FIRST, self.last + 1)
+        )
+        every = [summary(number) for number in numbers]
+        found = [one for one in every if _has(one, asked.words)]
+        runs = tuple(found[skip : skip + min(limit, PAGE)])
+        return Page(runs, skip + len(runs) < len(found), STRIPES, len(found), self.last)
+
+    def figures(self, run_ids: Sequence[int]) -> Mapping[int, RunFigures]:
+        self._ask(f"figures of {len(run_ids)}")
+        return {number: figures(number) for number in run_ids}
 
     def imports(self) -> tuple[ImportRecord, ...]:
         return IMPORTS
 
     def run(self, run_id: int) -> RunDetail:
         self._ask(f"run {run_id}")
-        results = () if run_id % 50 == 0 else RESULTS
-        return RunDetail(run(run_id), results, "md-raid0 of 4, chunk 256 KiB")
+        layout = "md-raid0 of 4, chunk 256 KiB"
+        if run_id % 50 == 0:
+            return RunDetail(run(run_id), (), layout)
+        return RunDetail(run(run_id), RESULTS, layout, figures(run_id), (SLOWER,))
 
     def imported(self, import_id: int) -> tuple[Measurement, ...]:
         self._ask(f"import {import_id}")
         return (report(1), report(40, COVERAGE))
 
-    def series(self) -> tuple[SeriesKey, ...]:
-        self._ask("series")
-        return KEYS
+    def series(self, metric: Metric) -> Mapping[SeriesKey, tuple[str, Stretch] | None]:
+        self._ask(f"series {metric}")
+        known = {key: (WORKLOADS[key], trend(key).stretches[-1]) for key in KEYS[:2]}
+        return {key: known.get(key) for key in KEYS}
 
-    def trend(self, key: SeriesKey) -> Trend:
-        self._ask(f"trend {key}")
+    def trend(self, key: SeriesKey, metric: Metric) -> Trend:
+        self._ask(f"trend {key} {metric}")
         return trend(key)
 
     def epochs(self) -> tuple[EpochRow, ...]:
         self._ask("epochs")
         return (EpochRow(epoch(3), 119), EpochRow(epoch(2), 118))
 
-    def compare(self, a: str, b: str) -> Comparison:
-        self._ask(f"compare {a or '-'} {b}")
+    def compare(self, a: str, b: str, metric: Metric) -> Comparison:
+        self._ask(f"compare {a or '-'} {b} {metric}")
         a = a or str(int(b) - 1)
         left, right = side(a, 1.0), side(b, 0.9)
         rows = comparison.compare(left.observations, right.observations)
-        return Comparison(a, left, b, right, sides.in_words((left, right), rows))
+        worded = sides.in_words((left, right), rows, metric)
+        return Comparison(a, left, b, right, worded, metric)
 
     def export(self, what: str, output: Path) -> str:
         self._ask(f"export {what}")

@@ -94,7 +94,7 @@ def test_evidence_has_the_series_of_its_epoch_the_repeats_and_what_happened(db):
     source = MachineDrift(db)
     slower, mode, kernel = source.findings().records
     evidence = source.evidence(slower)
-    assert [slot.iops for slot in evidence.stretch.slots] == [1e5 + n for n in range(RUNS)]
+    assert [slot.value for slot in evidence.stretch.slots] == [1e5 + n for n in range(RUNS)]
     assert evidence.stretch.normal is not None
     assert [one.words for one in evidence.said] == ["nothing clear"]
     assert [one.kind for one in evidence.transitions] == ["opened"]

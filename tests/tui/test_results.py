@@ -14,7 +14,7 @@ from tui.screens.results_compare import CompareScreen
 from tui.screens.results_epochs import EpochsScreen
 from tui.screens.results_export import ExportScreen
 from tui.screens.results_run import RunScreen
-from tui.screens.results_trend import TrendScreen
+from tui.screens.results_series import SeriesScreen
 from tui.terminal import RICH_THEME, Policy
 
 
@@ -25,17 +25,25 @@ async def test_every_run_has_its_verdict_and_its_layout(size):
         await results_opened(pilot)
         text = screen_text(acted.app)
         for words in (
-            f"{PAGE} of {LAST} runs loaded, 1 import",
-            "241    2026-09-21 14:13  smoke        4 of 5  ✗ COVERAGE",
-            "239    2026-09-21 02:13  smoke        5 of 5  ✓ valid",
-            "imp 1  2026-09-20 20:12  import       7 of 9  ✗ not all",
+            f"{LAST} runs, 1 import, {PAGE} shown",
+            "✗ COVERAGE",
+            "✗ not all",
             "run 241 smoke ─",
+            "✗ 729.9k IOPS, p99 1.20 ms, ↓8 % below normal",
+            "4 of 5 results valid",
             "✓ complete in 3 min 20 s",
             "Export",
         ):
             assert words in text
-        assert "raid0×4" in text if size[0] == 80 else "md-raid0 of 4, chunk 256 KiB" in text
         lines = text.splitlines()
+        (slow,) = [" ".join(line.split()) for line in lines if " 240 " in line]
+        if size[0] == 80:
+            assert slow.startswith("240 09-21 08:13 full 743.4k 1.20 ms ↓30 % ")
+        else:
+            assert slow.startswith(
+                "240 2026-09-21 08:13 full randread 4 KiB QD 32 × 8 743.4k 1.20 ms"
+            )
+            assert "raid0×4" in slow
         assert len(lines) == size[1]
         assert all(len(line) <= size[0] for line in lines)
         # The columns fit: nothing is to be scrolled sideways.
@@ -50,8 +58,8 @@ async def test_older_runs_are_loaded_at_the_end_of_the_list_or_by_key(size):
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=size) as pilot:
         await results_opened(pilot, "ctrl+end")
-        assert results.calls == ["page None", f"page {LAST - PAGE + 1}"]
-        assert f"{2 * PAGE} of {LAST} runs loaded" in screen_text(acted.app)
+        assert [one for one in results.calls if "page" in one] == ["page 0", f"page {PAGE}"]
+        assert f"{LAST} runs, 1 import, {2 * PAGE} shown" in screen_text(acted.app)
         # The cursor stays on the run that was the last.
         assert f"run {LAST - PAGE + 1} smoke" in screen_text(acted.app)
         await pressed(pilot, "o")
@@ -60,22 +68,52 @@ async def test_older_runs_are_loaded_at_the_end_of_the_list_or_by_key(size):
         assert notices(acted.app) == ["Older: there are no older runs"]
 
 
-async def test_the_filter_says_when_it_sees_a_part_only():
-    acted = stage(snapshot())
+async def test_words_are_sought_in_the_whole_history_and_found_while_typing():
+    results = FakeResults()
+    acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await results_opened(pilot, "slash", *"full")
-        acted.app.present()
-        await settled(pilot)
+        assert "page 0 of full" in results.calls
         text = screen_text(acted.app)
-        assert "only 100 of 241 runs loaded" in text
-        assert "240    2026-09-21 08:13  full" in text
-        assert "241    2026" not in text
-        await pressed(pilot, "enter", "o", "o")
-        acted.app.present()
-        await settled(pilot)
+        assert "12 of 241 runs found" in text
+        # It is not among the hundred that had been loaded.
+        assert "80     08-12 08:13" in text
+        assert "241    09-21" not in text
+        await pressed(pilot, "escape")
+        assert results.calls[-1].startswith("page 0")
+        assert "241    09-21" in screen_text(acted.app)
+
+
+async def test_every_column_sorts_the_whole_history():
+    results = FakeResults()
+    acted = stage(snapshot(), results=results)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await results_opened(pilot, "greater_than_sign", "greater_than_sign")
+        asked = [one for one in results.calls if "page" in one]
+        assert asked[-2:] == ["page 0", "page 0 by when True"]
+        await pressed(pilot, "I")
+        assert "page 0 by when False" in results.calls
         text = screen_text(acted.app)
-        assert "only" not in text
-        assert "80     2026-08-12 08:13  full" in text
+        assert "when ↑" in text
+        assert "   1      07-23 14:13" in text
+        await pressed(pilot, *["greater_than_sign"] * 6)
+        orders = [one.split()[3] for one in results.calls if " by " in one]
+        assert orders[2:] == ["suite", "figure", "p99", "change", "verdict"]
+
+
+async def test_an_answer_to_other_words_is_not_shown():
+    waiting = []
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await results_opened(pilot)
+        acted.app.asker._in_background = waiting.append
+        await pressed(pilot, "slash", "f", "u")
+        waiting.pop(0)()
+        await settled(pilot)
+        assert "241    09-21" in screen_text(acted.app)
+        waiting.pop(0)()
+        await settled(pilot)
+        assert "241    09-21" not in screen_text(acted.app)
 
 
 async def test_a_new_run_comes_on_top_and_the_older_ones_stay():
@@ -87,8 +125,8 @@ async def test_a_new_run_comes_on_top_and_the_older_ones_stay():
         acted.give(snapshot(history_mark="new"))
         await settled(pilot)
         text = screen_text(acted.app)
-        assert "201 of 242 runs loaded" in text
-        assert "242    2026-09-21 20:13" in text
+        assert "242 runs, 1 import, " in text
+        assert "242    09-21 20:13" in text
         # The cursor is on the same run as before.
         assert "run 241 smoke" in text
 
@@ -100,13 +138,15 @@ async def test_two_runs_are_compared(size):
     async with acted.app.run_test(size=size) as pilot:
         await results_opened(pilot, "c")
         assert isinstance(acted.app.screen, CompareScreen)
-        assert results.calls[-1] == "compare - 241"
+        assert results.calls[-1] == "compare - 241 IOPS"
         text = screen_text(acted.app)
         assert "↓0.90  0.90 to 0.90" in text
         assert "↓ B is slower  by the 95 % interval" in text
         assert "523.2k is not valid (COVERAGE), not compared; corrected" in text
-        await pressed(pilot, "w")
-        assert results.calls[-1] == "compare 241 240"
+        await pressed(pilot, "I")
+        assert results.calls[-1] == "compare 241 240 IOPS"
+        await pressed(pilot, "m", "m", "m", "m")
+        assert results.calls[-1] == "compare 241 240 p99.9 latency"
         await pressed(pilot, "escape")
         assert "RESULTS ─" in screen_text(acted.app)
 
@@ -145,7 +185,7 @@ async def test_two_layouts_are_compared(size):
         assert "the first of its machine" in screen_text(acted.app)
         assert notices(acted.app) == ["Compare: there are not two epochs to compare"]
         await pressed(pilot, "space", "up", "c")
-        assert results.calls[-1] == "compare epoch:2 epoch:3"
+        assert results.calls[-1] == "compare epoch:2 epoch:3 IOPS"
         await pressed(pilot, "escape", "enter")
         assert "stripe          md-raid0 chunk=262144 members=4" in screen_text(acted.app)
         await pressed(pilot, "escape", "escape")
@@ -159,7 +199,7 @@ async def test_pages_are_offered_where_nothing_may_be_changed_and_in_ascii():
         await results_opened(pilot)
         for key, page in (
             ("enter", RunScreen),
-            ("t", TrendScreen),
+            ("t", SeriesScreen),
             ("e", ExportScreen),
             ("l", EpochsScreen),
             ("c", CompareScreen),
@@ -186,7 +226,7 @@ async def test_a_history_that_hangs_holds_up_no_key():
         acted.clock[0] += 5
         acted.app.screen.redraw()
         await settled(pilot)
-        assert "reading the list of series, for 5 s" in screen_text(acted.app)
+        assert "reading the series, for 5 s" in screen_text(acted.app)
         await pressed(pilot, "z", "escape", "1")
         assert acted.app.current_mode == "overview"
 
@@ -203,7 +243,7 @@ async def test_old_rows_stay_when_the_history_fails():
         await settled(pilot)
         text = screen_text(acted.app)
         assert "▲ database [b]is locked; wait; this is 1 min 00 s old" in text
-        assert "241    2026-09-21" in text
+        assert "241    09-21" in text
         results.problem = None
         await pressed(pilot, "u")
         assert "is locked" not in screen_text(acted.app)
@@ -211,8 +251,9 @@ async def test_old_rows_stay_when_the_history_fails():
 
 async def test_an_empty_history_says_how_to_begin():
     class Empty(FakeResults):
-        def page(self, before):
-            return dataclasses.replace(super().page(before), runs=(), more=False, total=0)
+        def page(self, asked, skip, limit):
+            page = super().page(asked, skip, limit)
+            return dataclasses.replace(page, runs=(), more=False, found=0, total=0)
 
         def imports(self):
             return ()

@@ -6,18 +6,22 @@ import dataclasses
 from pathlib import Path
 
 from appliance.errors import OperatorError
+from appliance.figures.metric import Metric
 from appliance.model.measurement import DeviceLatency, Finding, Severity
+from appliance.model.slots import Slot
 from tests.tui.driving import both_sizes, notices, pressed, results_opened, settled
-from tests.tui.fake_results import RESULTS, FakeResults, run
+from tests.tui.fake_results import KEYS, RESULTS, WALL, FakeResults, run, trend
 from tests.tui.fakes import screen_text, snapshot, stage
 from tests.tui.pictures import assert_looks_as_kept
 from tests.tui.test_hostile import CLICK, CONTROL, RED, assert_clean, shown
+from tui.charts.markers import Marker
 from tui.marks import UNICODE
 from tui.screens.results import ResultsScreen
 from tui.screens.results_run import RunScreen
 from tui.screens.results_series import SeriesScreen
 from tui.screens.results_trend import TrendScreen
 from tui.widgets import results_item
+from tui.widgets.results_trend import chart, drawing
 
 
 def test_what_the_disks_say_of_their_own_latency():
@@ -40,15 +44,15 @@ async def test_a_run_in_detail(size):
         for words in (
             "RUN 241 smoke ─",
             "4 of 5 results valid",
-            "› seq-read-1m ",
-            "✗ COVERAGE",
-            "measured      7.5k IOPS, 7.30 GiB/s, mean 440.0 µs",
+            "✗ 1 of 5 results not valid: rand-read-4k COVERAGE",
+            "✗ 729.9k IOPS, p99 1.20 ms, ↓8 % below normal",
+            "▲ 7       PERF-SLOWER confirmed",
+            "✗ COVERAGE  rand-read-4k  randread 4 KiB QD 32 × 8",
         ):
             assert words in text
-        await pressed(pilot, "down")
-        text = screen_text(acted.app)
+        text = "\n".join(line.plain for line in acted.app.screen.query_one("#run-item")._lines)
         for words in (
-            "› rand-read-4k ",
+            "change        ↓8 % below normal",
             "corrected     ~412.3k IOPS is probably true",
             "published     36 % of the published 1.6M IOPS (4 × 400,000",
             "provisioned   exceeded: the volume's IOPS for 1 s (4 %)",
@@ -59,11 +63,11 @@ async def test_a_run_in_detail(size):
             assert words in text
         if size[0] == 140:
             await assert_looks_as_kept(acted.app, pilot, "results-run")
-        await pressed(pilot, "pagedown")
+        await pressed(pilot, *["pagedown"] * (1 if size[0] == 140 else 2))
         text = screen_text(acted.app)
         assert "p50 400.0 µs     " in text  # a rule of the histogram
         assert "⣿" in text
-        await pressed(pilot, "m")
+        await pressed(pilot, "M")
         text = screen_text(acted.app)
         assert "⣿" not in text
         assert "█" in text
@@ -83,16 +87,16 @@ async def test_a_run_in_detail(size):
         assert "nvme4n1" in text
         # Another job begins at its top.
         await pressed(pilot, "up")
-        assert "✓ valid  seq-read-1m" in screen_text(acted.app)
+        assert "valid  seq-read-1m" in screen_text(acted.app)
 
 
 async def test_the_trend_of_a_result_and_its_export():
     results = FakeResults()
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await results_opened(pilot, "enter", "down", "t")
+        await results_opened(pilot, "enter", "t")
         assert isinstance(acted.app.screen, TrendScreen)
-        assert "TREND smoke/rand-read-4k read" in screen_text(acted.app)
+        assert "TREND smoke randread 4 KiB QD 32 × 8" in screen_text(acted.app)
         await pressed(pilot, "escape", "e")
         assert "Export run 241" in screen_text(acted.app)
 
@@ -105,7 +109,7 @@ async def test_an_import_in_detail():
         for words in (
             "IMPORT 1 ─",
             "i3.txt, i3.4xlarge, imported 2026-09-20",
-            "› line 40 randread read",
+            "line 40 randread read",
             "corrected     ~412.3k IOPS",
             "no histogram is kept of this result",
             "what each disk did is not known",
@@ -136,7 +140,45 @@ async def test_a_run_without_results_and_one_that_cannot_be_read():
         await settled(pilot)
         acted.app.screen._tick()
         await settled(pilot)
-        assert "› seq-read-1m" in screen_text(acted.app)
+        assert "seq-read-1m" in screen_text(acted.app)
+
+
+async def test_from_a_run_one_goes_to_its_log_its_findings_and_its_disks(monkeypatch):
+    acted = stage(snapshot())
+    visited = []
+    monkeypatch.setattr(acted.app, "visit", lambda *link: visited.append(link))
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await results_opened(pilot, "enter", "enter")
+        text = screen_text(acted.app)
+        for words in ("Log at 2026-09-21 14:13:20Z", "Finding 7 PERF-SLOWER", "Disk nvme4n1"):
+            assert words in text
+        await pressed(pilot, "enter", "enter", "down", "enter", "enter", "down", "down", "enter")
+        # The member that waits longest is the first of the disks.
+        assert visited == [("log", str(WALL)), ("drift", "7"), ("disks", "nvme4n1")]
+
+
+@both_sizes
+async def test_every_series_stands_beside_the_others(size):
+    results = FakeResults()
+    acted = stage(snapshot(), results=results)
+    async with acted.app.run_test(size=size) as pilot:
+        await results_opened(pilot, "t", "z", "m")
+        assert isinstance(acted.app.screen, SeriesScreen)
+        assert results.calls[-1] == "series bandwidth"
+        text = screen_text(acted.app)
+        assert "3 SERIES" in text
+        assert "bandwidth, last 90 days; enter shows one" in text
+        (line,) = [line for line in text.splitlines() if "randread 4 KiB QD 32 × 8" in line]
+        assert "↓9 %" in line
+        assert "▂" in line
+        await pressed(pilot, "enter")
+        assert isinstance(acted.app.screen, TrendScreen)
+        assert results.calls[-1] == "trend smoke/rand-read-4k read bandwidth"
+        assert "bandwidth, last 90 days, 1 of 3" in screen_text(acted.app)
+        await pressed(pilot, "t")
+        assert isinstance(acted.app.screen, SeriesScreen)
+        await pressed(pilot, "escape")
+        assert isinstance(acted.app.screen, ResultsScreen)
 
 
 @both_sizes
@@ -144,14 +186,14 @@ async def test_a_trend_with_normal_epochs_and_findings(size):
     results = FakeResults()
     acted = stage(snapshot(), results=results)
     async with acted.app.run_test(size=size) as pilot:
-        await results_opened(pilot, "t")
+        await results_opened(pilot, "t", "enter")
         text = screen_text(acted.app)
         for words in (
-            "TREND smoke/rand-read-4k read",
-            "last 30 days, 1 of 3",
+            "TREND smoke randread 4 KiB QD 32 × 8 ─",
+            "IOPS, last 30 days, 1 of 3",
             "PERF-SLOWER",
             "░ normal",
-            "✗ not valid",
+            "✗ 4 not valid",
             "now       736",
             "normal    788.0k to 812.0k IOPS, from 39 runs since 2026-08-22",
             "shown     121 runs, 4 not valid",
@@ -167,42 +209,121 @@ async def test_a_trend_with_normal_epochs_and_findings(size):
             await assert_looks_as_kept(acted.app, pilot, "results-trend")
         await pressed(pilot, "T")
         text = screen_text(acted.app)
-        assert "2026-09-21 08:13:20Z     743.4k  below normal" in text
-        assert "2026-09-20 02:13:20Z          -  ✗ not valid, 1.1M" in text
-        await pressed(pilot, "T", "m", "right")
+        assert "2026-09-21 08:13:20Z         743.4k  below normal" in text
+        assert "2026-09-20 02:13:20Z              -  ✗ not valid, 1.1M" in text
+        await pressed(pilot, "T", "M", "v")
         text = screen_text(acted.app)
-        assert "TREND smoke/seq-write-1m write" in text
+        assert "TREND smoke write 1 MiB QD 32 × 8" in text
         assert "▀" in text
-        await pressed(pilot, "left", "left")
+        await pressed(pilot, "V", "V")
         assert "TREND smoke/rand-read-4k read on nvme1n1" in screen_text(acted.app)
-        await pressed(pilot, "s", "up", "enter")
-        assert results.calls[-1] == "trend smoke/seq-write-1m write"
+        await pressed(pilot, "V", "m")
+        assert results.calls[-1] == "trend smoke/seq-write-1m write bandwidth"
 
 
-async def test_a_trend_is_left_from_its_list_and_its_numbers():
+async def test_the_cursor_reads_a_trend_and_opens_its_run():
     acted = stage(snapshot())
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await results_opened(pilot, "t", "T", "s")
-        assert isinstance(acted.app.screen, SeriesScreen)
-        await pressed(pilot, "escape")
+        await results_opened(pilot, "t", "enter", "enter")
+        assert notices(acted.app) == ["Run: left and right move the cursor to a run"]
+        await pressed(pilot, "left")
+        assert "2026-09-21 14:13  729.9k, -8.8 % against normal  run 241" in screen_text(acted.app)
+        await pressed(pilot, "left", "left")
+        assert "2026-09-21 02:13  740.9k" in screen_text(acted.app)
+        await pressed(pilot, "home")
+        assert "2026-08-22" in screen_text(acted.app)
+        await pressed(pilot, "end", "left", "enter")
+        assert "RUN 240" in screen_text(acted.app)
+
+
+async def test_keys_typed_while_a_trend_is_read_are_kept():
+    waiting = []
+    results = FakeResults()
+    acted = stage(snapshot(), results=results, in_background=waiting.append)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        acted.app.push_screen(TrendScreen(KEYS[0]))
+        await pressed(pilot, "z", "z", "v", "m")
+        assert notices(acted.app) == []
+        while waiting:
+            waiting.pop(0)()
+            await settled(pilot)
+        text = screen_text(acted.app)
+        assert "TREND smoke write 1 MiB QD 32 × 8" in text
+        assert "bandwidth, all time, 2 of 3" in text
+        assert results.calls[-1] == "trend smoke/seq-write-1m write bandwidth"
+
+
+async def test_keys_typed_while_the_series_are_read_are_kept():
+    waiting = []
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await results_opened(pilot)
+        acted.app.asker._in_background = waiting.append
+        await pressed(pilot, "t", "z", "z")
+        assert notices(acted.app) == []
+        waiting.pop(0)()
+        await settled(pilot)
+        assert "all time" in screen_text(acted.app)
+
+
+def _long(invalid=lambda number: number % 50 == 1):
+    level = 8e5
+    made = tuple(
+        Slot(number, number * 21_600.0, level + 1e4 * (number % 10), not invalid(number))
+        for number in range(1, 14_601)
+    )
+    stretch = dataclasses.replace(trend().stretches[-1], slots=made)
+    return dataclasses.replace(trend(), stretches=(stretch,), findings=())
+
+
+def test_of_a_long_trend_the_median_and_its_spread_are_drawn():
+    drawn = drawing(_long(), Metric.IOPS, None, UNICODE, now=1e18, width=80)
+    assert 60 <= len(drawn.readings) <= 80
+    assert sum(one.runs for one in drawn.readings) == 14_600
+    assert drawn.invalid == 292
+    one = drawn.readings[30]
+    # The values are 800k to 890k, evenly; every fiftieth, of 800k, is not valid.
+    assert (one.low, one.value, one.high) == (8.1e5, 8.5e5, 8.8e5)
+    assert len(drawn.bands) == len(drawn.readings)
+    # Two in a hundred that are not valid are counted, and no wall of marks.
+    assert drawn.marks == ()
+    lines = chart(drawn, width=80, height=15, marker=Marker.BRAILLE, glyphs=UNICODE)
+    assert "✗ 292 not valid" in lines[-1].plain
+    words = chart(drawn, width=80, height=15, marker=Marker.BRAILLE, glyphs=UNICODE, cursor=30)
+    assert "850.0k, p10 810.0k, p90 880.0k" in words[-1].plain
+    assert "runs, last" in words[-1].plain
+
+
+def test_a_time_in_which_most_runs_are_not_valid_is_marked():
+    drawn = drawing(
+        _long(lambda number: 7000 < number < 7400), Metric.IOPS, None, UNICODE, now=1e18, width=80
+    )
+    assert 1 <= len(drawn.marks) <= 3
+    assert drawn.marks[0].value is None
+
+
+async def test_a_trend_is_left_from_its_numbers():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await results_opened(pilot, "t", "enter", "T")
         assert isinstance(acted.app.screen, TrendScreen)
+        await pressed(pilot, "escape")
+        assert isinstance(acted.app.screen, SeriesScreen)
         await pressed(pilot, "escape")
         assert isinstance(acted.app.screen, ResultsScreen)
 
 
 async def test_without_series_there_is_no_trend():
     class NoSeries(FakeResults):
-        def series(self):
-            return ()
+        def series(self, metric):
+            return {}
 
     acted = stage(snapshot(), results=NoSeries())
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await results_opened(pilot, "t", "z", "right")
+        await results_opened(pilot, "t", "m")
         assert "no complete run of a suite has results yet" in screen_text(acted.app)
-        assert notices(acted.app) == [
-            "Zoom: there is nothing to draw yet",
-            "Next: no complete run of a suite has results yet",
-        ]
+        assert notices(acted.app) == ["Metric: no complete run of a suite has results yet"]
 
 
 @both_sizes
@@ -256,12 +377,18 @@ async def test_hostile_text_is_shown_as_text():
     text = RED + CONTROL + CLICK
 
     class Hostile(FakeResults):
-        def page(self, before):
-            page = super().page(before)
+        def page(self, asked, skip, limit):
+            page = super().page(asked, skip, limit)
             first = page.runs[0]
             run = dataclasses.replace(first.run, suite=text, target=text, reason=text)
             one = dataclasses.replace(first, run=run, code=text)
             return dataclasses.replace(page, runs=(one, *page.runs[1:]))
+
+        def figures(self, run_ids):
+            return {
+                number: dataclasses.replace(one, workload=text)
+                for number, one in super().figures(run_ids).items()
+            }
 
         def imports(self):
             return tuple(dataclasses.replace(one, file=text) for one in super().imports())
@@ -273,13 +400,14 @@ async def test_hostile_text_is_shown_as_text():
             run = dataclasses.replace(detail.run, suite=text, target=text, notes=(text,))
             return dataclasses.replace(detail, run=run, results=(result,), layout=text)
 
-        def series(self):
-            return tuple(
-                dataclasses.replace(key, job=text, target=text) for key in super().series()
-            )
+        def series(self, metric):
+            return {
+                dataclasses.replace(key, job=text, target=text): found and (text, found[1])
+                for key, found in super().series(metric).items()
+            }
 
-        def trend(self, key):
-            trend = super().trend(key)
+        def trend(self, key, metric):
+            trend = super().trend(key, metric)
             found = tuple(
                 dataclasses.replace(
                     one, fact=dataclasses.replace(one.fact, code=text, summary=text)
@@ -288,8 +416,8 @@ async def test_hostile_text_is_shown_as_text():
             )
             return dataclasses.replace(trend, findings=found)
 
-        def compare(self, a, b):
-            found = super().compare(a, b)
+        def compare(self, a, b, metric):
+            found = super().compare(a, b, metric)
             worded = dataclasses.replace(
                 found.worded,
                 notes=(text,),
@@ -316,10 +444,11 @@ async def test_hostile_text_is_shown_as_text():
         for keys in (
             ("5",),
             ("enter",),
-            ("t",),
-            ("s",),
-            ("escape", "T"),
-            ("escape", "escape", "c"),
+            ("enter",),
+            ("escape", "t"),
+            ("T",),
+            ("escape", "escape", "t"),
+            ("escape", "c"),
             ("escape", "l"),
             ("enter",),
         ):

@@ -59,7 +59,7 @@ def test_two_epochs(db, capsys):
     assert "md-raid0 of 2, chunk 256 KiB" in " ".join(out.split())
     (row,) = [line for line in out.splitlines() if line.startswith("randread")]
     assert row.split() == [
-        *("randread", "4k", "16×32", "io_uring", "400.0k", "800.0k", "2.00"),
+        *("randread", "4", "KiB", "QD", "32", "×", "16", "400.0k", "800.0k", "2.00"),
         *("2.00", "to", "2.00", "1"),
     ]
     assert "between values of both (6 and 6 values)" in out

@@ -21,7 +21,7 @@ _ONE = Observation(
     layout="md0",
     disks=2,
     member="",
-    iops=100.0,
+    value=100.0,
     valid=True,
 )
 
@@ -29,7 +29,7 @@ _ONE = Observation(
 def _obs(*iops: float, **other: object) -> list[Observation]:
     """One observation a value, each of its own run unless told otherwise."""
     return [
-        dataclasses.replace(_ONE, **{"iops": value, "unit": number, **other})
+        dataclasses.replace(_ONE, **{"value": value, "unit": number, **other})
         for number, value in enumerate(iops)
     ]
 
@@ -156,7 +156,7 @@ def test_members_are_paired_with_the_same_member():
 
 
 def test_what_is_not_valid_is_shown_and_takes_no_part():
-    bad = _obs(581.0, valid=False, codes=("COVERAGE",), corrected_iops=412.0)
+    bad = _obs(581.0, valid=False, codes=("COVERAGE",), corrected=412.0)
     row = _only(_obs(400.0) + bad, _obs(824.0))
     assert row.a.values == (400.0,)
     assert row.a.invalid == tuple(bad)
@@ -164,7 +164,7 @@ def test_what_is_not_valid_is_shown_and_takes_no_part():
 
 
 def test_where_only_corrected_figures_are_known_the_ratio_says_so():
-    bad = _obs(581.0, valid=False, codes=("COVERAGE",), corrected_iops=412.0)
+    bad = _obs(581.0, valid=False, codes=("COVERAGE",), corrected=412.0)
     row = _only(bad, _obs(824.0))
     assert row.a.by_correction
     assert row.ratio == comparison.Ratio(2.0)
@@ -216,5 +216,5 @@ def test_an_import_can_be_narrowed_to_the_device_that_was_measured():
 def test_an_imported_report_takes_part_with_its_verdict_and_correction():
     finding = Finding("COVERAGE", Severity.BLOCK, "71 %", corrected=412_279.0, unit="iops")
     (one,) = selection.of_import([report(9, findings=[finding])], "")
-    assert (one.valid, one.codes, one.corrected_iops) == (False, ("COVERAGE",), 412_279.0)
+    assert (one.valid, one.codes, one.corrected) == (False, ("COVERAGE",), 412_279.0)
     assert one.key == _KEY

@@ -70,7 +70,7 @@ def test_results_that_are_not_valid_take_no_part():
     good = noise(60) + noise(20, seed=2)
     with_holes = [value if at % 5 else None for at, value in enumerate(good)]
     slots = tuple(
-        slot if slot.valid else slot._replace(iops=1.0) for slot in spans.series(with_holes)
+        slot if slot.valid else slot._replace(value=1.0) for slot in spans.series(with_holes)
     )
     assert judge({KEY: slots}) == ()
 

@@ -43,9 +43,8 @@ def test_pages_follow_each_other_without_gap_or_repeat(db):
     with History.open_writable(db) as history:
         runs = [_run(history, _VALID) for _ in range(5)]
     with _open(db) as reader:
-        first = pages.page(reader, limit=2)
-        second = pages.page(reader, first.runs[-1].run.id, limit=2)
-        last = pages.page(reader, second.runs[-1].run.id, limit=2)
+        every = pages.find(reader)
+        first, second, last = (pages.page(reader, every, skip=skip, limit=2) for skip in (0, 2, 4))
         found = [one.run.id for page in (first, second, last) for one in page.runs]
     assert found == runs[::-1]
     assert (first.more, second.more, last.more) == (True, True, False)
@@ -61,7 +60,7 @@ def test_each_run_has_its_gravest_verdict(db):
         _run(history, _with("DEPTH"), _with("DEPTH"), _with("UNITS"), _with("SHORT", "UNITS"))
         _run(history, state=RunState.ABORTED)
     with _open(db) as reader:
-        page = pages.page(reader)
+        page = pages.page(reader, pages.find(reader))
     assert [(one.results, one.valid, one.code, one.severity) for one in page.runs] == [
         (0, 0, "", None),
         (4, 2, "UNITS", Severity.BLOCK),
@@ -89,7 +88,7 @@ def test_an_empty_history_has_an_empty_page(db):
     with History.open_writable(db) as history:
         history.add_import(file="a", sha256="0", machine_type="", judged=[report()])
     with _open(db) as reader:
-        page = pages.page(reader)
+        page = pages.page(reader, pages.find(reader))
     assert (page.runs, page.more, page.total) == ((), False, 0)
 
 

@@ -59,7 +59,7 @@ def test_slots_of_each_epoch_are_those_that_drift_takes(db):
         [(d, 8.0, True)],
     ]
     of_member = _whole(db, dataclasses.replace(_KEY, member="nvme0n1"))
-    assert [slot.iops for one in of_member.stretches for slot in one.slots] == [60.0]
+    assert [slot.value for one in of_member.stretches for slot in one.slots] == [60.0]
 
 
 def test_runs_of_a_suite_before_it_was_edited_are_left_out_and_counted(db):
@@ -70,7 +70,7 @@ def test_runs_of_a_suite_before_it_was_edited_are_left_out_and_counted(db):
     select(db, "INSERT INTO suite (content_hash, name, jobs) VALUES ('other', 'smoke', '[]')")
     select(db, "UPDATE run SET suite_hash = 'other' WHERE id = ?", before)
     found = _whole(db)
-    assert [slot.iops for slot in found.stretches[0].slots] == [2.0]
+    assert [slot.value for slot in found.stretches[0].slots] == [2.0]
     assert found.left_out == 1
 
 

@@ -143,7 +143,7 @@ def test_passes_of_a_run_are_one_value():
     report = made(results=passes, ended_at=())
     assert [row.number for row in report.rows] == [1, 2, 3]
     assert report.rows[1].label == "2 seq-read-1m (pass 2)"
-    assert report.trends[0].points[-1].iops == 200.0
+    assert report.trends[0].points[-1].value == 200.0
     assert len(report.trends) == 1
 
 
@@ -305,7 +305,7 @@ def test_an_imported_file_is_told_report_by_report():
     assert report.headline == "1 of 2 results cannot be believed"
     stripe, single = report.rows
     assert stripe.where == "line 12, on md0 (nvme0n1, nvme1n1)"
-    assert stripe.asked == "random read, 4 KiB, 16 × 32, libaio"
+    assert stripe.asked == "randread 4 KiB QD 32 × 16, libaio"
     assert [figure_words.published(one) for one in stripe.published] == [
         "100.0 % of 825,000 IOPS",
         "822,000 IOPS measured by others",

@@ -27,7 +27,7 @@ def test_the_interval_says_whether_b_is_faster(scale, change):
     b = _side("B", *(scale * value for value in (101.0, 103.0, 102.0, 104.0, 100.0)))
     (row,) = sides.in_words((a, b), comparison.compare(a.observations, b.observations)).rows
     assert row.change is change
-    assert row.workload == "randread 4k 8×32 io_uring"
+    assert row.workload == "randread 4 KiB QD 32 × 8"
     assert row.ratio == f"{scale:.2f}"
 
 

@@ -28,6 +28,12 @@ class Marker(StrEnum):
         """The finest that a terminal with these glyphs can show."""
         return cls.ASCII if glyphs is ASCII_GLYPHS else cls.BRAILLE
 
+    @classmethod
+    def chosen(cls, word: str, glyphs: Glyphs) -> Marker:
+        """The one that is remembered as ``word``, if this terminal can show it."""
+        usual = cls.usual(glyphs)
+        return usual if usual is Marker.ASCII else {one.value: one for one in cls}.get(word, usual)
+
     def next(self, glyphs: Glyphs) -> Marker:
         """The one to switch to; a terminal that shows only ASCII has no choice."""
         if glyphs is ASCII_GLYPHS:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -10,23 +12,28 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable
 
-from appliance.history.pages import Page, RunSummary
+from appliance.history.pages import PAGE_RUNS, Order, Page, RunSummary
 from appliance.history.queries import ImportRecord
 from appliance.model import advice
 from appliance.text import duration
 from tui import marks
 from tui.asking import Answer
 from tui.screens.base import MainScreen
+from tui.sources.results import Asked
 from tui.widgets.panel import Line, Panel, View, clean, section, wrapped
-from tui.widgets.results import columns, import_lines, run_lines, table_rows
+from tui.widgets.results import columns, has_words, import_lines, run_lines, table_rows
 from tui.widgets.table import FilterTable
 
-_Found = tuple[Page, tuple[ImportRecord, ...]]
+if TYPE_CHECKING:
+    from appliance.drift.series.run_figures import RunFigures
+
 _PROBLEM_ROWS = 2
 
 
 class ResultsScreen(MainScreen):
-    """Loads pages of some hundred runs: a history of ten years opens as fast as a new one."""
+    """Loads pages of some hundred runs: a history of ten years opens as fast as a new one. What is
+    sought or sorted is all of it.
+    """
 
     NAME = "Results"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -35,7 +42,9 @@ class ResultsScreen(MainScreen):
             "c", "compare", "Compare", tooltip="the two marked, or with the run before",
             id="results.compare",
         ),
-        Binding("t", "trend", "Trend", tooltip="figures over time", id="results.trend"),
+        Binding(
+            "t", "trend", "Trend", tooltip="every workload over time", id="results.trend"
+        ),
         Binding(
             "l", "layouts", "Layouts", tooltip="compare two layouts: epochs", id="results.layouts"
         ),
@@ -54,7 +63,9 @@ class ResultsScreen(MainScreen):
     def __init__(self) -> None:
         super().__init__()
         self._page: Page | None = None
+        self._figures: dict[int, RunFigures] = {}
         self._imports: tuple[ImportRecord, ...] = ()
+        self._asked = Asked()
         self._problem = ""
         self._read_at: float | None = None
         self._marked: list[str] = []
@@ -63,7 +74,7 @@ class ResultsScreen(MainScreen):
 
     def body(self) -> ComposeResult:
         yield Panel(id="results-heading")
-        yield FilterTable(id="results")
+        yield FilterTable(id="results", asks=True)
         yield Panel(id="result")
 
     def on_mount(self) -> None:
@@ -72,30 +83,59 @@ class ResultsScreen(MainScreen):
     # -- reading
 
     def history_changed(self) -> None:
+        self._figures = {}
+        self._read(0 if self._page is None else len(self._page.runs))
+
+    @on(FilterTable.Asked)
+    def _ask_other(self, event: FilterTable.Asked) -> None:
+        order = Order(event.column) if event.column else Order.RUN
+        self._asked = Asked(event.words, order, event.descending)
+        self._read(0)
+
+    def _read(self, known: int) -> None:
+        """The first runs of what is asked for; of ``known`` ones that are shown, as many again."""
+        results, asked, limit = self.main.world.results, self._asked, max(PAGE_RUNS, known)
+
+        def found(answer: Answer[tuple[Page, tuple[ImportRecord, ...]]]) -> None:
+            self._problem = answer.problem
+            # What was typed meanwhile is being asked for.
+            if answer.value is not None and asked == self._asked:
+                page, self._imports = answer.value
+                self._take(page, answer.asked_at)
+            self.redraw()
+
+        self.ask("runs", lambda: (results.page(asked, 0, limit), results.imports()), found)
+
+    def action_older(self) -> None:
+        page, results, asked = self._page, self.main.world.results, self._asked
+        if page is None or not page.more or self.is_asking("older"):
+            return
+
+        def found(answer: Answer[Page]) -> None:
+            self._problem = answer.problem
+            if answer.value is not None and asked == self._asked and self._page is not None:
+                known = {one.run.id for one in self._page.runs}
+                # A run that ended meanwhile has moved all others down by one.
+                runs = [one for one in answer.value.runs if one.run.id not in known]
+                stripes = {**self._page.stripes, **answer.value.stripes}
+                every = (*self._page.runs, *runs)
+                self._take(replace(answer.value, runs=every, stripes=stripes), answer.asked_at)
+            self.redraw()
+
+        self.ask("older", lambda: results.page(asked, len(page.runs), PAGE_RUNS), found)
+
+    def _take(self, page: Page, asked_at: float) -> None:
+        self._page, self._read_at = page, asked_at
+        self._changes += 1
         results = self.main.world.results
-        self.ask("runs", lambda: (results.page(None), results.imports()), self._newest)
+        new = [one.run.id for one in page.runs if one.results and one.run.id not in self._figures]
+        if new:
+            self.ask("figures", lambda: results.figures(new), self._figured)
 
-    def _newest(self, answer: Answer[_Found]) -> None:
+    def _figured(self, answer: Answer[Mapping[int, RunFigures]]) -> None:
         self._problem = answer.problem
-        if answer.value is not None:
-            page, self._imports = answer.value
-            self._page = _under(page, self._page)
-            self._read_at = answer.asked_at
-            self._changes += 1
-        self.redraw()
-
-    def _older(self, answer: Answer[Page]) -> None:
-        self._problem = answer.problem
-        page = self._page
-        if answer.value is not None and page is not None:
-            older = answer.value
-            # The newest were read again meanwhile, and may end elsewhere.
-            last = page.runs[-1].run.id if page.runs else 0
-            runs = tuple(one for one in older.runs if one.run.id < last)
-            self._page = Page(
-                (*page.runs, *runs), older.more, {**older.stripes, **page.stripes}, older.total
-            )
-            self._changes += 1
+        self._figures |= answer.value or {}
+        self._changes += 1
         self.redraw()
 
     # -- drawing
@@ -115,20 +155,20 @@ class ResultsScreen(MainScreen):
         page = self._page
         if page is None:
             return Content.styled("not read yet", marks.MUTED)
-        loaded, total = len(page.runs), page.total
-        words = f"{total:,} run{'s' * (total != 1)}"
-        if loaded != total:
-            words = f"{loaded:,} of {words} loaded"
-        if self._imports:
+        loaded = len(page.runs)
+        words = f"{page.total:,} run{'s' * (page.total != 1)}"
+        if self._asked.words:
+            words = f"{page.found:,} of {words} found"
+        elif self._imports:
             words += f", {len(self._imports)} import{'s' * (len(self._imports) > 1)}"
-        if loaded < total and self._table.has_class("-filtering"):
-            return Content.styled(f"only {words} searched; o loads older", marks.WARN)
+        if loaded < page.found:
+            words += f", {loaded:,} shown"
         if self._marked:
             words += f", {len(self._marked)} marked"
         return Content.styled(words, marks.MUTED)
 
     def _asking_lines(self, view: View, width: int) -> list[Line]:
-        seconds = max(self.asking_seconds("runs"), self.asking_seconds("older"))
+        seconds = max(self.asking_seconds(key) for key in ("runs", "older", "figures"))
         old = ""
         if self._read_at is not None and (seconds >= 1 or self._problem):
             old = f"; this is {duration(view.now - self._read_at)} old"
@@ -148,16 +188,20 @@ class ResultsScreen(MainScreen):
 
     def _fill(self, view: View, width: int) -> None:
         page = self._page
+        imports = [one for one in self._imports if has_words(one, self._asked.words)]
         rows = (
             ()
             if page is None
             else table_rows(
                 page.runs,
-                self._imports,
+                self._figures,
+                imports,
                 page.stripes,
+                by_run=self._asked.order is Order.RUN and self._asked.descending,
                 more=page.more,
                 marked=self._marked,
                 width=width,
+                now=view.wall,
                 glyphs=view.glyphs,
             )
         )
@@ -198,22 +242,32 @@ class ResultsScreen(MainScreen):
         page = self._page
         at_end = page is not None and page.more and event.row is not None
         last = str(page.runs[-1].run.id) if page is not None and page.runs else ""
-        filtered = self._table.has_class("-filtering")
-        if at_end and not filtered and event.row is not None and event.row.key == last:
+        if at_end and event.row is not None and event.row.key == last:
             self.action_older()
 
     def _show_current(self, width: int) -> None:
+        self.query_one("#result", Panel).show(self._current_lines(width))
+
+    def _current_lines(self, width: int) -> list[Line]:
         view, run, imported = self.view, self._run, self._import
-        lines: list[Line] = []
         if view is None:
-            return
+            return []
         if run is not None and self._page is not None:
-            lines = run_lines(run, self._page.stripes, width, view.glyphs)
-        elif imported is not None:
-            lines = import_lines(imported, width, view.glyphs)
-        self.query_one("#result", Panel).show(lines)
+            figures = self._figures.get(run.run.id)
+            return run_lines(run, figures, self._page.stripes, width, view.glyphs)
+        return [] if imported is None else import_lines(imported, width, view.glyphs)
 
     # -- what can be done
+
+    def jump(self, name: str) -> None:
+        """Open run ``name``, wherever it is in the list."""
+        from tui.screens.results_run import RunScreen
+
+        if name.isdecimal():
+            self.app.push_screen(RunScreen(name))
+
+    def copy_text(self) -> str:
+        return "\n".join(line.plain.rstrip() for line in self._current_lines(10_000))
 
     def why_not(self, action: str) -> str:
         if action in {"pin", "export", "compare"} and not self._key:
@@ -224,12 +278,8 @@ class ResultsScreen(MainScreen):
         if action == "older":
             if self._page is None or not self._page.more:
                 return "there are no older runs"
-            return "older runs are being read" if self._is_reading_older else ""
+            return "older runs are being read" if self.is_asking("older") else ""
         return ""
-
-    @property
-    def _is_reading_older(self) -> bool:
-        return self.main.asker.waiting_since(f"{self.NAME}.older") is not None
 
     def action_pin(self) -> None:
         from tui.screens.results_epochs import toggle
@@ -269,10 +319,10 @@ class ResultsScreen(MainScreen):
         self.app.push_screen(CompareScreen(*self._pair()))
 
     def action_trend(self) -> None:
-        from tui.screens.results_trend import TrendScreen
+        from tui.screens.results_series import SeriesScreen
 
         run = self._run
-        self.app.push_screen(TrendScreen(suite="" if run is None else run.run.suite))
+        self.app.push_screen(SeriesScreen(suite="" if run is None else run.run.suite))
 
     def action_layouts(self) -> None:
         from tui.screens.results_epochs import EpochsScreen
@@ -284,13 +334,6 @@ class ResultsScreen(MainScreen):
 
         self.app.push_screen(ExportScreen(self._key))
 
-    def action_older(self) -> None:
-        page, results = self._page, self.main.world.results
-        if page is None or not page.more or not page.runs or self._is_reading_older:
-            return
-        last = page.runs[-1].run.id
-        self.ask("older", lambda: results.page(last), self._older)
-
     def _no_runs(self) -> str:
         if self.main.world.unable:
             return "no runs in it"
@@ -301,16 +344,3 @@ class ResultsScreen(MainScreen):
         from tui.screens.results_run import RunScreen
 
         self.app.push_screen(RunScreen(event.row.key, self._import))
-
-
-def _under(newest: Page, before: Page | None) -> Page:
-    """The newest runs, and below them the older ones that had been loaded."""
-    if before is None or not newest.more or not newest.runs:
-        return newest
-    last = newest.runs[-1].run.id
-    known = [one.run.id for one in before.runs]
-    if last not in known:
-        return newest
-    older = tuple(one for one in before.runs if one.run.id < last)
-    more = before.more if older else newest.more
-    return Page((*newest.runs, *older), more, {**before.stripes, **newest.stripes}, newest.total)

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 
+from appliance.figures.metric import Metric
 from tui import marks
 from tui.screens.results_page import PageScreen
 from tui.sources.results import Comparison
@@ -21,7 +22,8 @@ class CompareScreen(PageScreen[None]):
 
     NAME = "a comparison"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("w", "swap", "Swap", tooltip="B becomes A", id="compare.swap"),
+        Binding("m", "metric", "Metric", tooltip="IOPS, bandwidth, latencies", id="compare.metric"),
+        Binding("I", "swap", "Invert", tooltip="B becomes A", id="compare.swap"),
         Binding("down", "scroll(1)", "Scroll", tooltip="scroll down a line", id="compare.down"),
         Binding("up", "scroll(-1)", "Up", tooltip="scroll up a line", show=False, id="compare.up"),
         Binding("pagedown,space", "scroll(15)", "More", tooltip="scroll down", id="compare.more"),
@@ -33,6 +35,7 @@ class CompareScreen(PageScreen[None]):
     def __init__(self, a: str, b: str) -> None:
         super().__init__()
         self._a, self._b = a, b
+        self._metric = Metric.IOPS
         self._found: Comparison | None = None
 
     def parts(self) -> ComposeResult:
@@ -44,15 +47,20 @@ class CompareScreen(PageScreen[None]):
         self._ask()
 
     def _ask(self) -> None:
-        results, a, b = self.main.world.results, self._a, self._b
-        self.read("both sides", lambda: results.compare(a, b), self._compared)
+        results, a, b, metric = self.main.world.results, self._a, self._b, self._metric
 
-    def _compared(self, found: Comparison) -> None:
-        self._found, self._a, self._b = found, found.a_key, found.b_key
+        def compared(found: Comparison) -> None:
+            self._found = found
+            # The run before has its number now; what was asked for meanwhile is still to come.
+            if (a, b, metric) == (self._a, self._b, self._metric):
+                self._a, self._b = found.a_key, found.b_key
+
+        self.read("both sides", lambda: results.compare(a, b, metric), compared)
 
     def heading(self) -> tuple[str, Content]:
         names = f"{self._a or 'the run before'} and {self._b}".replace(":", " ")
-        return "COMPARE", Content.styled(clean(names), marks.MUTED)
+        note = f"{self._metric}, {clean(names)}"
+        return "COMPARE", Content.styled(note, marks.MUTED)
 
     def draw(self, width: int) -> None:
         found = self._found
@@ -61,12 +69,17 @@ class CompareScreen(PageScreen[None]):
 
     def why_not(self, action: str) -> str:
         if action in {"swap", "scroll"} and self._found is None:
-            return "there is nothing to compare yet"
+            return "" if self.is_reading and self._a else "there is nothing to compare yet"
         return ""
 
     def action_swap(self) -> None:
         self._a, self._b = self._b, self._a
         self._ask()
+
+    def action_metric(self) -> None:
+        self._metric = self._metric.next
+        self._ask()
+        self.redraw()
 
     def action_scroll(self, lines: int) -> None:
         self.query_one("#compare-scroll", VerticalScroll).scroll_relative(y=lines, animate=False)

@@ -100,6 +100,11 @@ class PageScreen(FrameScreen[T]):
         self.main.asker.ask(self._question, work, answered)
 
     @property
+    def is_reading(self) -> bool:
+        """Whether an answer is still to come."""
+        return bool(self._reading)
+
+    @property
     def _question(self) -> str:
         """Of this very page: the answer to a page that was left is not waited for."""
         return f"{self.NAME}.{id(self)}"

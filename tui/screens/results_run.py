@@ -4,46 +4,56 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.widgets import DataTable
 
 from appliance.history.queries import ImportRecord
 from appliance.model.measurement import Measurement
+from appliance.text import moment
 from tui import marks
 from tui.charts.markers import Marker
 from tui.screens.results_page import PageScreen
+from tui.screens.sheet import Item as Link
+from tui.screens.sheet import Pick
 from tui.sources.results import RunDetail
 from tui.widgets.panel import Line, Panel, clean
 from tui.widgets.results_item import Item, item_lines, of_report, of_result
 from tui.widgets.results_run import (
     chart_lines,
     import_facts,
-    list_lines,
+    item_columns,
+    item_rows,
     number_lines,
     run_facts,
 )
+from tui.widgets.table import FilterTable
 
-# Heading and footer.
-_FRAME_ROWS = 4
+# Heading, footer, and the heading of the list.
+_FRAME_ROWS = 5
 _LEAST_CHART, _MOST_CHART = 9, 18
 
 
 class RunScreen(PageScreen[None]):
-    """``key`` is a run's number or ``import:3``."""
+    """``key`` is a run's number or ``import:3``. The cursor begins at the gravest result."""
 
     NAME = "a run"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "choose(-1)", "Job", tooltip="the result above", show=False, id="run.up"),
-        Binding("down", "choose(1)", "Job", tooltip="the result below", id="run.down"),
-        Binding("pagedown,space", "scroll(1)", "More", tooltip="scroll down", id="run.more"),
-        Binding("pageup", "scroll(-1)", "Less", tooltip="scroll up", show=False, id="run.less"),
+        # Not of the list, which has a few rows, but of what is known of the chosen one.
+        Binding("pagedown,space", "scroll(1)", "More", tooltip="scroll down", priority=True,
+                id="run.more"),
+        Binding("pageup", "scroll(-1)", "Up", tooltip="scroll up", show=False, priority=True,
+                id="run.less"),
         Binding("t", "trend", "Trend", tooltip="this result over time", id="run.trend"),
+        Binding("c", "compare", "Compare", tooltip="with the run before", id="run.compare"),
         Binding("T", "numbers", "Numbers", tooltip="charts or their numbers", id="run.numbers"),
-        Binding("m", "marker", "Marker", tooltip="draw with other characters", id="run.marker"),
+        Binding("M", "marker", "Marker", tooltip="draw with other characters", show=False,
+                id="run.marker"),
         Binding("e", "export", "Export", tooltip="write this run to a file", id="run.export"),
-    ]
+    ]  # fmt: skip
 
     def __init__(self, key: str, record: ImportRecord | None = None) -> None:
         super().__init__()
@@ -51,18 +61,18 @@ class RunScreen(PageScreen[None]):
         self._record = record
         self._detail: RunDetail | None = None
         self._items: tuple[Item, ...] = ()
-        self._chosen = 0
+        self._chosen: int | None = None
         self._numbers = False
-        self._marker: Marker | None = None
 
     def parts(self) -> ComposeResult:
         yield Panel(id="run-facts")
-        yield Panel(id="run-list")
+        yield FilterTable(id="run-list")
         with VerticalScroll(id="run-scroll", can_focus=False):
             yield Panel(id="run-item")
 
     def on_mount(self) -> None:
         super().on_mount()
+        self.query_one(DataTable).focus()
         self.read_again()
 
     def read_again(self) -> None:
@@ -78,14 +88,20 @@ class RunScreen(PageScreen[None]):
 
     def _found(self, detail: RunDetail) -> None:
         self._detail = detail
-        self._items = tuple(of_result(one, detail.run, self.glyphs) for one in detail.results)
+        self._items = tuple(
+            of_result(
+                one, detail.run, self.glyphs, detail.figures.changes if detail.figures else ()
+            )
+            for one in detail.results
+        )
 
     def _imported(self, reports: tuple[Measurement, ...]) -> None:
         self._items = tuple(of_report(one, self.glyphs) for one in reports)
 
     @property
     def _item(self) -> Item | None:
-        return self._items[self._chosen] if self._chosen < len(self._items) else None
+        at = self._chosen
+        return self._items[at] if at is not None and at < len(self._items) else None
 
     def heading(self) -> tuple[str, Content]:
         good = sum(item.mark.glyph != self.glyphs.bad for item in self._items)
@@ -96,19 +112,27 @@ class RunScreen(PageScreen[None]):
         return clean(self._key.replace(":", " ").upper()), Content.styled(note, marks.MUTED)
 
     def draw(self, width: int) -> None:
-        facts: list[Line] = import_facts(self._record, width)
+        facts: list[Line] = import_facts(self._record, width, self.glyphs)
         if self._detail is not None:
-            facts = run_facts(self._detail.run, self._detail.layout, width, self.glyphs)
+            facts = run_facts(self._detail, self._items, width, self.glyphs)
         room = self.size.height - _FRAME_ROWS - len(facts)
-        rows = min(len(self._items) + 1, max(4, room // 3)) if self._items else 0
+        rows = min(len(self._items), max(3, room // 3))
         self.query_one("#run-facts", Panel).show(facts)
-        self.query_one("#run-list", Panel).show(
-            list_lines(self._items, self._chosen, width=width, rows=rows, glyphs=self.glyphs)
-            if rows
-            else []
-        )
+        table = self.query_one("#run-list", FilterTable)
+        table.styles.height = rows + 1
+        table.display = bool(self._items)
+        table.show(
+            item_columns(width), item_rows(self._items, width, self.glyphs),
+            width=width - (rows < len(self._items)), glyphs=self.glyphs,
+        )  # fmt: skip
+        if self._chosen is None and self._items:
+            self._chosen = min(range(len(self._items)), key=lambda at: self._items[at].gravity)
+            table.move_to(str(self._chosen))
+        self._show_item(width, room - rows)
+
+    def _show_item(self, width: int, room: int) -> None:
         # The scroll bar takes a cell.
-        self.query_one("#run-item", Panel).show(self._item_lines(width - 1, room - rows))
+        self.query_one("#run-item", Panel).show(self._item_lines(width - 1, room))
 
     def _item_lines(self, width: int, room: int) -> list[Line]:
         item = self._item
@@ -120,15 +144,17 @@ class RunScreen(PageScreen[None]):
             return lines + number_lines(item, width=width, glyphs=self.glyphs)
         # Below the chart are the members, each with a line, and what both are called.
         height = min(_MOST_CHART, max(_LEAST_CHART, room - len(lines) - len(item.members) - 5))
-        marker = self._marker or Marker.usual(self.glyphs)
+        marker = Marker.chosen(self.main.world.settings.get("marker"), self.glyphs)
         return lines + chart_lines(
             item, width=width, height=height, marker=marker, glyphs=self.glyphs
         )
 
     def why_not(self, action: str) -> str:
         item = self._item
-        if action in {"choose", "scroll", "numbers", "marker"} and item is None:
-            return "there is no result to look at"
+        if action in {"scroll", "numbers", "marker"} and item is None:
+            return "" if self.is_reading else "there is no result to look at"
+        if action == "compare" and ":" in self._key:
+            return "an import has no run before it: mark another run or import"
         if action == "marker" and self.glyphs is marks.ASCII:
             return "this terminal shows only ASCII"
         if action == "trend":
@@ -137,10 +163,46 @@ class RunScreen(PageScreen[None]):
             return "it has not been read yet"
         return ""
 
-    def action_choose(self, step: int) -> None:
-        self._chosen = max(0, min(len(self._items) - 1, self._chosen + step))
-        self.query_one("#run-scroll", VerticalScroll).scroll_home(animate=False)
-        self.redraw()
+    @on(FilterTable.Moved)
+    def _moved(self, event: FilterTable.Moved) -> None:
+        at = None if event.row is None else int(event.row.key)
+        if at is not None and self._chosen is not None and at != self._chosen:
+            self._chosen = at
+            self.query_one("#run-scroll", VerticalScroll).scroll_home(animate=False)
+            self.redraw()
+
+    @on(FilterTable.Chosen)
+    def _links(self) -> None:
+        """Go on from here: to the disks, the findings, the log of that time."""
+        detail = self._detail
+        if detail is None:
+            return
+        links = [
+            Link(f"log {detail.run.started_at}", Content(f"Log at {moment(detail.run.started_at)}"))
+        ]
+        links += [
+            Link(
+                f"drift {one.id}",
+                Content(clean(f"Finding {one.id} {one.fact.code}: {one.fact.summary}")),
+            )
+            for one in detail.findings
+        ]
+        links += [
+            Link(f"disks {name}", Content(clean(f"Disk {name}"))) for name in self._disks(detail)
+        ]
+        title = f"From run {detail.run.id} to"
+        self.app.push_screen(Pick(title, links), self._go)
+
+    def _disks(self, detail: RunDetail) -> list[str]:
+        """The members that were measured, the one that waited longest first."""
+        item = self._item
+        waits = {} if item is None else {one.name: one.await_ns or 0.0 for one in item.members}
+        return sorted(detail.run.members, key=lambda name: -waits.get(name, 0.0))
+
+    def _go(self, link: str | None) -> None:
+        if link:
+            mode, _, name = link.partition(" ")
+            self.main.visit(mode, name)
 
     def action_scroll(self, pages: int) -> None:
         scroll = self.query_one("#run-scroll", VerticalScroll)
@@ -151,7 +213,8 @@ class RunScreen(PageScreen[None]):
         self.redraw()
 
     def action_marker(self) -> None:
-        self._marker = (self._marker or Marker.usual(self.glyphs)).next(self.glyphs)
+        marker = Marker.chosen(self.main.world.settings.get("marker"), self.glyphs)
+        self.main.remember("marker", marker.next(self.glyphs).value)
         self.redraw()
 
     def action_trend(self) -> None:
@@ -160,6 +223,11 @@ class RunScreen(PageScreen[None]):
         item = self._item
         if item is not None and item.series is not None:
             self.app.push_screen(TrendScreen(item.series))
+
+    def action_compare(self) -> None:
+        from tui.screens.results_compare import CompareScreen
+
+        self.app.push_screen(CompareScreen("", self._key))
 
     def action_export(self) -> None:
         from tui.screens.results_export import ExportScreen

@@ -1,37 +1,47 @@
-"""The list of all series, to choose one whose trend is shown."""
+"""Every series side by side: the last value, how far it is from normal, and a sparkline."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable
 
+from appliance.figures.metric import Metric
 from appliance.model.findings import SeriesKey
 from tui import marks
+from tui.charts.strip import sparkline
 from tui.screens.results_page import PageScreen
+from tui.widgets.results import change_cell, change_style, shown
+from tui.widgets.results_trend import ZOOMS, zoom_words
 from tui.widgets.table import Column, FilterTable, Row
 
-_COLUMNS = (
-    Column("suite", 10),
-    Column("job", 22),
-    Column("direction", 9),
-    Column("member", 10),
-    Column("target", 12, grows=True),
-)
+if TYPE_CHECKING:
+    from appliance.drift.series.trends import Stretch
+
+_DAY = 86_400.0
+_WIDE_CELLS = 110
 
 
-class SeriesScreen(PageScreen[SeriesKey | None]):
-    """Returns the series that was chosen, or ``None``."""
+class SeriesScreen(PageScreen[None]):
+    """The cursor begins at ``key``, or at the first series of ``suite``; enter opens its chart."""
 
     NAME = "the series"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("z", "zoom", "Zoom", tooltip="30, 90 days, all, 7 days", id="series.zoom"),
+        Binding("m", "metric", "Metric", tooltip="IOPS, bandwidth, latencies", id="series.metric"),
+    ]
 
-    def __init__(self, keys: Sequence[SeriesKey], now: SeriesKey | None) -> None:
+    def __init__(self, key: SeriesKey | None = None, *, suite: str = "") -> None:
         super().__init__()
-        self._keys = {str(number): key for number, key in enumerate(keys)}
-        self._now = now
+        self._key, self._suite = key, suite
+        self._found: Mapping[SeriesKey, tuple[str, Stretch] | None] = {}
+        self._metric = Metric.IOPS
+        self._zoom = 0
 
     def parts(self) -> ComposeResult:
         yield FilterTable(id="series")
@@ -39,33 +49,101 @@ class SeriesScreen(PageScreen[SeriesKey | None]):
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one(DataTable).focus()
+        self.read_again()
+
+    def read_again(self) -> None:
+        results, metric = self.main.world.results, self._metric
+
+        def found(answer: Mapping[SeriesKey, tuple[str, Stretch] | None]) -> None:
+            if metric is self._metric:
+                self._found = answer
+
+        self.read("the series", lambda: results.series(metric), found)
 
     def heading(self) -> tuple[str, Content]:
-        return "SERIES", Content.styled(f"{len(self._keys)}; enter shows one", marks.MUTED)
+        words = f"{self._metric}, {zoom_words(ZOOMS[self._zoom])}; enter shows one"
+        return f"{len(self._found)} SERIES", Content.styled(words, marks.MUTED)
 
     def draw(self, width: int) -> None:
         table = self.query_one("#series", FilterTable)
+        wide = width >= _WIDE_CELLS
+        cells = width - (94 if wide else 70)
+        columns = [
+            Column("suite", 8),
+            Column("workload", 34 if wide else 26),
+            Column("last", 10, right=True),
+            Column("change", 7, right=True),
+            *([Column("median of normal", 16, right=True)] if wide else []),
+            Column("trend", cells, grows=True),
+        ]
         rows = [
             Row(
-                number,
-                (
-                    (key.suite, ""),
-                    (key.job, ""),
-                    (key.direction, ""),
-                    (key.member or "stripe", marks.MUTED if not key.member else ""),
-                    (key.target, marks.MUTED),
-                ),
+                str(number),
+                self._cells(key, found, len(columns), cells),
+                also=f"{key} {key.target}",
             )
-            for number, key in self._keys.items()
+            for number, (key, found) in enumerate(self._found.items())
         ]
         first = not table.shown_count
-        table.show(_COLUMNS, rows, width=width, glyphs=self.glyphs)
+        nothing = "" if self.is_reading else NOTHING
+        table.show(columns, rows, width=width, glyphs=self.glyphs, nothing=nothing)
         if first:
-            table.move_to(next((n for n, key in self._keys.items() if key == self._now), "0"))
+            keys = list(self._found)
+            at = (one for one in keys if one == self._key or one.suite == self._suite)
+            table.move_to(str(keys.index(next(at, keys[0])) if keys else 0))
+
+    def _cells(
+        self, key: SeriesKey, found: tuple[str, Stretch] | None, columns: int, cells: int
+    ) -> tuple[tuple[str, str], ...]:
+        nothing = ("-", marks.MUTED)
+        if found is None:
+            name = f"{key.job} {key.direction}"
+            return ((key.suite, ""), (name, marks.MUTED), *[nothing] * (columns - 2))
+        from appliance.drift.series.run_figures import change_of
+
+        workload, stretch = found
+        days = ZOOMS[self._zoom]
+        last = stretch.slots[-1]
+        since = -1e300 if days is None else last.started_at - days * _DAY
+        values = [slot.value for slot in stretch.slots if slot.valid and slot.started_at >= since]
+        normal = stretch.normal
+        made = [(key.suite, ""), (shown(workload, self.glyphs), "")]
+        words = shown(self._metric.words(last.value), self.glyphs)
+        made.append((words, "" if last.valid else marks.BAD))
+        change = None
+        if normal is not None and last.valid:
+            change = change_of(key, workload, last.value, normal)
+        made.append(
+            nothing
+            if change is None
+            else (
+                change_cell(change, self.glyphs),
+                change_style(change, less_is_better=self._metric.is_latency),
+            )
+        )
+        if columns > 5:
+            level = "-" if normal is None else shown(self._metric.words(normal.median), self.glyphs)
+            made.append((level, marks.MUTED))
+        return (*made, (sparkline(values, cells, self.glyphs), marks.BUSY))
+
+    def why_not(self, action: str) -> str:
+        return NOTHING if action == "metric" and not self._found and not self.is_reading else ""
+
+    def action_zoom(self) -> None:
+        self._zoom = (self._zoom + 1) % len(ZOOMS)
+        self.redraw()
+
+    def action_metric(self) -> None:
+        self._metric = self._metric.next
+        self.read_again()
+        self.redraw()
 
     @on(FilterTable.Chosen)
     def _chosen(self, event: FilterTable.Chosen) -> None:
-        self.dismiss(self._keys[event.row.key])
+        from tui.screens.results_trend import TrendScreen
 
-    async def action_back(self) -> None:
-        self.dismiss(None)
+        key = list(self._found)[int(event.row.key)]
+        self.app.push_screen(TrendScreen(key, metric=self._metric, zoom=self._zoom))
+
+
+NOTHING = "no complete run of a suite has results yet"

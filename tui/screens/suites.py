@@ -270,11 +270,7 @@ class SuitesScreen(MainScreen):
     @property
     def _marker(self) -> Marker:
         """How charts are drawn, as it was chosen last."""
-        word, glyphs = self.main.world.settings.get("marker"), self.main.glyphs
-        known = {one.value: one for one in Marker}
-        return (
-            Marker.usual(glyphs) if glyphs is marks.ASCII else known.get(word, Marker.usual(glyphs))
-        )
+        return Marker.chosen(self.main.world.settings.get("marker"), self.main.glyphs)
 
     def copy_text(self) -> str:
         """The command that does the same from a shell."""

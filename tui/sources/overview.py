@@ -60,7 +60,7 @@ class HistoryOverview:
             latest = reader.runs(limit=5, repeats=False)
             last = next((run for run in latest if run.state is not RunState.RUNNING), None)
             levels = {} if last is None else _levels(reader, last)
-            runs = pages.page(reader, limit=_RUNS).runs
+            runs = pages.page(reader, pages.find(reader, limit=_RUNS)).runs
             return Lookback(levels, runs, reader.imports()[:_RUNS])
 
 

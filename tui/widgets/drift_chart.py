@@ -114,7 +114,7 @@ def drawn_of(record: FindingRecord, evidence: Evidence, glyphs: Glyphs) -> Drawn
     """The series around the change, what was normal, when it changed, and the repeats."""
     known = record.fact.evidence
     slots = _around(evidence.stretch.slots if evidence.stretch else (), known.get("change_run"))
-    points = [(slot.started_at, slot.iops) for slot in slots if slot.valid]
+    points = [(slot.started_at, slot.value) for slot in slots if slot.valid]
     rules = [
         VRule(at, words, style)
         for run, words, style in (

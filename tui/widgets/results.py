@@ -3,71 +3,113 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from appliance.history.pages import RunSummary
+from appliance.history.pages import Order, RunSummary
 from appliance.history.queries import ImportRecord
 from appliance.model.layout_words import stripe_words
 from appliance.model.measurement import Severity
 from appliance.model.runs import RunState
-from appliance.text import duration, moment
+from appliance.text import bandwidth, count, duration, moment
 from tui import marks
+from tui.charts.strip import sparkline
 from tui.marks import Glyphs, Mark
-from tui.widgets.panel import Line, clean, section, wrapped
+from tui.widgets.panel import Line, clean, nanoseconds, section, wrapped
 from tui.widgets.table import Column, Row
 
-_WIDE_CELLS = 130
+if TYPE_CHECKING:
+    from appliance.drift.series.run_figures import Change, RunFigures
+
+_WIDE_CELLS, _WIDEST_CELLS = 130, 165
 _FOOT_ROWS = 3
 _GRAVEST = {Severity.BLOCK: "bad", Severity.WARN: "warn", Severity.LABEL: "label"}
 _STYLES = {Severity.BLOCK: marks.BAD, Severity.WARN: marks.WARN, Severity.LABEL: marks.BUSY}
+# A date without its year is of the last ten months.
+_THIS_YEAR_SECONDS = 300 * 86_400.0
+_SPARK_CELLS = 6, 12
+# Text and style by the name of the column.
+_Cells = dict[str, tuple[str, str]]
 
 
 def columns(width: int) -> tuple[Column, ...]:
-    """The table's columns in ``width`` cells."""
-    first = (
-        Column("  run", 7),
-        Column("when (UTC)", 16),
-        Column("suite", 9),
-        Column("valid", 8, right=True),
-        Column("verdict", 12),
-    )
+    """The table's columns in ``width`` cells; their names are those of :class:`Order`."""
     if width < _WIDE_CELLS:
-        return (*first, Column("layout", 7, grows=True), Column("epoch", 5, right=True))
+        return (
+            Column(Order.RUN, 7),
+            Column(Order.WHEN, 11),
+            Column(Order.SUITE, 6),
+            Column(Order.FIGURE, 9, right=True),
+            Column(Order.P99, 8, right=True),
+            Column(Order.CHANGE, 6, right=True),
+            Column("trend", _SPARK_CELLS[0], sorts=False),
+            Column(Order.VERDICT, 9, grows=True),
+        )
+    last = (Column(Order.TOOK, 11, right=True), Column(Order.TARGET, 12, grows=True))
     return (
-        *first,
-        Column("layout", 28),
-        Column("epoch", 5, right=True),
-        Column("took", 10, right=True),
-        Column("target", 12, grows=True),
+        Column(Order.RUN, 7),
+        Column(Order.WHEN, 16),
+        Column(Order.SUITE, 8),
+        Column("workload", 26, sorts=False),
+        Column(Order.FIGURE, 10, right=True),
+        Column(Order.P99, 8, right=True),
+        Column(Order.CHANGE, 6, right=True),
+        Column("trend", _SPARK_CELLS[1], sorts=False),
+        Column(Order.VERDICT, 12, grows=width < _WIDEST_CELLS),
+        Column(Order.LAYOUT, 8),
+        *(last if width >= _WIDEST_CELLS else ()),
     )
 
 
 def table_rows(
     runs: Sequence[RunSummary],
+    figures: Mapping[int, RunFigures],
     imports: Sequence[ImportRecord],
     stripes: Mapping[int, str],
     *,
+    by_run: bool,
     more: bool,
     marked: Sequence[str],
     width: int,
+    now: float,
     glyphs: Glyphs,
 ) -> tuple[Row, ...]:
-    """A row for each run and import, latest first. Keys are what can be compared: ``12``,
-    ``import:3``; ``stripes`` are fingerprints' by epoch; ``more``: there are older runs.
+    """A row for each run and import. Keys are what can be compared: ``12``, ``import:3``;
+    ``stripes`` are fingerprints' by epoch; ``by_run``: the latest is first, so that imports stand
+    between runs, and ``more`` that there are older ones; ``now`` is seconds since the epoch.
     """
-    wide = width >= _WIDE_CELLS
-    made = []
+    made: list[Row] = []
+    every = columns(width)
+
+    def add(key: str, name: str, at: float, cells: _Cells) -> None:
+        cells |= {
+            Order.RUN: _pin(key, name, marked, glyphs),
+            Order.WHEN: (_when(at, width, now), ""),
+        }
+        nothing = ("-", marks.MUTED)
+        made.append(Row(key, tuple(cells.get(column.name, nothing) for column in every)))
+
     waiting = list(imports)
     # Runs by number, which no clock moves; each import before the first run that is older.
     for one in runs:
-        while waiting and waiting[0].at >= one.run.started_at:
-            made.append(_import_row(waiting.pop(0), marked, glyphs, wide=wide))
-        made.append(_run_row(one, stripes, marked, glyphs, wide=wide))
+        while by_run and waiting and waiting[0].at >= one.run.started_at:
+            before = waiting.pop(0)
+            add(f"import:{before.id}", f"imp {before.id}", before.at, _import_cells(before, glyphs))
+        cells, found = _run_cells(one, stripes, glyphs), figures.get(one.run.id)
+        if found is not None:
+            cells |= _figure_cells(found, width, glyphs)
+        add(str(one.run.id), str(one.run.id), one.run.started_at, cells)
     # What is older than all runs here is shown with those runs.
-    if not more:
-        made += [_import_row(one, marked, glyphs, wide=wide) for one in waiting]
+    for left in () if more else waiting:
+        add(f"import:{left.id}", f"imp {left.id}", left.at, _import_cells(left, glyphs))
     return tuple(made)
+
+
+def has_words(one: ImportRecord, words: Sequence[str]) -> bool:
+    """Whether an import has each of ``words``, which are lower case."""
+    text = f"imp import {one.id} {one.file} {one.machine_type} {moment(one.at)}".lower()
+    return all(word in text for word in words)
 
 
 def run_mark(one: RunSummary, glyphs: Glyphs) -> Mark:
@@ -97,46 +139,68 @@ def _pin(key: str, name: str, marked: Sequence[str], glyphs: Glyphs) -> tuple[st
     return f"  {name}", ""
 
 
-def _run_row(
-    one: RunSummary,
-    stripes: Mapping[int, str],
-    marked: Sequence[str],
-    glyphs: Glyphs,
-    *,
-    wide: bool,
-) -> Row:
+def _run_cells(one: RunSummary, stripes: Mapping[int, str], glyphs: Glyphs) -> _Cells:
     run, mark = one.run, run_mark(one, glyphs)
-    layout = layout_of(one, stripes)
-    cells = [
-        _pin(str(run.id), str(run.id), marked, glyphs),
-        (moment(run.started_at)[:16], ""),
-        (run.suite, ""),
-        (f"{one.valid} of {one.results}" if one.results else "-", ""),
-        (mark.text, mark.style),
-        (layout if wide else short_layout(layout, glyphs), ""),
-        ("-" if run.epoch_id is None else str(run.epoch_id), marks.MUTED),
-    ]
-    if wide:
-        cells += [(_took(one), ""), (run.target, marks.MUTED)]
-    also = f"{run.target} {run.state.value} {run.reason} {run.machine_type} {layout}"
-    return Row(str(run.id), tuple(cells), also=also)
+    return {
+        Order.SUITE: (run.suite, ""),
+        Order.VERDICT: (mark.text, mark.style),
+        Order.LAYOUT: (short_layout(layout_of(one, stripes), glyphs), marks.MUTED),
+        Order.TOOK: (_took(one), ""),
+        Order.TARGET: (run.target, marks.MUTED),
+    }
 
 
-def _import_row(one: ImportRecord, marked: Sequence[str], glyphs: Glyphs, *, wide: bool) -> Row:
+def _figure_cells(one: RunFigures, width: int, glyphs: Glyphs) -> _Cells:
+    style = "" if one.valid else marks.BAD
+    cells: _Cells = {
+        "workload": (shown(one.workload, glyphs), marks.MUTED),
+        Order.FIGURE: (figure(one), style),
+        "trend": (
+            sparkline(one.recent, _SPARK_CELLS[width >= _WIDE_CELLS], glyphs),
+            marks.BUSY,
+        ),
+    }
+    if one.p99_ns is not None:
+        cells[Order.P99] = (nanoseconds(one.p99_ns, glyphs), style)
+    if one.change is not None:
+        cells[Order.CHANGE] = (change_cell(one.change, glyphs), change_style(one.change))
+    return cells
+
+
+def figure(one: RunFigures) -> str:
+    """The headline: bandwidth of large blocks, IOPS of small ones."""
+    return bandwidth(one.bandwidth_bytes) if one.is_large else count(one.iops)
+
+
+def change_cell(one: Change, glyphs: Glyphs) -> str:
+    """``-8.0 %``; with an arrow where it is not normal: ``↓30 %``."""
+    percent = 100 * one.share
+    if one.side:
+        return f"{glyphs.ascending if one.side > 0 else glyphs.descending}{abs(percent):.0f} %"
+    return f"{percent:+.1f} %"
+
+
+def change_style(one: Change, *, less_is_better: bool = False) -> str:
+    """A warning where it is worse than normal."""
+    side = -one.side if less_is_better else one.side
+    return {-1: marks.WARN, 0: marks.MUTED, 1: marks.BUSY}[side]
+
+
+def _import_cells(one: ImportRecord, glyphs: Glyphs) -> _Cells:
     mark = import_mark(one, glyphs)
-    key = f"import:{one.id}"
-    cells = [
-        _pin(key, f"imp {one.id}", marked, glyphs),
-        (moment(one.at)[:16], ""),
-        ("import", marks.MUTED),
-        (f"{one.valid} of {one.reports}", ""),
-        (mark.text, mark.style),
-        (one.machine_type or one.file, marks.MUTED),
-        ("-", marks.MUTED),
-    ]
-    if wide:
-        cells += [("-", marks.MUTED), (one.file, marks.MUTED)]
-    return Row(key, tuple(cells), also=f"{one.file} {one.machine_type}")
+    return {
+        Order.SUITE: ("import", marks.MUTED),
+        "workload": (one.file, marks.MUTED),
+        Order.VERDICT: (mark.text, mark.style),
+        Order.TARGET: (one.machine_type, marks.MUTED),
+    }
+
+
+def _when(at: float, width: int, now: float) -> str:
+    words = moment(at)
+    if width >= _WIDE_CELLS:
+        return words[:16]
+    return words[5:16] if abs(now - at) < _THIS_YEAR_SECONDS else words[:10]
 
 
 def layout_of(one: RunSummary, stripes: Mapping[int, str]) -> str:
@@ -158,16 +222,67 @@ def _took(one: RunSummary) -> str:
 
 
 def run_lines(
-    one: RunSummary, stripes: Mapping[int, str], width: int, glyphs: Glyphs
+    one: RunSummary,
+    figures: RunFigures | None,
+    stripes: Mapping[int, str],
+    width: int,
+    glyphs: Glyphs,
 ) -> list[Line]:
-    """The run under the cursor: what it measured, and why it ended as it did."""
+    """The run under the cursor: its figures, what is not normal, and why it ended as it did."""
     run, mark = one.run, marks.run_state(one.run.state, glyphs)
     name = clean(f"run {run.id} {run.suite}")
-    facts = [layout_of(one, stripes), run.target]
-    said = "; ".join(part for part in (run.reason, run.scaled, *run.notes) if part)
     took = "" if _took(one) == "-" else f" in {_took(one)}"
-    shown = Mark(mark.glyph, mark.word + took, mark.style)
-    return _lines(name, shown, facts, said, width=width, glyphs=glyphs)
+    ended = Mark(mark.glyph, mark.word + took, mark.style)
+    valid = f"{one.valid} of {one.results} results valid" if one.results else ""
+    facts = [part for part in (valid, layout_of(one, stripes), run.target) if part]
+    said = "; ".join(part for part in (run.reason, run.scaled, *run.notes) if part)
+    lines = _lines(name, ended, facts, said, width=width, glyphs=glyphs)
+    if figures is not None:
+        lines[1:1] = headline(figures, width, glyphs)
+    return lines
+
+
+def headline(one: RunFigures, width: int, glyphs: Glyphs) -> list[Line]:
+    """The figures of the headline in words, then each workload that is not normal."""
+    p99 = "" if one.p99_ns is None else f", p99 {nanoseconds(one.p99_ns, glyphs)}"
+    unit = "" if one.is_large else " IOPS"
+    bad = "" if one.valid else f"{glyphs.bad} "
+    words = f"{one.workload}: {bad}{figure(one)}{unit}{p99}"
+    off = [change for change in one.changes if change.side]
+    style = ""
+    if not one.changes:
+        words += ", normal not known yet"
+    elif not off:
+        words += ", all workloads normal"
+    elif off[0].key == one.key:
+        change = off.pop(0)
+        words += f", {off_normal(change, glyphs)}"
+        style = change_style(change)
+    lines = wrapped(
+        shown(words, glyphs), first=Content(""), indent=0, width=width, style=style, rows=2
+    )
+    for change in off[:_FOOT_ROWS]:
+        text = f"{change.workload}: {off_normal(change, glyphs)}"
+        lines += wrapped(
+            shown(text, glyphs),
+            first=Content(""),
+            indent=0,
+            width=width,
+            style=change_style(change),
+            rows=1,
+        )
+    return lines
+
+
+def off_normal(change: Change, glyphs: Glyphs) -> str:
+    """``↓8 % below normal``, of what is not normal."""
+    return f"{change_cell(change, glyphs)} {'below' if change.side < 0 else 'above'} normal"
+
+
+def shown(words: str, glyphs: Glyphs) -> str:
+    """Words of the engine as this terminal can show them."""
+    words = clean(words).replace("×", glyphs.times)
+    return words.replace("µ", "u") if glyphs is marks.ASCII else words
 
 
 def import_lines(one: ImportRecord, width: int, glyphs: Glyphs) -> list[Line]:

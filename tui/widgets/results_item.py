@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
@@ -10,14 +12,25 @@ from appliance.clouds.capability import percent_of_published
 from appliance.figures import quantities
 from appliance.figures.provisioned import in_words
 from appliance.model.findings import SeriesKey
-from appliance.model.measurement import DeviceIo, Finding, JobResult, Measurement, Provisioned
+from appliance.model.measurement import (
+    DeviceIo,
+    Finding,
+    JobResult,
+    Measurement,
+    Provisioned,
+    Severity,
+)
 from appliance.model.runs import RunRecord
-from appliance.text import bandwidth, count, duration, size
+from appliance.text import bandwidth, count, duration, workload
 from tui import marks
 from tui.charts.bars import MemberBar
 from tui.charts.histogram import percentile_rules
 from tui.marks import Glyphs, Mark
 from tui.widgets.panel import Line, clean, nanoseconds, wrapped
+from tui.widgets.results import change_cell, change_style, shown
+
+if TYPE_CHECKING:
+    from appliance.drift.series.run_figures import Change
 
 _SHOWN_PERCENTILES = (1.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 _LABEL_CELLS = 14
@@ -35,7 +48,7 @@ class Item:
     """
 
     name: str
-    shape: str
+    workload: str
     mark: Mark
     findings: tuple[Finding, ...]
     iops: float | None
@@ -51,10 +64,20 @@ class Item:
     bins: dict[int, int]
     members: tuple[MemberBar, ...]
     series: SeriesKey | None = None
+    change: Change | None = None
+
+    @property
+    def gravity(self) -> tuple[int, float]:
+        """Sort key: what is not valid first, then what is farthest below normal."""
+        blocked = any(one.severity is Severity.BLOCK for one in self.findings)
+        below = min(0.0, self.change.share) if self.change and self.change.side < 0 else 0.0
+        return (0 if blocked else 1 if below else 2, below)
 
 
-def of_result(result: JobResult, run: RunRecord, glyphs: Glyphs) -> Item:
-    """A result of one of our runs."""
+def of_result(
+    result: JobResult, run: RunRecord, glyphs: Glyphs, changes: Sequence[Change] = ()
+) -> Item:
+    """A result of one of our runs; ``changes`` are how far its workloads are from normal."""
     name = result.job
     if result.rw in _MIXED:
         name += f" {result.direction}"
@@ -65,7 +88,9 @@ def of_result(result: JobResult, run: RunRecord, glyphs: Glyphs) -> Item:
     series = SeriesKey(run.suite, run.target, result.job, result.direction, result.member)
     # Of a single disk there is nothing to see.
     alone = len(result.device_io) == 1
-    return _item(result, name, "" if alone else run.device, glyphs, bins=result.bins, series=series)
+    item = _item(result, name, "" if alone else run.device, glyphs, bins=result.bins)
+    change = next((one for one in changes if one.key == series), None)
+    return replace(item, series=series, change=change)
 
 
 def of_report(report: Measurement, glyphs: Glyphs) -> Item:
@@ -81,12 +106,20 @@ def _item(
     glyphs: Glyphs,
     *,
     bins: dict[int, int] | None = None,
-    series: SeriesKey | None = None,
 ) -> Item:
     """``device`` is the one above the members."""
     return Item(
         name=name,
-        shape=shape(of.block_size_bytes, of.iodepth, of.jobs, glyphs),
+        workload=shown(
+            workload(
+                of.rw,
+                block_size_bytes=of.block_size_bytes,
+                iodepth=of.iodepth,
+                jobs=of.jobs,
+                direction=of.direction,
+            ),
+            glyphs,
+        ),
         mark=marks.verdict(of, glyphs),
         findings=of.findings,
         iops=of.iops,
@@ -101,17 +134,7 @@ def _item(
         p99_ns=quantities.percentile_ns(of, 99.0),
         bins=bins or {},
         members=tuple(_bar(one, of.direction) for one in of.device_io if one.device != device),
-        series=series,
     )
-
-
-def shape(
-    block_size_bytes: int | None, iodepth: int | None, jobs: int | None, glyphs: Glyphs
-) -> str:
-    """What was asked: ``4 KiB QD 32 × 8``."""
-    block = "?" if not block_size_bytes else size(block_size_bytes)
-    depth = f"QD {iodepth or '?'}"
-    return f"{block} {depth}" + (f" {glyphs.times} {jobs}" if jobs is not None and jobs > 1 else "")
 
 
 def published_words(of: Measurement) -> str:
@@ -152,16 +175,23 @@ def _bar(io: DeviceIo, direction: str) -> MemberBar:
 
 
 def item_lines(item: Item, width: int, glyphs: Glyphs) -> list[Line]:
-    """Verdict, figures, what limits them, percentiles, and each finding in words."""
+    """Verdict and why, figures beside normal, what limits them, percentiles."""
     lines = [
         Content.assemble(
             (item.mark.text, f"bold {item.mark.style}"),
             "  ",
             (clean(item.name), "bold"),
-            (f"  {item.shape}", marks.MUTED),
+            (f"  {item.workload}", marks.MUTED),
         ),
-        *_facts([("measured", figures(item, glyphs))], width),
+        *finding_lines(item, width, glyphs),
+        *fact_lines([("measured", figures(item, glyphs))], width, glyphs),
     ]
+    if item.change is not None:
+        one = item.change
+        way = {-1: "below normal", 0: "against normal, within it", 1: "above normal"}[one.side]
+        first = Content.styled("change", marks.MUTED)
+        text, style = f"{change_cell(one, glyphs)} {way}", change_style(one) if one.side else ""
+        lines += wrapped(text, first=first, indent=_LABEL_CELLS, width=width, style=style)
     facts = []
     if item.corrected is not None:
         facts.append(("corrected", f"~{count(item.corrected)} IOPS is probably true"))
@@ -171,7 +201,7 @@ def item_lines(item: Item, width: int, glyphs: Glyphs) -> list[Line]:
     if item.coverage is not None:
         facts.append(("coverage", f"the disks did {100 * item.coverage:.1f} % of fio's bytes"))
     facts.append(("percentiles", percentiles(item, glyphs)))
-    return lines + _facts([one for one in facts if one[1]], width) + finding_lines(item, width)
+    return lines + fact_lines([one for one in facts if one[1]], width, glyphs)
 
 
 def figures(item: Item, glyphs: Glyphs) -> str:
@@ -187,19 +217,19 @@ def figures(item: Item, glyphs: Glyphs) -> str:
 
 
 def percentiles(item: Item, glyphs: Glyphs) -> str:
-    """The percentiles that people ask for, as far as they are report."""
+    """The percentiles that people ask for, as far as they were reported."""
     known = percentile_rules(item.percentiles_ns, _SHOWN_PERCENTILES)
     return ", ".join(f"{one.label} {nanoseconds(one.value_ns, glyphs)}" for one in known)
 
 
-def finding_lines(item: Item, width: int) -> list[Line]:
+def finding_lines(item: Item, width: int, glyphs: Glyphs) -> list[Line]:
     """Every finding, wrapped under its code."""
     lines: list[Line] = []
     for finding in item.findings:
         style = {"block": marks.BAD, "warn": marks.WARN, "label": marks.BUSY}[finding.severity]
         code = clean(finding.code)
         lines += wrapped(
-            clean(finding.message),
+            shown(finding.message, glyphs),
             first=Content.styled(code, f"bold {style}"),
             indent=_LABEL_CELLS,
             width=width,
@@ -208,9 +238,12 @@ def finding_lines(item: Item, width: int) -> list[Line]:
     return lines
 
 
-def _facts(facts: list[tuple[str, str]], width: int) -> list[Line]:
+def fact_lines(
+    facts: Sequence[tuple[str, str]], width: int, glyphs: Glyphs, *, indent: int = _LABEL_CELLS
+) -> list[Line]:
+    """Labels with what there is to say of each, wrapped below itself."""
     lines: list[Line] = []
     for label, value in facts:
         first = Content.styled(label, marks.MUTED)
-        lines += wrapped(clean(value), first=first, indent=_LABEL_CELLS, width=width, rows=2)
+        lines += wrapped(shown(value, glyphs), first=first, indent=indent, width=width, rows=2)
     return lines

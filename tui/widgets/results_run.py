@@ -8,7 +8,6 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from appliance.history.queries import ImportRecord
-from appliance.model.runs import RunRecord
 from appliance.text import bandwidth, count, duration, moment
 from tui import marks
 from tui.charts import bars, histogram, table
@@ -16,17 +15,25 @@ from tui.charts.axes import Unit
 from tui.charts.markers import Marker
 from tui.charts.table import Table
 from tui.marks import Glyphs
+from tui.sources.results import RunDetail
 from tui.widgets.panel import Line, cell, clean, nanoseconds, section, wrapped
-from tui.widgets.results_item import Item
+from tui.widgets.results import change_cell, change_style, headline, shown
+from tui.widgets.results_item import Item, fact_lines
+from tui.widgets.results_trend import finding_lines
+from tui.widgets.table import Column, Row
 
 _LABEL_CELLS = 8
 _WIDE_CELLS = 110
 _GAP = "  "
 _MEMBER_ROWS = 17
+_FINDINGS = 2
 
 
-def run_facts(run: RunRecord, layout: str, width: int, glyphs: Glyphs) -> list[Line]:
-    """How the run ended, when it was, and what it measured."""
+def run_facts(detail: RunDetail, items: Sequence[Item], width: int, glyphs: Glyphs) -> list[Line]:
+    """How the run ended and when; what failed, its figures beside normal, findings; then what it
+    measured.
+    """
+    run = detail.run
     mark = marks.run_state(run.state, glyphs)
     seconds = -1.0 if run.ended_at is None else run.ended_at - run.started_at
     took = f", took {duration(seconds)}" if seconds >= 0 else ""
@@ -36,82 +43,70 @@ def run_facts(run: RunRecord, layout: str, width: int, glyphs: Glyphs) -> list[L
             (mark.text, f"bold {mark.style}"), f"  {moment(run.started_at)}{took}{epoch}"
         )
     ]
-    facts = [("on", f"{layout}, {run.target}, {run.fio_version} {run.engine}".rstrip())]
+    bad = [one for one in items if any(each.severity == "block" for each in one.findings)]
+    if bad:
+        words = f"{glyphs.bad} {len(bad)} of {len(items)} results not valid: "
+        words += ", ".join(f"{one.name} {one.mark.word}" for one in bad)
+        lines += wrapped(
+            clean(words), first=Content(""), indent=0, width=width, style=marks.BAD, rows=2
+        )
+    if detail.figures is not None:
+        lines += headline(detail.figures, width, glyphs)
+    for one in detail.findings[:_FINDINGS]:
+        lines += finding_lines(one, width, 1, glyphs)
+    facts = [("on", f"{detail.layout}, {run.target}, {run.fio_version} {run.engine}".rstrip())]
     facts += [("reason", run.reason), ("scaled", run.scaled)]
     facts += [("note", note) for note in run.notes]
-    return lines + _facts(facts, width)
+    facts = [one for one in facts if one[1]]
+    return lines + fact_lines(facts, width, glyphs, indent=_LABEL_CELLS)
 
 
-def import_facts(record: ImportRecord | None, width: int) -> list[Line]:
+def import_facts(record: ImportRecord | None, width: int, glyphs: Glyphs) -> list[Line]:
     """Whose report it is, as far as that was given."""
     if record is None:
         return []
     machine = record.machine_type or "machine type not given"
     words = f"{record.file}, {machine}, imported {moment(record.at)}"
-    return _facts([("file", words)], width)
+    return fact_lines([("file", words)], width, glyphs, indent=_LABEL_CELLS)
 
 
-def _facts(facts: Sequence[tuple[str, str]], width: int) -> list[Line]:
-    lines: list[Line] = []
-    for label, words in facts:
-        if words:
-            first = Content.styled(label, marks.MUTED)
-            lines += wrapped(clean(words), first=first, indent=_LABEL_CELLS, width=width, rows=2)
-    return lines
-
-
-def list_lines(
-    items: Sequence[Item], chosen: int, *, width: int, rows: int, glyphs: Glyphs
-) -> list[Line]:
-    """The results as a list of at most ``rows`` lines (the first is a heading) around the
-    chosen one.
-    """
-    room = max(0, rows - 1)
+def item_columns(width: int) -> tuple[Column, ...]:
+    """The columns of a run's results in ``width`` cells."""
     wide = width >= _WIDE_CELLS
-    names = min(38, max([12, *(cell_len(clean(one.name)) for one in items)]))
-    names = names if wide else min(names, 24)
-    shapes = max([5, *(cell_len(one.shape) for one in items)])
-    first = min(max(0, chosen - room // 2), max(0, len(items) - room))
-    more = f"{first + 1} to {min(len(items), first + room)} of {len(items)}"
-    title = f"job {glyphs.dot} {more}" if len(items) > room else "job"
-    heads = [("IOPS", 8), ("mean", 9), ("p99", 9)]
-    if wide:
-        heads.insert(1, ("bandwidth", 11))
-    line = (
-        "  "
-        + cell(title, names, glyphs)
-        + _GAP
-        + cell("asked", shapes, glyphs)
-        + "".join(" " + cell(head, cells, glyphs, right=True) for head, cells in heads)
-        + _GAP
-        + "verdict"
+    return (
+        Column("job", 26 if wide else 20),
+        *([Column("workload", 26)] if wide else []),
+        Column("IOPS", 7, right=True),
+        *([Column("bandwidth", 10, right=True)] if wide else []),
+        Column("mean", 8, right=True),
+        Column("p99", 8, right=True),
+        Column("change", 6, right=True),
+        Column("verdict", 10, grows=True),
     )
-    lines: list[Line] = [Content.styled(cell(line, width, glyphs).rstrip(), marks.MUTED)]
-    for number, item in enumerate(items[first : first + room], start=first):
-        here = number == chosen
-        figures = [
-            "-" if item.iops is None else count(item.iops),
-            "-" if item.mean_ns is None else nanoseconds(item.mean_ns, glyphs),
-            "-" if item.p99_ns is None else nanoseconds(item.p99_ns, glyphs),
-        ]
-        if wide:
-            known = item.bandwidth_bytes
-            figures.insert(1, "-" if known is None else bandwidth(known))
-        text = (
-            f"{glyphs.cursor if here else ' '} "
-            + cell(clean(item.name), names, glyphs)
-            + _GAP
-            + cell(item.shape, shapes, glyphs)
-            + "".join(
-                " " + cell(figure, cells, glyphs, right=True)
-                for figure, (_, cells) in zip(figures, heads, strict=True)
-            )
-            + _GAP
-        )
-        room_left = max(0, width - cell_len(text))
-        verdict = cell(item.mark.text, min(cell_len(item.mark.text), room_left), glyphs)
-        lines.append(Content.assemble((text, "bold" if here else ""), (verdict, item.mark.style)))
-    return lines
+
+
+def item_rows(items: Sequence[Item], width: int, glyphs: Glyphs) -> list[Row]:
+    """A row for each result, called by its number."""
+    rows = []
+    for number, item in enumerate(items):
+        cells = {
+            "job": (item.name, ""),
+            "workload": (item.workload, marks.MUTED),
+            "verdict": (item.mark.text, item.mark.style),
+        }
+        if item.iops is not None:
+            cells["IOPS"] = (count(item.iops), "")
+        if item.bandwidth_bytes is not None:
+            cells["bandwidth"] = (bandwidth(item.bandwidth_bytes), "")
+        for name, latency_ns in (("mean", item.mean_ns), ("p99", item.p99_ns)):
+            if latency_ns is not None:
+                cells[name] = (nanoseconds(latency_ns, glyphs), "")
+        if item.change is not None:
+            cells["change"] = (change_cell(item.change, glyphs), change_style(item.change))
+        nothing = ("-", marks.MUTED)
+        columns = item_columns(width)
+        rows.append(Row(str(number), tuple(cells.get(one.name, nothing) for one in columns)))
+    return rows
 
 
 def chart_lines(
@@ -165,8 +160,7 @@ def as_lines(made: Table, glyphs: Glyphs) -> list[Line]:
             cell(words, width, glyphs, right=0 < column < last)
             for column, (words, width) in enumerate(zip(row, widths, strict=True))
         )
-        # An ASCII terminal has no micro sign.
-        text = text.replace("µ", "u") if glyphs is marks.ASCII else text
+        text = shown(text, glyphs)
         lines.append(Content.styled(text.rstrip(), "" if number else marks.MUTED))
     return lines
 

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from appliance.bench.run_progress import Progress, Step, StepState, progress, steps
-from appliance.text import bandwidth, count, duration, size
+from appliance.text import bandwidth, count, duration, workload
 from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.snapshot import Snapshot
@@ -156,8 +156,10 @@ def job_cell(
 
 def describe_job(job: Job, glyphs: Glyphs) -> str:
     """Say what a job does, in one line of the usual terms."""
-    depth = f"QD {job.iodepth}" + (f" {glyphs.times} {job.jobs}" if job.jobs > 1 else "")
-    return f"{job.rw} {size(job.block_size_bytes)} {depth}, {duration(job.runtime_seconds)}"
+    words = workload(
+        job.rw, block_size_bytes=job.block_size_bytes, iodepth=job.iodepth, jobs=job.jobs
+    )
+    return f"{words.replace('×', glyphs.times)}, {duration(job.runtime_seconds)}"
 
 
 def _most_recent(body: list[Line], rows: int, present: int) -> list[Line]:

@@ -59,7 +59,7 @@ def _slow_member(
     if normal is None or not one.is_judged:
         return None
     latest = one.latest
-    if statistics.median(slot.iops for slot in latest) >= normal.low:
+    if statistics.median(slot.value for slot in latest) >= normal.low:
         return None
     of = (one.key.job, one.key.direction, span.fingerprint)
     seen = [found for detail in known.of(latest) if (found := member_rules.of_job(detail, *of))]

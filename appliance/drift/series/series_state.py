@@ -116,7 +116,7 @@ class Survey:
         wherever there is a baseline.
         """
         first = self.standing[-1].began if self.standing else 0
-        values = [slot.iops for slot in self.slots[first:][-_LEVEL_SLOTS:]]
+        values = [slot.value for slot in self.slots[first:][-_LEVEL_SLOTS:]]
         return statistics.median(values)
 
 
@@ -142,7 +142,7 @@ def survey(
             slot
             for slot in slots
             if slot.valid
-            and 0 < slot.iops < math.inf
+            and 0 < slot.value < math.inf
             and slot.run_id >= first
             and not any(began <= slot.run_id < ended for began, ended in out)
         )
@@ -153,7 +153,7 @@ def survey(
 def _surveyed(key: SeriesKey, slots: tuple[Slot, ...]) -> Survey:
     detector = Detector()
     for index, slot in enumerate(slots):
-        detector.add(index, slot.iops)
+        detector.add(index, slot.value)
     changes = detector.changes
     normal = changes[0].baseline if changes else detector.baseline
     if normal is None:

@@ -1,0 +1,252 @@
+"""What matters first of each run: the figures of its headline workload, beside what is normal.
+
+Normal is what :mod:`appliance.drift.series.trends` takes for it, of the run's own epoch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from appliance import text
+from appliance.drift.detection.normal import Baseline
+from appliance.drift.series.trends import Normals
+from appliance.figures.metric import Metric
+from appliance.history import pages, series_slots
+from appliance.history.pages import PAGE_RUNS, Order, Page
+from appliance.history.queries import Reader
+from appliance.model.findings import SeriesKey
+from appliance.model.slots import Slot
+
+# So many runs back the figures of a workload are given, this run's last.
+RECENT = 24
+# What says most of disks first: random reads, of the smallest blocks, at the greatest depth.
+_PATTERNS = ("randread", "randrw", "randwrite", "read", "rw", "write")
+# From this block size on people speak of bandwidth.
+_LARGE_BLOCK_BYTES = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How far one workload of a run is from its normal: ``share`` is value ÷ median - 1.
+
+    ``side`` is -1 or 1 where that is below or above what is normal, else 0.
+    """
+
+    key: SeriesKey
+    workload: str
+    share: float
+    side: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """``key``, ``workload`` and the figures are of the headline workload (the median of its
+    passes). ``recent`` are its valid IOPS in the epoch up to this run, oldest first.
+
+    ``changes`` has the workloads whose normal is known: those below it, the farthest first, then
+    those above, then the others, the headline first.
+    """
+
+    key: SeriesKey
+    workload: str
+    is_large: bool
+    valid: bool
+    iops: float
+    bandwidth_bytes: float
+    p99_ns: float | None
+    recent: tuple[float, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def change(self) -> Change | None:
+        """The change that matters most."""
+        return self.changes[0] if self.changes else None
+
+
+# What is normal in epochs that are over does not change: kept by epoch, and by how many words of
+# people and of repeats there were.
+Known = dict[tuple[int, int, int], Mapping[SeriesKey, Baseline]]
+
+
+def page(
+    reader: Reader,
+    words: Sequence[str] = (),
+    order: Order = Order.RUN,
+    *,
+    descending: bool = True,
+    skip: int = 0,
+    limit: int = PAGE_RUNS,
+    known: Known | None = None,
+) -> Page:
+    """The runs that have each of ``words``, in ``order``, from the ``skip``-th on."""
+    with reader.snapshot(), reader.understood():
+        found = pages.find(reader, words, order, descending=descending)
+        if order in {Order.FIGURE, Order.P99, Order.CHANGE}:
+            normals = _Normals(reader, known) if order is Order.CHANGE else None
+            worth = {run: _worth(one, order) for run, one in _figures(reader, found, normals)}
+            # What has no figure comes last in both directions.
+            last = -math.inf if descending else math.inf
+            found.sort(key=lambda run: worth.get(run, last), reverse=descending)
+        return pages.page(reader, found, skip=skip, limit=limit)
+
+
+def of_runs(
+    reader: Reader, run_ids: Sequence[int], known: Known | None = None
+) -> dict[int, RunFigures]:
+    """What matters of each of these runs that has results."""
+    with reader.snapshot(), reader.understood():
+        return dict(_figures(reader, run_ids, _Normals(reader, known)))
+
+
+def _worth(one: RunFigures, order: Order) -> float:
+    if order is Order.P99:
+        return one.p99_ns or 0.0
+    if order is Order.CHANGE:
+        return one.change.share if one.change is not None else 0.0
+    # Bandwidth: what small blocks and large ones have in common.
+    return one.bandwidth_bytes
+
+
+def change_of(key: SeriesKey, workload: str, value: float, normal: Baseline) -> Change:
+    """How far ``value`` is from ``normal``, whose median is above 0."""
+    side = -1 if value < normal.low else 1 if value > normal.high else 0
+    return Change(key, workload, value / normal.median - 1, side)
+
+
+class _Normals:
+    """The series of an epoch and what is normal of each."""
+
+    def __init__(self, reader: Reader, known: Known | None) -> None:
+        self._reader, self._known = reader, {} if known is None else known
+        self._judge = Normals(reader)
+
+    def of(
+        self, epoch_id: int
+    ) -> tuple[Mapping[SeriesKey, tuple[Slot, ...]], Mapping[SeriesKey, Baseline]]:
+        series = series_slots.of_epoch(self._reader, epoch_id)
+        place = (epoch_id, *self._judge.said)
+        found = self._known.get(place)
+        if found is None:
+            surveys = self._judge.surveys(self._reader.epoch(epoch_id), series)
+            found = {one.key: one.normal for one in surveys if one.normal is not None}
+            if self._judge.is_over(epoch_id):
+                self._known[place] = found
+        return series, found
+
+
+class _Result(NamedTuple):
+    """One workload of a run; the one of the least ``rank`` is its headline."""
+
+    rank: tuple[object, ...]
+    figures: RunFigures
+
+
+def _figures(
+    reader: Reader, run_ids: Sequence[int], normals: _Normals | None
+) -> Iterator[tuple[int, RunFigures]]:
+    rows = reader.all(
+        "SELECT id, epoch_id, suite, target FROM run"
+        " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY epoch_id, id",
+        json.dumps(run_ids),
+    )
+    # One epoch after the other: ten years of slots are not held at once.
+    for epoch_id, group in groupby(rows, key=lambda row: row["epoch_id"]):
+        runs = {row["id"]: (row["suite"], row["target"]) for row in group}
+        series: Mapping[SeriesKey, tuple[Slot, ...]] = {}
+        known: Mapping[SeriesKey, Baseline] = {}
+        if epoch_id is not None and normals is not None:
+            series, known = normals.of(epoch_id)
+        places = {
+            key: {slot.run_id: place for place, slot in enumerate(slots)}
+            for key, slots in series.items()
+        }
+        for run_id, results in _results(reader, runs):
+            first = min(results, key=lambda one: one.rank).figures
+            end = places.get(first.key, {}).get(run_id, -1) + 1
+            recent = series.get(first.key, ())[max(0, end - RECENT) : end]
+            judged = [one for _, one in results if run_id in places.get(one.key, {})]
+            yield (
+                run_id,
+                replace(
+                    first,
+                    recent=tuple(slot.value for slot in recent if slot.valid),
+                    changes=_changes(first, judged, known),
+                ),
+            )
+
+
+def _changes(
+    headline: RunFigures, results: Sequence[RunFigures], known: Mapping[SeriesKey, Baseline]
+) -> tuple[Change, ...]:
+    changes: list[tuple[tuple[object, ...], Change]] = []
+    for number, one in enumerate(results):
+        normal = known.get(one.key)
+        if normal is None or not one.valid or normal.median <= 0:
+            continue
+        off = one.iops - normal.median
+        score = abs(off) / (normal.scale_down if off < 0 else normal.scale_up)
+        change = change_of(one.key, one.workload, one.iops, normal)
+        rank = (
+            (-1, 1, 0).index(change.side),
+            -score if change.side else 0.0,
+            one.key != headline.key,
+            number,
+        )
+        changes.append((rank, change))
+    return tuple(change for _, change in sorted(changes, key=lambda each: each[0]))
+
+
+def _results(
+    reader: Reader, runs: Mapping[int, tuple[str, str]]
+) -> Iterator[tuple[int, list[_Result]]]:
+    rows = reader.all(
+        "SELECT run_id, job, direction, member, rw, block_size_bytes, iodepth, jobs, iops,"  # noqa: S608
+        f" bandwidth_bytes, {series_slots.COLUMNS[Metric.P99]} AS p99_ns, valid FROM result"
+        " WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY run_id, id",
+        json.dumps(list(runs)),
+    )
+    for run_id, group in groupby(rows, key=lambda row: row["run_id"]):
+        passes: dict[SeriesKey, list[Any]] = {}
+        for row in group:
+            key = SeriesKey(*runs[run_id], row["job"], row["direction"], row["member"])
+            passes.setdefault(key, []).append(row)
+        yield run_id, [_result(key, same) for key, same in passes.items()]
+
+
+def _result(key: SeriesKey, passes: Sequence[Any]) -> _Result:
+    """``passes`` are rows of the same workload of one run."""
+    row = passes[0]
+    slot = Slot(row["run_id"], 0.0, row["iops"], row["valid"] == 1)
+    if len(passes) > 1:
+        values = [(one["iops"], one["valid"]) for one in passes]
+        slot = Slot.of_passes(row["run_id"], 0.0, values)
+    counted = [one for one in passes if one["valid"]] or passes
+    p99s = [one["p99_ns"] for one in counted if one["p99_ns"] is not None]
+    block, rw = row["block_size_bytes"] or 0, row["rw"]
+    depth = (row["iodepth"] or 0) * (row["jobs"] or 0)
+    pattern = _PATTERNS.index(rw) if rw in _PATTERNS else len(_PATTERNS)
+    workload = text.workload(
+        rw,
+        block_size_bytes=block,
+        iodepth=row["iodepth"],
+        jobs=row["jobs"],
+        direction=key.direction,
+    )
+    return _Result(
+        (key.member != "", pattern, block, -depth),
+        RunFigures(
+            key=key,
+            workload=f"{workload} on {key.member}" if key.member else workload,
+            is_large=block >= _LARGE_BLOCK_BYTES,
+            valid=slot.valid,
+            iops=slot.value,
+            bandwidth_bytes=statistics.median(one["bandwidth_bytes"] or 0.0 for one in counted),
+            p99_ns=statistics.median(p99s) if p99s else None,
+        ),
+    )
