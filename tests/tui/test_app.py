@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from textual.command import CommandPalette
+from textual.widgets._toast import Toast, ToastRack
 
 from tests.tui.driving import both_sizes, keys, notices, resized, settled
 from tests.tui.fakes import (
@@ -241,3 +242,19 @@ async def test_the_answer_that_enter_gives_stays_in_sight_on_a_small_terminal():
         await settled(pilot)
         assert "Start smoke" in screen_text(acted.app)
         assert acted.app.focused.id == "do"
+
+
+@pytest.mark.parametrize("key", "1234567")
+async def test_a_notice_covers_nothing(key):
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press(key)
+        await settled(pilot)
+        acted.app.tell("the suite failed to start " + "again and " * 20, "error")
+        await settled(pilot)
+        notice = acted.app.screen.query_one(Toast).region
+        assert notice.height == 3
+        for widget in acted.app.screen.children:
+            if not isinstance(widget, ToastRack):
+                assert not widget.region.overlaps(notice), widget
