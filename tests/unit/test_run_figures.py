@@ -69,6 +69,13 @@ def test_the_headline_is_the_random_read_and_the_change_that_of_the_worst(histor
     assert found[slow].change.share == pytest.approx(300 / 501 - 1, abs=0.01)
 
 
+def test_what_is_below_normal_comes_before_what_is_far_above_it(history, reader):
+    run = add(history, read=5000.0, write=450.0)
+    first, second = run_figures.of_runs(reader, [run])[run].changes
+    assert (first.key.job, first.side) == ("seq-write-1m", -1)
+    assert (second.key.job, second.side) == ("rand-read-4k", 1)
+
+
 def test_without_a_baseline_there_is_no_change(history, reader):
     history.epoch = history.ensure_epoch({**FINGERPRINT, "serials": "other"}).id
     run = add(history, read=1.0, write=1.0)
@@ -122,7 +129,7 @@ def test_what_is_known_of_an_epoch_that_is_over_is_not_judged_again(history, rea
     history.epoch = history.ensure_epoch({**FINGERPRINT, "serials": "other"}).id
     add(history, read=1.0, write=1.0)
     known = {}
-    before = run_figures.of_runs(reader, list(range(1, RUNS + 2)), known)
+    before = run_figures.of_runs(reader, range(1, RUNS + 2), known)
     assert [place[0] for place in known] == [first]
     known[next(iter(known))] = {}
     after = run_figures.of_runs(reader, [RUNS], known)

@@ -4,6 +4,7 @@ import pytest
 
 from appliance.figures import comparison, sides
 from appliance.figures.comparison import Key, Observation
+from appliance.figures.metric import Metric
 from appliance.figures.sides import Change, Chosen
 
 
@@ -29,6 +30,15 @@ def test_the_interval_says_whether_b_is_faster(scale, change):
     assert row.change is change
     assert row.workload == "randread 4 KiB QD 32 × 8"
     assert row.ratio == f"{scale:.2f}"
+
+
+def test_a_longer_latency_is_slower():
+    a = _side("A", 1e5, 1.1e5, 1.2e5, 1.3e5, 1.4e5)
+    b = _side("B", 2e5, 2.1e5, 2.2e5, 2.3e5, 2.4e5)
+    rows = comparison.compare(a.observations, b.observations)
+    (row,) = sides.in_words((a, b), rows, Metric.P99).rows
+    assert row.change is Change.SLOWER
+    assert (row.a, row.b) == ("120.0 µs", "220.0 µs")
 
 
 def test_without_an_interval_nothing_is_said():

@@ -153,7 +153,7 @@ def _figures(
     rows = reader.all(
         "SELECT id, epoch_id, suite, target FROM run"
         " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY epoch_id, id",
-        json.dumps(run_ids),
+        json.dumps(list(run_ids)),
     )
     # One epoch after the other: ten years of slots are not held at once.
     for epoch_id, group in groupby(rows, key=lambda row: row["epoch_id"]):
