@@ -166,13 +166,12 @@ def test_the_operator_measures_from_the_tui(life: Life) -> None:
         terminal.keys("1")
         terminal.keys("s")
         terminal.wait_for("Start suite smoke on scratch?", deadline_seconds=60)
-        terminal.keys("Right")
         terminal.keys("Enter")
         wait_for_row(life.now, MID_SUITE, 600)
         wait_for_row(life.now, ENDED, 1200)
         terminal.wait_for("complete", "seq-read-1m", deadline_seconds=60)
         terminal.keys("r")
-        terminal.wait_for("Results of smoke", deadline_seconds=60)
+        terminal.wait_for("RUN ", " smoke ", "results valid", deadline_seconds=60)
     text = life.now.operator.run(["stripewright", "results", "--json"]).stdout
     newest = json.loads(text)["runs"][0]
     assert newest["state"] == "complete", newest

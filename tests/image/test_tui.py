@@ -160,7 +160,7 @@ def test_the_journal_is_read_and_filtered(guest: Guest, seat: Seat) -> None:
     seat.keeps("log")
     # What is on the screen is what the journal has, and an operator may read it.
     last = guest.root.sh("journalctl -b -o cat -n 1 -u stripewright-assemble").strip()
-    seat.press("n")
+    seat.press("v")
     seat.sees("Entries of which unit?", "stripewright-assemble.service")
     seat.press("Down")
     seat.press("Enter")
@@ -190,7 +190,6 @@ def test_a_suite_is_run_and_watched(guest: Guest, seat: Seat) -> None:
     seat.press("s")
     seat.sees("Start suite brief on scratch?")
     seat.keeps("suites-start")
-    seat.press("Right")
     seat.press("Enter")
     seat.sees("RUNNING brief on scratch", "not judged", "p99 ", within=LONG)
     seat.keeps("suites-running")
@@ -203,7 +202,6 @@ def test_the_other_operator_sees_the_run(guest: Guest, seat: Seat, other: Seat) 
     other.sees("HEALTHY", within=LONG)
     seat.press("s")
     seat.sees("Start suite brief on scratch?")
-    seat.press("Right")
     seat.press("Enter")
     # Beside fio an emulated machine's one processor draws the other screen when the run is over.
     wait_for_row(guest, RUNNING, LONG)
@@ -230,7 +228,7 @@ def test_a_run_is_compared_with_the_one_before(guest: Guest, seat: Seat) -> None
     seat.sees("RESULTS", f"{last} runs", "brief")
     seat.keeps("results")
     seat.press("c")
-    seat.sees("COMPARE", f"A  run {last - 1}: brief", f"B  run {last}: brief", "write 1M")
+    seat.sees("COMPARE", f"A  {last - 1}: brief", f"B  {last}: brief", "write 1 MiB")
     seat.keeps("compare")
     seat.press("Escape")
     seat.sees("RESULTS")
@@ -287,7 +285,7 @@ def test_a_finding_is_acknowledged_with_a_note(guest: Guest, seat: Seat) -> None
     seat.type(NOTE)
     seat.keeps("drift-acknowledge")
     seat.press("Enter")
-    seat.sees("○ acknowledged", within=LONG)
+    seat.sees("– acknowledged", within=LONG)
     seat.keeps("drift-acknowledged")
     text = guest.operator.run(["stripewright", "drift", "list", "--json"]).stdout
     (found,) = (one for one in json.loads(text)["findings"] if one["code"] == "MOUNT-OPTIONS")
@@ -317,16 +315,16 @@ def carry_out(seat: Seat) -> None:
     # Where it waits for its turn, the line is broken behind this.
     seat.sees("it continues if you")
     seat.keeps("layout-progress")
-    seat.sees("ended", "● DONE", within=LONG)
+    seat.sees("ended", "✓ DONE", within=LONG)
 
 
 def test_the_default_becomes_two_volumes_and_the_other_sees_it(
     guest: Guest, seat: Seat, other: Seat
 ) -> None:
     seat.press("3")
-    seat.sees("LAYOUT", "● mounted")
+    seat.sees("LAYOUT", "✓ mounted")
     seat.press("i")
-    seat.sees("Start from")
+    seat.sees("Start the draft from")
     seat.press("Down")
     seat.sees("data has 2 of 4, logs 2")
     seat.press("Enter")
@@ -338,7 +336,7 @@ def test_the_default_becomes_two_volumes_and_the_other_sees_it(
 
     # The other one finds that plan, and is about to confirm it, too.
     other.press("3")
-    other.sees("LAYOUT", "● mounted")
+    other.sees("LAYOUT", "✓ mounted")
     other.press("P")
     other.sees("Plans since boot, by anyone", "theirs")
     other.keeps("other-plans")
@@ -360,9 +358,9 @@ def test_the_default_becomes_two_volumes_and_the_other_sees_it(
 
 
 def test_and_back_to_the_default(guest: Guest, seat: Seat, other: Seat) -> None:
-    seat.sees("LAYOUT", "data", "logs", "● mounted")
+    seat.sees("LAYOUT", "data", "logs", "✓ mounted")
     seat.press("i")
-    seat.sees("Start from", "256 KiB chunks, XFS")
+    seat.sees("Start the draft from", "256 KiB chunks, XFS")
     seat.press("Enter")
     seat.sees("a draft", "✗ removed", "◆ new")
     seat.press("p")
