@@ -243,7 +243,8 @@ def _number(kind: type, bounds: Bounds) -> Decoder:
         # NaN compares false, so it is outside as well, unless there is no outside.
         if not (least <= value <= most or (value != value and most == math.inf)):  # noqa: PLR0124
             raise DecodeError("", f"{_shown(value)} is not between {least:g} and {most:g}")
-        return float(value) if kind is float else value
+        # Unbounded, a number stays as it was written, also one that is too large for a float.
+        return float(value) if kind is float and most != math.inf else value
 
     return decode
 

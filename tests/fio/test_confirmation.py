@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import directory, idle_check, job_order, runner, validity
+from appliance.bench import directory, fingerprint, idle_check, job_order, runner, validity
 from appliance.bench.suite import content_hash
 from appliance.drift.series import acceptance, evaluate, remeasure
 from appliance.history import queries, series_slots
@@ -168,7 +168,7 @@ def test_acceptance_makes_the_run_that_is_missing(place, monkeypatch):
     db = place / "history.db"
     monkeypatch.setattr(remeasure, "load_suite", lambda _: dataclasses.replace(
         suite("honest"), name="smoke"))  # fmt: skip
-    monkeypatch.setattr(runner, "default_target", lambda: place)
+    monkeypatch.setattr(fingerprint, "default_target", lambda: place)
     found = remeasure.accept(db)
     assert isinstance(found, acceptance.Acceptance)
     assert found.facts == ()

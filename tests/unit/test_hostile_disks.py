@@ -86,13 +86,16 @@ def scanned(tmp_path: Path, **health: object) -> tuple[Any, list[str]]:
 
 
 def test_one_drive_with_absurd_health_hides_no_other(tmp_path: Path) -> None:
-    good = Health(0, 100, 10, 2, 3, 41, 0)
+    good = Health(0, 100, 10, 2, 3, 41, first_media_errors=0)
     worn = dataclasses.replace(good, media_errors=_LARGEST_COUNTER)
     rows = {"good": dataclasses.asdict(good), "worn": dataclasses.asdict(worn)}
+    # As it was written before temperatures were kept.
+    rows["older"] = {key: one for key, one in rows["good"].items() if "temperature" not in key}
     seen, notes = scanned(tmp_path, **rows, odd={"media_errors": "x"})
     assert seen is not None
     assert not notes
-    assert seen.health == {"good": good, "worn": worn, "odd": None}
+    older = dataclasses.replace(good, temperature_celsius=None)
+    assert seen.health == {"good": good, "worn": worn, "older": older, "odd": None}
 
 
 @pytest.mark.parametrize("end", ["\u2028", "\x85", "\x0b", "\x1c"])

@@ -150,6 +150,20 @@ def test_what_has_to_be_read_in_full_goes_on_where_it_ended(tmp_path: Path) -> N
     )
 
 
+def test_a_child_that_reads_has_buffers_of_its_own(node: str) -> None:
+    """Else what it reads would be taken for what its parent has read."""
+    with scanning.Reader(node):
+        pass
+    child = os.fork()
+    if not child:
+        with scanning.Reader(node) as reader:
+            reader._page[:4] = b"mine"
+        os._exit(0)
+    os.waitpid(child, 0)
+    with scanning.Reader(node) as reader:
+        assert reader._page[:4] != b"mine"
+
+
 def test_a_short_read_is_an_error(node: str) -> None:
     os.truncate(node, SIZE - 4096)
     with pytest.raises(OSError, match="short read"):

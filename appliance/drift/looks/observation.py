@@ -70,7 +70,7 @@ class ArrayNow:
 class Health(Smart):
     """A disk's SMART log, and its media errors at the first scan of this boot."""
 
-    first_media_errors: int
+    first_media_errors: int = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

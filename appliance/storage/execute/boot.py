@@ -101,8 +101,10 @@ class BootLoop:
             if not waiting:
                 break
             if arrivals is None:
-                # Hardly a boot waits. What came before this is in the next look.
+                # Hardly a boot waits. What came before this is in the next look, and may have come
+                # just now: the quiet begins here.
                 arrivals = events.BlockEvents()
+                self._quiet_since = time.monotonic()
                 continue
             self._wait(look, volumes, waiting, arrivals, started)
         plan = self._finalizer.told(look.late, self._first)

@@ -11,7 +11,6 @@ and waits for none longer than :data:`TIMEOUT_SECONDS`.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import pwd
@@ -105,6 +104,15 @@ class HistoryProxy:
 # ------------------------------------------------------------------------- the child
 
 
+def _load_code() -> None:
+    """Import what writing needs before root is given up: only code, nothing of the history.
+
+    In the child, while the parent looks at the disks. What only a new epoch or an old file
+    needs (sqlite-utils) is imported when it is needed.
+    """
+    from appliance.history import store  # noqa: F401
+
+
 def _be_the_proxy(db: Path, channel: socket.socket) -> None:
     """All of the child's life; it never returns into the parent's code."""
     status = 1
@@ -113,9 +121,7 @@ def _be_the_proxy(db: Path, channel: socket.socket) -> None:
         child.let_go(channel.fileno(), streams=False)
         # Python's own may have been pointed elsewhere; the journal writes here without journald.
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115 - a descriptor, for good
-        # What writing needs, before root is given up: only code, nothing of the history. What only
-        # a new epoch or an old file needs (sqlite-utils) is imported when it is needed.
-        importlib.import_module("appliance.history.store")
+        _load_code()
         _give_up_root()
         _serve(db, channel)
         status = 0
@@ -145,22 +151,18 @@ def _serve(db: Path, channel: socket.socket) -> None:
     from appliance.history.store import History
 
     history: History | None = None
-    opened: dict[str, object]
-    # Unasked: the parent looks at the disks meanwhile.
-    try:
-        history = History.open_writable(db, wait_seconds=_BUSY_SECONDS)
-        opened = {"ok": str(history.set_aside) if history.set_aside else None}
-    except Exception as error:  # whatever it is, the parent has to know
-        opened = {"error": _words(error)}
+    answer: dict[str, object]
     with channel.makefile("rwb") as stream:
         for line in stream:
             request = json.loads(line)
-            answer = opened
-            if request["call"] != "open":
-                try:
+            try:
+                if request["call"] == "open":
+                    history = History.open_writable(db, wait_seconds=_BUSY_SECONDS)
+                    answer = {"ok": str(history.set_aside) if history.set_aside else None}
+                else:
                     answer = {"ok": answer_with(history, request)}
-                except Exception as error:  # as above
-                    answer = {"error": _words(error)}
+            except Exception as error:  # whatever it is, the parent has to know
+                answer = {"error": _words(error)}
             stream.write(json.dumps(answer).encode() + b"\n")
             stream.flush()
     if history is not None:

@@ -56,22 +56,17 @@ class Record:
         self._db = db
         self._spools = spools
         self._proxy: HistoryProxy | None = None
-        self._is_open = False
 
     def __enter__(self) -> Self:
         try:
             self._proxy = HistoryProxy(self._db)
         except OSError as error:  # no process to be had
             self._give_up(str(error))
-        return self
-
-    def _open(self) -> None:
-        """Before it is first asked for something: opening takes as long as a look at the disks."""
-        self._is_open = True
         set_aside = self._ask("open")
         if isinstance(set_aside, str):
             self.problem = f"history was damaged and set aside as {set_aside[:_MAX_TEXT]}"
         merge(self._spools, self._take)
+        return self
 
     def __exit__(
         self,
@@ -117,8 +112,6 @@ class Record:
             return None
 
     def _ask(self, call: str, timeout_seconds: float | None = None, **values: object) -> object:
-        if not self._is_open:
-            self._open()
         if self._proxy is None:
             return None
         try:

@@ -53,7 +53,7 @@ class Smart:
     available_spare_threshold: int
     percentage_used: int
     media_errors: int
-    temperature_celsius: int | None
+    temperature_celsius: int | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -42,7 +42,8 @@ class Reader:
         try:
             self._page = _spare.pop()
         except IndexError:
-            self._page = mmap.mmap(-1, _BUFFER_BYTES)
+            # Private: a forked child that reads, too, has its own.
+            self._page = mmap.mmap(-1, _BUFFER_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         first = ctypes.c_char.from_buffer(self._page)
         self._address = ctypes.addressof(first)
         del first  # the page could not be closed while it is there
