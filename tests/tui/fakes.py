@@ -177,7 +177,7 @@ RUNNING = run_record(
 
 
 def smart(worn: int, **changes: int | None) -> SmartLog:
-    made = SmartLog(0, 100, 10, worn, 0, 41, 0)
+    made = SmartLog(0, 100, 10, worn, 0, 41, first_media_errors=0)
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
