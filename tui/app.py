@@ -80,6 +80,7 @@ class StripewrightApp(App[int]):
         self.theme = world.policy.theme
 
     def on_mount(self) -> None:
+        self.app_resume_signal.subscribe(self, self._resumed)
         self.set_class(self.world.policy.ascii_only, "-ascii")
         self.present()
         if self.world.settings.problem:
@@ -87,6 +88,10 @@ class StripewrightApp(App[int]):
         self.set_interval(self.world.policy.interval_seconds, self._go_on)
         # Paint first, probe after.
         self.call_after_refresh(self.feed.start)
+
+    def _resumed(self, _: object) -> None:
+        """After ctrl+z and fg the terminal is empty: all of it is drawn, not only what changes."""
+        self.screen.refresh(layout=True)
 
     def on_unmount(self) -> None:
         self.feed.stop()

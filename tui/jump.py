@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
-from textual.markup import escape
 
 from appliance.text import moment
 from tui.snapshot import Snapshot
@@ -75,6 +74,13 @@ def records(runs: Iterable[RunSummary], findings: Iterable[FindingRecord]) -> li
     ]
 
 
+def literal(text: str) -> str:
+    """``text`` as Textual's markup of itself. Its own ``escape`` misses a bracket that is closed only
+    behind the text, and the palette ends with an error.
+    """
+    return text.replace("[", "\\[")
+
+
 class JumpProvider(Provider):
     """Finds what is typed in names and what is said of them; any run by its number."""
 
@@ -84,7 +90,7 @@ class JumpProvider(Provider):
 
     async def discover(self) -> Hits:
         for one in self._main.targets():
-            yield DiscoveryHit(escape(one.name), self._going(one), help=escape(one.about))
+            yield DiscoveryHit(literal(one.name), self._going(one), help=literal(one.about))
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
@@ -93,7 +99,10 @@ class JumpProvider(Provider):
             score = max(matcher.match(one.name), 0.9 * matcher.match(one.about))
             if score > 0:
                 yield Hit(
-                    score, matcher.highlight(one.name), self._going(one), help=escape(one.about)
+                    score,
+                    matcher.highlight(literal(one.name)),
+                    self._going(one),
+                    help=literal(one.about),
                 )
         number = _RUN.fullmatch(query.strip().lower())
         if number and all(one.name != f"run {number[1]}" for one in targets):

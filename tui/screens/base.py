@@ -109,8 +109,9 @@ class FrameScreen(Screen[T]):
         return ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        # None shows the key as disabled; the application then says why.
-        return None if self.why_not(action) else True
+        # None shows the key as disabled; the application then says why. Keys may come before the
+        # screen has its parts.
+        return True if self.is_mounted and not self.why_not(action) else None
 
     def copy_text(self) -> str:
         """What ``y`` copies: the name or the figures of what the cursor is on; empty if nothing."""
