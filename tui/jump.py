@@ -75,8 +75,8 @@ def records(runs: Iterable[RunSummary], findings: Iterable[FindingRecord]) -> li
 
 
 def literal(text: str) -> str:
-    """``text`` as Textual's markup of itself. Its own ``escape`` misses a bracket that is closed only
-    behind the text, and the palette ends with an error.
+    """``text`` as Textual's markup of itself. Its own ``escape`` misses a bracket that is closed
+    only behind the text, and the palette ends with an error.
     """
     return text.replace("[", "\\[")
 

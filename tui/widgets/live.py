@@ -206,7 +206,8 @@ def _heading(drawn: _Map, title: str) -> Line:
     parts: list[Content | tuple[str, str]] = []
     if known:
         median = known[len(known) // 2].await_ms
-        parts.append((f"median {milliseconds(median, glyphs)}", marks.MUTED))
+        what = "" if drawn.shown is Shown.AWAIT else "await "
+        parts.append((f"{what}median {milliseconds(median, glyphs)}", marks.MUTED))
     if slow := slow_words(known, glyphs):
         parts += [(f" {glyphs.dot} ", marks.MUTED), slow]
     note = Content.assemble(*parts)
