@@ -23,7 +23,7 @@ MIB = 1024 * 1024
 TARGET = Path("/sys/kernel/config/target")
 _MODULES = ("configfs", "sd_mod", "target_core_file", "tcm_loop")
 _DISCARD = {
-    # As many blocks at once as sd asks for where it was not told (see have_it_discard).
+    # As many blocks at once as sd asks for where it was not told (see _rescan).
     True: (
         ("attrib/emulate_tpu", "1"),
         ("attrib/unmap_zeroes_data", "1"),
@@ -124,15 +124,18 @@ class DiskOfLab:
             nexus.write_text(self._port.parent.name)
         (self._port / "lun/lun_0/disk").symlink_to(self._core)
         self._plugged = True
-        self.have_it_discard()
+        self._rescan()
 
-    def have_it_discard(self) -> None:
-        """Linux 7.2's target answers with a page of 44 bytes of which 64 are wanted by its sd."""
-        if not (self._discard and self._plugged):
-            return
+    def _rescan(self) -> None:
+        """Have sd ask the disk again, which waits until it has asked for the first time.
+
+        Linux 7.2's target answers with a page of 44 bytes of which 64 are wanted by its sd: that
+        the disk discards is forgotten each time.
+        """
         assert self.path  # there by then
-        (mode,) = (self._scsi_device() / "scsi_disk").glob("*/provisioning_mode")
-        if mode.read_text().strip() == "disabled":
+        (self._scsi_device() / "rescan").write_text("1")
+        if self._discard:
+            (mode,) = (self._scsi_device() / "scsi_disk").glob("*/provisioning_mode")
             mode.write_text("unmap")
 
     def pull(self) -> None:
@@ -176,7 +179,7 @@ class DiskOfLab:
         self.size_bytes = size_bytes
         self._write("control", f"fd_dev_size={size_bytes}")
         if self._plugged:
-            (self._scsi_device() / "rescan").write_text("1")
+            self._rescan()
 
     def contents(self) -> str:
         """SHA-256 over every byte that is not zero, with its place, and the size.
@@ -289,9 +292,6 @@ class Rack:
             if disk.plugged:
                 _ = disk.path
         sh("udevadm", "settle")
-        for disk in self.disks.values():
-            # Again: the kernel may have asked the disk once more since it was plugged in.
-            disk.have_it_discard()
 
     def contents(self) -> dict[str, str]:
         return {name: disk.contents() for name, disk in self.disks.items()}
