@@ -17,7 +17,7 @@ PARTS: Mapping[str, Callable[[Watched], None]] = {
     one.__name__.replace("_", "-"): one
     for one in (
         ordinary.what_a_check_costs,
-        ordinary.four_hours_of_ordinary_operation,
+        ordinary.two_hours_of_ordinary_operation,
         ordinary.a_day_of_ordinary_operation,
         slow.a_disk_that_is_slow_at_first_boot,
         slow.a_member_becomes_slow,

@@ -1,5 +1,5 @@
 """Ordinary operation: checks five minutes apart by the guest's clock, between everything that
-people and programs do on a healthy machine. Four hours in which all of it is done, or a day.
+people and programs do on a healthy machine. Two hours in which all of it is done, or a day.
 """
 
 from __future__ import annotations
@@ -190,9 +190,9 @@ _AT_TIMES: tuple[Callable[[Watched], None], ...] = (
 )  # fmt: skip
 
 
-def four_hours_of_ordinary_operation(machine: Watched) -> None:
+def two_hours_of_ordinary_operation(machine: Watched) -> None:
     """Each of what is done at times is done once."""
-    _ordinary_operation(machine, _CHECKS_A_DAY // 6)
+    _ordinary_operation(machine, _CHECKS_A_DAY // 12)
 
 
 def a_day_of_ordinary_operation(machine: Watched) -> None:
