@@ -73,8 +73,8 @@ bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: s
 	sh tests/rig/setup.sh bench
 	$(PYTHON) -m tests.bench --harlequin $(SCREENS_PEER)/bin/harlequin --json $(CACHE)/bench.json
 
-image-tests: $(VENV)/ready ## Boot the built image, again and again; two machines at a time
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" tests/image
+image-tests: $(VENV)/ready ## Boot the built image, again and again; three machines at a time
+	$(PYTHON) -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not soak" tests/image
 
 image: rig ## Build the image
 	$(RIG)/bin/python -m tests.rig.build
