@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from appliance.cli.command import Command
+from appliance.cli.command import Command, complain
 from appliance.cli.output import require_writable, write_file
-from appliance.errors import EXIT_OK
+from appliance.errors import EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
     from appliance.history.queries import Reader
@@ -28,21 +28,24 @@ def export(*, form: str, output: Path | None, db: Path) -> int:
 
     if output is not None:
         require_writable(output, db)
+    left_out: list[str] = []
     with queries.open_readonly(db) as reader:
         if output is None:
-            sys.stdout.writelines(pieces(form, reader))
+            sys.stdout.writelines(pieces(form, reader, left_out))
         else:
-            write_file(output, pieces(form, reader))
-    return EXIT_OK
+            write_file(output, pieces(form, reader, left_out))
+    for one in left_out:
+        complain(f"not in the export: {one}", "")
+    return EXIT_FAILED if left_out else EXIT_OK
 
 
-def pieces(form: str, reader: Reader) -> Iterable[str]:
+def pieces(form: str, reader: Reader, left_out: list[str]) -> Iterable[str]:
     from appliance.history import exports
 
     if form == "csv":
-        return exports.csv_text(reader)
+        return exports.csv_text(reader, left_out)
     if form == "json":
-        return exports.json_text(reader)
+        return exports.json_text(reader, left_out)
     from appliance.drift import check_summary
     from appliance.history import metrics
 

@@ -121,7 +121,8 @@ class Connection:
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, zlib.error) as error:
-            raise file_format.damaged(self._path, error) from error
+            kind = file_format.UndecodableError
+            raise file_format.damaged(self._path, error, kind) from error
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

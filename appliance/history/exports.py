@@ -1,7 +1,8 @@
 """The history for other programs: CSV rows and JSON pieces. Reads only.
 
 Everything is read run by run: a reader that kept the file for longer would keep a run from
-writing.
+writing. What cannot be decoded is left out of the whole history's exports, and named in
+``left_out``: one wrong value damages nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import dataclasses
 import datetime
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from appliance import __version__
 from appliance.figures import quantities, sampling
@@ -27,9 +29,9 @@ from appliance.history.json_documents import (
 from appliance.history.queries import ImportRecord, Reader
 from appliance.model.findings import FindingRecord
 from appliance.model.measurement import Measurement
-from appliance.model.runs import RunRecord
+from appliance.model.runs import EpochRecord, RunRecord
 
-_EVERY_RUN = -1  # SQLite: no limit
+_T = TypeVar("_T")
 # In this order for good: what is new in FIGURES goes to the end.
 _FIRST_COLUMNS = (
     *("source", "number", "line", "suite", "state", "started_at", "epoch", "machine_type"),
@@ -59,10 +61,10 @@ _Cell = str | int | float | None
 # ------------------------------------------------------------------------------------ CSV
 
 
-def csv_text(reader: Reader) -> Iterator[str]:
+def csv_text(reader: Reader, left_out: list[str]) -> Iterator[str]:
     """RFC 4180: a line of names, then one for each result of a run and each imported report."""
     yield _csv_line(CSV_COLUMNS)
-    for run in reversed(reader.runs(_EVERY_RUN)):
+    for run in _each(reader, "run", reader.run, left_out):
         of_run: dict[str, _Cell] = {
             **{name: getattr(run, name) for name in _OF_RUN},
             "source": "run",
@@ -71,17 +73,18 @@ def csv_text(reader: Reader) -> Iterator[str]:
             "epoch": run.epoch_id,
             "members": " ".join(run.members),
         }
-        for result in reader.summaries([run.id])[run.id]:
+        results = reader.results(run.id, histograms=False, counters=False, left_out=left_out)
+        for result in results:
             of_run |= {"pass": result.pass_index, "member": result.member}
             yield _row({**_cells(result), **of_run})
-    for record in reversed(reader.imports()):
+    for record in _imports(reader):
         of_import: dict[str, _Cell] = {
             "source": "import",
             "number": record.id,
             "started_at": _moment(record.at),
             "machine_type": record.machine_type,
         }
-        for report in reader.import_reports(record.id):
+        for report in reader.import_reports(record.id, left_out):
             yield _row({**_cells(report), **of_import})
 
 
@@ -132,42 +135,56 @@ def _moment(at: float) -> str:
 # ----------------------------------------------------------------------------------- JSON
 
 
-def json_text(reader: Reader) -> Iterator[str]:
+def json_text(reader: Reader, left_out: list[str]) -> Iterator[str]:
     """One JSON document with everything but fio's own reports, piece by piece."""
+
+    def run(number: int) -> dict[str, object]:
+        return run_document(reader, reader.run(number), left_out)
+
+    def finding(number: int) -> dict[str, object]:
+        return drift_document(reader, reader.drift_finding(number))
+
+    parts: dict[str, Iterable[object]] = {
+        "epochs": _each(reader, "epoch", lambda number: _epoch(reader.epoch(number)), left_out),
+        "runs": _each(reader, "run", run, left_out),
+        "imports": (import_document(reader, one, left_out) for one in _imports(reader)),
+        "events": pages.log(reader, "event"),
+        "drift": _each(reader, "drift_finding", finding, left_out),
+        "audit": pages.log(reader, "audit_step"),
+    }
     head = {"stripewright": __version__, "schema_version": file_format.SCHEMA_VERSION}
     yield json.dumps(head)[:-1]
-    yield ',\n"epochs": ['
-    yield from _listed(
-        json.dumps(
-            {
-                "epoch": epoch.id,
-                "opened_at": epoch.opened_at,
-                "fingerprint": epoch.fingerprint,
-                "changed": epoch.changed,
-            }
-        )
-        for epoch in reader.epochs()
-    )
-    yield '],\n"runs": ['
-    yield from _listed(
-        json.dumps(run_document(reader, run)) for run in reversed(reader.runs(_EVERY_RUN))
-    )
-    yield '],\n"imports": ['
-    yield from _listed(
-        json.dumps(import_document(reader, record))
-        for record in reversed(reader.imports())
-        if record.reports
-    )
-    yield '],\n"events": ['
-    yield from _listed(json.dumps(event) for event in pages.log(reader, "event"))
-    yield '],\n"drift": ['
-    yield from _listed(
-        json.dumps(drift_document(reader, record))
-        for record in reader.drift_findings(include_closed=True)
-    )
-    yield '],\n"audit": ['
-    yield from _listed(json.dumps(step) for step in pages.log(reader, "audit_step"))
-    yield "]}\n"
+    for name, listed in parts.items():
+        yield f',\n"{name}": ['
+        yield from _listed(json.dumps(one) for one in listed)
+        yield "]"
+    yield (f',\n"left_out": {json.dumps(left_out)}' if left_out else "") + "}\n"
+
+
+def _each(
+    reader: Reader, table: str, read: Callable[[int], _T], left_out: list[str]
+) -> Iterator[_T]:
+    """What ``read`` makes of each row of ``table``, oldest first, that can be decoded."""
+    for row in reader.all(f"SELECT id FROM {table} ORDER BY id"):  # noqa: S608
+        try:
+            made = read(row["id"])
+        except file_format.UndecodableError as error:
+            left_out.append(f"{table.replace('_', ' ')} {row['id']}: {error.message}")
+        else:
+            yield made
+
+
+def _imports(reader: Reader) -> list[ImportRecord]:
+    return [one for one in reversed(reader.imports()) if one.reports]
+
+
+def _epoch(epoch: EpochRecord) -> dict[str, object]:
+    return {
+        "epoch": epoch.id,
+        "opened_at": epoch.opened_at,
+        "fingerprint": epoch.fingerprint,
+        "changed": epoch.changed,
+    }
 
 
 def _listed(pieces: Iterator[str]) -> Iterator[str]:
@@ -175,7 +192,9 @@ def _listed(pieces: Iterator[str]) -> Iterator[str]:
         yield f"{',' if index else ''}\n{piece}"
 
 
-def run_document(reader: Reader, run: RunRecord) -> dict[str, object]:
+def run_document(
+    reader: Reader, run: RunRecord, left_out: list[str] | None = None
+) -> dict[str, object]:
     """A run with all that is known of it but fio's own reports."""
     points = reader.series(run.id)
     return {
@@ -186,20 +205,19 @@ def run_document(reader: Reader, run: RunRecord) -> dict[str, object]:
                 "histogram": sorted(result.bins.items()),
                 "device_deltas": [rows.delta_row(io) for io in result.device_io],
             }
-            for result in reader.results(run.id)
+            for result in reader.results(run.id, left_out=left_out)
         ],
         "rates": [dataclasses.asdict(point) for point in points],
         "minutes": [sampling.minute_to_json(minute) for minute in sampling.minute_sums(points)],
     }
 
 
-def import_document(reader: Reader, record: ImportRecord) -> dict[str, object]:
+def import_document(
+    reader: Reader, record: ImportRecord, left_out: list[str] | None = None
+) -> dict[str, object]:
     """An imported file with its reports."""
-    found = reader.import_reports(record.id)
-    return {
-        **dataclasses.asdict(record),
-        "results": [_imported(one) for one in found],
-    }
+    found = reader.import_reports(record.id, left_out)
+    return {**dataclasses.asdict(record), "results": [_imported(one) for one in found]}
 
 
 def _imported(one: Measurement) -> dict[str, object]:

@@ -29,6 +29,10 @@ class HistoryBusyError(OperatorError):
     """Another process held the file for longer than one waits."""
 
 
+class UndecodableError(OperatorError):
+    """A value is not what its column is for; the rest of the file can be read."""
+
+
 def is_ours(header: bytes) -> bool:
     """Whether these first bytes of a file prove that this program made it."""
     at = _APPLICATION_ID_OFFSET
@@ -77,9 +81,11 @@ def operator_error(path: object, error: sqlite3.Error) -> OperatorError:
     )
 
 
-def damaged(path: object, error: Exception) -> OperatorError:
+def damaged(
+    path: object, error: Exception, kind: type[OperatorError] = OperatorError
+) -> OperatorError:
     """The file's content is broken; a reader can only say so."""
-    return OperatorError(
+    return kind(
         f"history {path} is damaged: {error}",
         "the next run or boot that writes it sets it aside and begins a new one; "
         "keep a copy if you need it",

@@ -169,9 +169,16 @@ class Reader(drift_queries.DriftQueries):
         return found[0]
 
     def results(
-        self, run_id: int, *, histograms: bool = True, counters: bool = True
+        self,
+        run_id: int,
+        *,
+        histograms: bool = True,
+        counters: bool = True,
+        left_out: list[str] | None = None,
     ) -> tuple[JobResult, ...]:
-        """Every result of a run in the order of its jobs, with its findings."""
+        """Every result of a run in the order of its jobs, with its findings. One that cannot be
+        decoded is an error, or named in ``left_out`` if that is given.
+        """
         with self.snapshot(), self.understood():
             deltas = self._parts("device_delta", "run_id", run_id) if counters else {}
             return self._results(
@@ -182,6 +189,7 @@ class Reader(drift_queries.DriftQueries):
                     "bins": self._bins(result_id) if histograms else {},
                     "deltas": deltas.get(result_id, ()),
                 },
+                left_out,
             )
 
     def epochs(self) -> tuple[EpochRecord, ...]:
@@ -275,11 +283,16 @@ class Reader(drift_queries.DriftQueries):
             " GROUP BY imported.id ORDER BY imported.id DESC",
         )
 
-    def import_reports(self, import_id: int) -> tuple[Measurement, ...]:
-        """The reports of an import with their verdicts; :class:`OperatorError` if none."""
+    def import_reports(
+        self, import_id: int, left_out: list[str] | None = None
+    ) -> tuple[Measurement, ...]:
+        """The reports of an import with their verdicts; :class:`OperatorError` if none.
+        ``left_out`` as in :meth:`results`.
+        """
         with self.snapshot(), self.understood():
-            found = self._results(Measurement, "imported_id", _id(import_id), lambda _: {})
-        if not found:
+            number = _id(import_id)
+            found = self._results(Measurement, "imported_id", number, lambda _: {}, left_out)
+        if not found and not left_out:
             raise OperatorError(
                 f"there is no import {import_id} in {self._path}",
                 "list them: stripewright results, with the same --db",
@@ -287,7 +300,12 @@ class Reader(drift_queries.DriftQueries):
         return found
 
     def _results(
-        self, kind: type[_M], of: str, number: int, apart: Callable[[int], dict[str, Any]]
+        self,
+        kind: type[_M],
+        of: str,
+        number: int,
+        apart: Callable[[int], dict[str, Any]],
+        left_out: list[str] | None,
     ) -> tuple[_M, ...]:
         """The results of a run (``of`` is ``run_id``) or of an import (``imported_id``); ``apart``
         gives what :func:`rows.to_result` takes besides, by a result's id.
@@ -299,16 +317,19 @@ class Reader(drift_queries.DriftQueries):
         )
         findings = self._parts("finding", of, number)
         columns = tuple(found[0].keys()) if found else ()
-        return tuple(
-            rows.to_result(
-                kind,
-                row,
-                columns=columns,
-                findings=findings.get(row["id"], ()),
-                **apart(row["id"]),
-            )
-            for row in found
-        )
+        made = []
+        for row in found:
+            told = findings.get(row["id"], ())
+            try:
+                with self.understood():
+                    more = apart(row["id"])
+                    made.append(rows.to_result(kind, row, columns=columns, findings=told, **more))
+            except file_format.UndecodableError as error:
+                if left_out is None:
+                    raise
+                whose = "run" if of == "run_id" else "import"
+                left_out.append(f"result {row['id']} of {whose} {number}: {error.message}")
+        return tuple(made)
 
     def _parts(self, table: str, of: str, number: int) -> dict[int, list[Any]]:
         """The rows of ``table`` that belong to results, by result; ``of`` and ``number`` as in

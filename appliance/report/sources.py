@@ -135,9 +135,10 @@ def write_new(db: Path, what: Selector, output: Path) -> str:
         )
     if os.path.lexists(output):
         raise _exists(output)
+    left_out: list[str] = []
     try:
         with queries.open_readonly(db) as reader:
-            files.create_text(output, _pieces(reader, what, form))
+            files.create_text(output, _pieces(reader, what, form, left_out))
     except FileExistsError as error:
         raise _exists(output) from error
     except OSError as error:
@@ -145,16 +146,19 @@ def write_new(db: Path, what: Selector, output: Path) -> str:
             f"{output} cannot be written: {os.strerror(error.errno or 0)}",
             "name a file in a directory that you may write, on a filesystem with space",
         ) from error
-    return f"{output.absolute()}: {FORMS[form]}, {text.size(output.stat().st_size)}"
+    lost = f", without {len(left_out)} that cannot be read" if left_out else ""
+    return f"{output.absolute()}: {FORMS[form]}, {text.size(output.stat().st_size)}{lost}"
 
 
 def _exists(output: Path) -> OperatorError:
     return OperatorError(f"{output} exists and was left as it is", "type another name")
 
 
-def _pieces(reader: queries.Reader, what: Selector, form: str) -> Iterable[str]:
+def _pieces(
+    reader: queries.Reader, what: Selector, form: str, left_out: list[str]
+) -> Iterable[str]:
     if form == ".csv":
-        return exports.csv_text(reader)
+        return exports.csv_text(reader, left_out)
     is_import = what.kind == "import"
     if form == ".json":
         if is_import:

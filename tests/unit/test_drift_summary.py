@@ -151,7 +151,7 @@ def test_metrics_of_a_history_that_nobody_checked_have_no_drift(db):
         pass
     with queries.open_readonly(db) as reader:
         assert metrics.drift_gauges(reader, checked_at=None) == []
-        assert "drift" not in "".join(export.pieces("metrics", reader))
+        assert "drift" not in "".join(export.pieces("metrics", reader, []))
 
 
 def test_metrics_are_bounded(db):
@@ -167,7 +167,7 @@ def test_metrics_are_bounded(db):
 
 def test_export_json_has_findings_with_their_changes(findings):
     with queries.open_readonly(findings) as reader:
-        document = json.loads("".join(exports.json_text(reader)))
+        document = json.loads("".join(exports.json_text(reader, [])))
     assert len(document["drift"]) == 5
     (gone,) = (one for one in document["drift"] if one["state"] == "closed")
     assert [one["kind"] for one in gone["transitions"]] == ["opened", "closed"]

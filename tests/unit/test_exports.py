@@ -274,7 +274,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(filled, capsys, tmp_path, mo
 
 
 def test_an_interrupt_leaves_no_half_file(filled, tmp_path, monkeypatch):
-    def pieces(_: object):
+    def pieces(*_: object):
         yield "half"
         raise KeyboardInterrupt
 
@@ -311,10 +311,64 @@ def test_the_history_is_not_replaced_by_its_own_export(filled, capsys, tmp_path)
 
 
 def test_half_a_surrogate_pair_out_of_somebodys_json_is_written(filled, tmp_path, monkeypatch):
-    monkeypatch.setattr(exports, "csv_text", lambda _: ("a", "\ud800"))
+    monkeypatch.setattr(exports, "csv_text", lambda *_: ("a", "\ud800"))
     path = tmp_path / "x"
     assert export.export(form="csv", db=filled, output=path) == 0
     assert path.read_text() == "a\\ud800"
+
+
+@pytest.mark.parametrize(
+    ("damage", "what", "lost"),
+    [
+        (
+            'UPDATE result SET more = \'{"truncated": "yes"}\' WHERE line = 9',
+            "result 4 of import 1",
+            "imported",
+        ),
+        # As the conversion leaves a report of schema 5 that it could not understand.
+        (
+            'UPDATE result SET more = \'{"evidence": "{}"}\' WHERE line = 7',
+            "result 3 of import 1",
+            "imported",
+        ),
+        ("UPDATE result SET more = '[' WHERE line > 0", "result 3 of import 1", "imported"),
+        (
+            "UPDATE result SET percentiles_ns = '7' WHERE id = 2",
+            "result 2 of run 2",
+            "measured",
+        ),
+        (
+            "UPDATE histogram SET bins = x'00' WHERE result_id = 1",
+            "result 1 of run 2",
+            "measured",
+        ),
+        ("UPDATE run SET conditions = '[1]' WHERE id = 1", "run 1", "runs"),
+        ("UPDATE epoch SET changed = 'no JSON'", "epoch 1", "epochs"),
+    ],
+)
+def test_what_cannot_be_understood_damages_nothing_else(filled, capsys, damage, what, lost):
+    def count(found: dict[str, list[dict[str, list[object]]]]) -> dict[str, int]:
+        listed = {name: len(found[name]) for name in ("epochs", "runs", "imports", "events")}
+        results = {
+            name: sum(len(one["results"]) for one in found[part])
+            for name, part in (("measured", "runs"), ("imported", "imports"))
+        }
+        return listed | results
+
+    whole = count(json.loads(_export(filled, capsys, "json")))
+    select(filled, damage)
+    assert main.main(["export", "json", "--db", str(filled)]) == 1
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert found["left_out"][0].startswith(f"{what}: ")
+    assert f"not in the export: {what}: " in err
+    kept = count(found)
+    assert {name for name in whole if kept[name] < whole[name]} == {lost}
+    in_csv = lost != "epochs" and "histogram" not in damage
+    assert main.main(["export", "csv", "--db", str(filled)]) == in_csv
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    counted = kept if in_csv else whole
+    assert len(rows) == counted["measured"] + counted["imported"]
 
 
 def test_a_form_that_there_is_not_is_a_mistake(capsys):

@@ -84,8 +84,8 @@ def test_everything_that_was_kept_is_there_after_the_conversion(db):
     with History.open_writable(db):
         pass
     with queries.open_readonly(db) as reader:
-        _same_but_the_schemas_number("".join(exports.json_text(reader)), _kept("export.json"))
-        csv = "".join(exports.csv_text(reader)).encode(errors="backslashreplace").decode()
+        _same_but_the_schemas_number("".join(exports.json_text(reader, [])), _kept("export.json"))
+        csv = "".join(exports.csv_text(reader, [])).encode(errors="backslashreplace").decode()
         assert csv == _kept("export.csv")
         assert metrics.metrics_text(reader) == _kept("export.metrics")
     for table in _TABLES:
@@ -224,7 +224,9 @@ def test_the_command_converts_a_file_and_keeps_what_it_was(db, tmp_path, capsys)
     assert _rows(aside, "imported_report")
     for path in (db, new):
         with queries.open_readonly(path) as reader:
-            _same_but_the_schemas_number("".join(exports.json_text(reader)), _kept("export.json"))
+            _same_but_the_schemas_number(
+                "".join(exports.json_text(reader, [])), _kept("export.json")
+            )
     assert main.main(["history", "convert", str(db)]) == EXIT_USAGE
     assert "nothing to convert" in capsys.readouterr().err
     assert main.main(["history", "convert", str(aside), "--output", str(new)]) == EXIT_USAGE
