@@ -141,7 +141,7 @@ def _require(path: Path, name: str, serial: str, *, held: bool) -> None:
     kernel = Kernel()
     if read_text(kernel.sys_root / "class/block" / name / "partition"):
         raise Refused(f"{path} is a partition", "only a whole disk is written: name the disk")
-    seen = devices.Probe.of(kernel, devices.udev_properties(kernel), True, DEFAULT_LAYOUT)
+    seen = devices.Probe.of(kernel, True, DEFAULT_LAYOUT)
     (disk,) = devices.try_read([seen.disk(name)])
     disk = replace(
         disk,

@@ -1,4 +1,4 @@
-"""What the kernel says about block devices: sysfs, mountinfo and swaps. Reads only.
+"""What the kernel and udev say about block devices: sysfs, mountinfo, swaps. Reads only.
 
 Roots are parameters so that a recorded tree can stand in for a machine.
 """
@@ -196,6 +196,27 @@ class Kernel:
 
     def attribute(self, name: str, attribute: str) -> str:
         return read_text(f"{self.sys_root}/block/{name}/{attribute}")
+
+    def udev(self, name: str) -> dict[str, str]:
+        """The udev database of a block device, as udev keeps it (``E:KEY=VALUE``, ``S:link``).
+
+        ``DEVLINKS`` is put together from the links, as libudev does.
+        """
+        number = self.attribute(name, "dev")
+        text = read_text(self.root / "run/udev/data" / f"b{number}") if number else ""
+        facts, links = {}, []
+        # Not splitlines(): a label may hold U+2028 and other line ends of Unicode, and what follows
+        # them is no fact of udev's.
+        for line in text.split("\n"):
+            kind, _, rest = line.partition(":")
+            key, separator, value = rest.partition("=")
+            if kind == "E" and separator:
+                facts[key] = value
+            elif kind == "S":
+                links.append(f"/dev/{rest}")
+        if links:
+            facts["DEVLINKS"] = " ".join(links)
+        return facts
 
     def size_bytes(self, name: str) -> int:
         """Size in bytes; sysfs counts 512-byte sectors whatever the device's own are."""

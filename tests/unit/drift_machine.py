@@ -135,13 +135,7 @@ class Machine:
         return layouts.load_layout(self.root / "layout.toml")
 
     def inventory(self) -> Inventory:
-        kernel = self.fake.kernel
-        found = devices.probe(
-            layout=self.layout,
-            kernel=kernel,
-            properties=lambda name: probed.udev_database(kernel, name),
-            privileged=False,
-        )
+        found = devices.probe(layout=self.layout, kernel=self.fake.kernel, privileged=False)
         made = Filesystem("xfs", "scratch", "fs-uuid", CHUNK, CHUNK * len(self.names))
         return replace(found, arrays=tuple(replace(one, filesystem=made) for one in found.arrays))
 

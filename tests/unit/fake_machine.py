@@ -134,7 +134,6 @@ class FakeMachine:
         monkeypatch.setattr(recheck, "look_again", self._look_again)
         monkeypatch.setattr(events, "settle", lambda *_: None)
         monkeypatch.setattr(finalizer, "_fio_version", lambda: "fio-3.39")
-        monkeypatch.setattr(devices, "udev_properties", lambda _: {}.get)
         monkeypatch.setattr(verify, "wait_for_udev", lambda _: None)
         monkeypatch.setattr(bench_dir, "have", lambda *_: None)
         monkeypatch.setattr(journal, "event", self._event)

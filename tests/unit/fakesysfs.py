@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from appliance.model.disks import Disk, Inventory
@@ -23,11 +22,19 @@ class FakeSysfs:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.udev: dict[str, Mapping[str, str]] = {}
         (root / "sys/block").mkdir(parents=True)
         (root / "sys/dev/block").mkdir(parents=True)
         (root / "proc/self").mkdir(parents=True)
         (root / "proc/self/mountinfo").write_text("")
+
+    def udev(self, name: str, *links: str, **facts: str) -> None:
+        """What udev's database has of the device ``name``."""
+        number = (self.root / "sys/block" / name / "dev").read_text().strip()
+        lines = [f"S:{one.removeprefix('/dev/')}" for one in links]
+        lines += [f"E:{key}={facts[key]}" for key in facts]
+        file = self.root / "run/udev/data" / f"b{number}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("\n".join(["I:1", *lines]) + "\n")
 
     def put(self, path: str, text: str) -> None:
         file = self.root / "sys" / path
@@ -80,12 +87,7 @@ class FakeSysfs:
         (self.root / "proc/self/mountinfo").write_text("\n".join(lines) + "\n")
 
     def probe(self, *, privileged: bool = False, layout: Layout | None = None) -> Inventory:
-        return devices.probe(
-            layout=layout,
-            kernel=self.kernel,
-            properties=lambda name: self.udev.get(name, {}),
-            privileged=privileged,
-        )
+        return devices.probe(layout=layout, kernel=self.kernel, privileged=privileged)
 
 
 def three_disks(root: Path) -> FakeSysfs:

@@ -61,7 +61,6 @@ def test_it_is_quiet_for_long_enough_after_the_last_disk(
 
     monkeypatch.setattr(boot, "time", clock)
     monkeypatch.setattr(boot, "events", SimpleNamespace(BlockEvents=Events, settle=lambda *_: None))
-    monkeypatch.setattr(boot, "devices", SimpleNamespace(udev_properties=lambda _: None))
     monkeypatch.setattr(boot, "stopping", SimpleNamespace(asked=lambda: False))
     Loop().run()
     assert looks[-1] - came_at >= boot._SETTLE_SECONDS

@@ -94,9 +94,7 @@ def put(fake: FakeSysfs, offset: int, data: bytes) -> None:
 
 
 def seen(fake: FakeSysfs) -> Disk:
-    found = devices.probe(
-        kernel=fake.kernel, properties=lambda _: {}, privileged=True, to_confirm=True
-    )
+    found = devices.probe(kernel=fake.kernel, privileged=True, to_confirm=True)
     return next(one for one in found.disks if one.path.endswith("nvme1n1"))
 
 
@@ -144,7 +142,7 @@ def test_a_disk_in_use_changes_all_the_time(
 
 
 def test_boot_reads_no_more_than_it_did(sysfs: FakeSysfs) -> None:
-    found = devices.probe(kernel=sysfs.kernel, properties=lambda _: {}, privileged=True)
+    found = devices.probe(kernel=sysfs.kernel, privileged=True)
     assert {one.contents_digest for one in found.disks} == {""}
 
 
@@ -176,7 +174,7 @@ def test_a_plan_that_is_to_be_confirmed_asks_for_contents(
 
 
 def again(fake: FakeSysfs, before: Disk) -> str:
-    found = recheck.look_again([before], fake.kernel, properties=lambda _: {})
+    found = recheck.look_again([before], fake.kernel)
     return found[1] if found else ""
 
 
@@ -207,7 +205,6 @@ class Tools:
         self._sysfs = sysfs
         monkeypatch.setattr(process, "run", self._run)
         monkeypatch.setattr(builtin_steps, "run", self._run)
-        monkeypatch.setattr(devices, "udev_properties", lambda _: lambda _: {})
         monkeypatch.setattr(verify, "check", lambda *_: None)
         monkeypatch.setattr(verify, "wait_for_udev", lambda _: None)
 

@@ -66,14 +66,10 @@ def test_root_is_followed_through_md_to_every_disk(sysfs: FakeSysfs, tmp_path: P
 
 def test_an_array_of_ours_without_root(sysfs: FakeSysfs) -> None:
     sysfs.array("md127", "9:127", ["nvme2n1", "nvme1n1"])
-    sysfs.udev["md127"] = {
-        "MD_NAME": "stripewright:scratch", "MD_UUID": "1:2:3:4",
-        "ID_FS_TYPE": "xfs", "ID_FS_LABEL": "scratch",
-    }  # fmt: skip
+    names = {"MD_NAME": "stripewright:scratch", "MD_UUID": "1:2:3:4"}
+    sysfs.udev("md127", **names, ID_FS_TYPE="xfs", ID_FS_LABEL="scratch")
     for name in ("nvme1n1", "nvme2n1"):
-        sysfs.udev[name] = {
-            "ID_FS_TYPE": "linux_raid_member", "ID_FS_LABEL": "stripewright:scratch",
-        }  # fmt: skip
+        sysfs.udev(name, ID_FS_TYPE="linux_raid_member", ID_FS_LABEL="stripewright:scratch")
     seen = sysfs.probe()
     (array,) = seen.arrays
     by_path = {one.path.rpartition("/")[2]: one for one in seen.disks}
@@ -130,7 +126,7 @@ def test_the_link_that_says_most_is_the_id(sysfs: FakeSysfs) -> None:
     assert devices.best_link(links) == f"{by_id}nvme-Amazon_EC2_AWS1"
     assert devices.best_link([f"{by_id}wwn-0x1", f"{by_id}scsi-3"]) == f"{by_id}scsi-3"
     assert devices.best_link(["/dev/disk/by-path/x"]) == ""
-    sysfs.udev["nvme1n1"] = {"DEVLINKS": " ".join(links)}
+    sysfs.udev("nvme1n1", *links)
     found = {one.path.rpartition("/")[2]: one for one in sysfs.probe().disks}
     assert found["nvme1n1"].id == "nvme-Amazon_EC2_AWS1"
     assert found["nvme2n1"].id == "Amazon EC2 NVMe Instance Storage_AWS2"
@@ -138,7 +134,7 @@ def test_the_link_that_says_most_is_the_id(sysfs: FakeSysfs) -> None:
 
 def test_a_link_that_leads_elsewhere_is_not_used(sysfs: FakeSysfs) -> None:
     link = "/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS1"
-    sysfs.udev["nvme1n1"] = {"DEVLINKS": link}
+    sysfs.udev("nvme1n1", link)
     place = sysfs.root / link.removeprefix("/")
     place.parent.mkdir(parents=True)
 

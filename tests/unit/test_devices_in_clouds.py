@@ -25,12 +25,12 @@ def test_namespaces_of_one_controller_are_told_apart(sysfs: FakeSysfs) -> None:
             f"{by_id}nvme-nvme_card_nvme_card", f"{by_id}nvme-nvme_card_nvme_card_{number}",
             f"{by_id}nvme-nvme.1ae0-6e76-0000000{number}",
         ]  # fmt: skip
-        sysfs.udev[f"nvme7n{number}"] = {"DEVLINKS": " ".join(links)}
+        sysfs.udev(f"nvme7n{number}", *links)
     found = by_name(sysfs.probe())
     assert [found[f"nvme7n{at}"].serial for at in (1, 2)] == ["nvme_card-n1", "nvme_card-n2"]
     assert found["nvme7n2"].id == "nvme-nvme_card_nvme_card_2"
     assert found["nvme7n1"].claimable
-    sysfs.udev["nvme7n2"] = {"DEVLINKS": " ".join([links[0], f"{by_id}google-local-nvme-ssd-1"])}
+    sysfs.udev("nvme7n2", links[0], f"{by_id}google-local-nvme-ssd-1")
     assert by_name(sysfs.probe())["nvme7n2"].id == "google-local-nvme-ssd-1"
 
 
@@ -91,7 +91,7 @@ def test_azure_scsi_disks_by_their_place(
         (device / name).write_text(text + "\n")
     sysfs.disk("sda", "8:0")
     (sysfs.root / "sys/block/sda/device").symlink_to(device)
-    sysfs.udev["sda"] = {"ID_SERIAL_SHORT": "60022480aa"}
+    sysfs.udev("sda", ID_SERIAL_SHORT="60022480aa")
     found = by_name(sysfs.probe())["sda"]
     assert (found.cloud_name, found.kind) == (place, kind)
 
@@ -189,7 +189,7 @@ def test_a_running_raid10_in_full(sysfs: FakeSysfs) -> None:
 
 
 def test_an_active_group_without_root(sysfs: FakeSysfs) -> None:
-    sysfs.udev["nvme1n1"] = {"ID_FS_TYPE": "LVM2_member", "ID_FS_UUID": "pv-1"}
+    sysfs.udev("nvme1n1", ID_FS_TYPE="LVM2_member", ID_FS_UUID="pv-1")
     sysfs.mapped("dm-0", ["nvme1n1"], dm=("LVM-abc", "stripewright--logs-logs"))
     found = by_name(sysfs.probe())["nvme1n1"]
     assert found.lvm_member is not None

@@ -12,7 +12,7 @@ import pytest
 from appliance.drift.looks import observe, seen
 from appliance.drift.looks.observation import Answer
 from appliance.drift.rules import layout_rules
-from appliance.storage.probe import blockdev, settings
+from appliance.storage.probe import blockdev
 from appliance.system import child, process
 from tests.unit.drift_machine import BOOT, ROOT_MOUNT, Machine, booted, codes, no_process
 
@@ -344,9 +344,7 @@ def test_without_a_process_nobody_was_asked(
 
 
 def test_udevs_database(machine: Machine) -> None:
-    facts = settings.udev_database(machine.fake.kernel, "nvme1n1")
+    facts = machine.fake.kernel.udev("nvme1n1")
     assert facts["DEVLINKS"] == "/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS1"
-    assert settings.udev_database(machine.fake.kernel, "nothing") == {}
-    assert settings.udev_database(machine.fake.kernel, "md127")["MD_NAME"] == (
-        "stripewright:scratch"
-    )
+    assert machine.fake.kernel.udev("nothing") == {}
+    assert machine.fake.kernel.udev("md127")["MD_NAME"] == ("stripewright:scratch")

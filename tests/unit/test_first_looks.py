@@ -63,7 +63,6 @@ class Machine:
         return devices.probe(
             layout=parse_layout(layout, "x"),
             kernel=self.sysfs.kernel,
-            properties=lambda _: {},
             privileged=True,
             note=note,
         )

@@ -29,7 +29,7 @@ from appliance.storage.policy.documents import (
     inventory_from_json,
 )
 from appliance.storage.policy.layout import DEFAULT_LAYOUT
-from appliance.storage.probe import probers, settings
+from appliance.storage.probe import probers
 from appliance.system.kernel import Kernel, parse_mountinfo, parse_swaps
 
 _LARGEST_COUNTER = 2**128 - 1
@@ -109,7 +109,7 @@ def test_a_label_is_one_line_of_udevs_database(tmp_path: Path, end: str) -> None
     kernel = Kernel(
         sys_root=tmp_path / "sys", proc_root=tmp_path / "proc", dev_root=tmp_path / "dev"
     )
-    facts = settings.udev_database(kernel, "sdb")
+    facts = kernel.udev("sdb")
     assert "ID_SCSI_SERIAL" not in facts
     assert facts["ID_FS_LABEL"] == label
     assert facts["DEVLINKS"] == "/dev/disk/by-path/p1"

@@ -49,7 +49,7 @@ def test_udev_is_waited_for_until_it_has_told_of_every_disk(
 
     def settled() -> bool:
         ran.clear()
-        events.settle(sysfs.kernel, lambda name: sysfs.udev.get(name, {}))
+        events.settle(sysfs.kernel)
         assert ran in ([], ["udevadm settle"])
         return not ran
 
@@ -59,8 +59,8 @@ def test_udev_is_waited_for_until_it_has_told_of_every_disk(
         sysfs.put(f"block/nvme{number}n1/diskseq", str(number + 7))
     assert not settled()
     for number in range(3):
-        links = f"/dev/disk/by-id/x /dev/disk/by-diskseq/{number + 7}"
-        sysfs.udev[f"nvme{number}n1"] = {"DEVLINKS": links}
+        links = ("/dev/disk/by-id/x", f"/dev/disk/by-diskseq/{number + 7}")
+        sysfs.udev(f"nvme{number}n1", *links)
     assert settled()
     # Another disk came by that name, and udev has not seen it yet.
     sysfs.put("block/nvme2n1/diskseq", "10")

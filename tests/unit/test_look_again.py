@@ -47,8 +47,7 @@ class Look:
         return found
 
     def again(self, before: Disk, volume: str = "") -> str:
-        kernel = self._sysfs.kernel
-        found = recheck.look_again([before], kernel, volume=volume, properties=lambda _: {})
+        found = recheck.look_again([before], self._sysfs.kernel, volume=volume)
         return found[1] if found else ""
 
 
@@ -97,22 +96,15 @@ def test_a_disk_that_is_written_to_while_it_is_looked_at(
 
 def test_a_link_that_now_leads_elsewhere(sysfs: FakeSysfs, look: Look) -> None:
     link = "/dev/disk/by-id/nvme-x_AWS1"
-    sysfs.udev["nvme1n1"] = {"DEVLINKS": link}
+    sysfs.udev("nvme1n1", link)
     place = sysfs.root / link.removeprefix("/")
     place.parent.mkdir(parents=True)
     place.symlink_to("../../nvme1n1")
     before = look.seen()
-    udev = sysfs.udev.get
-    kernel = sysfs.kernel
-
-    def again() -> str:
-        found = recheck.look_again([before], kernel, properties=lambda name: udev(name, {}))
-        return found[1] if found else ""
-
-    assert again() == ""
+    assert look.again(before) == ""
     place.unlink()
     place.symlink_to("../../nvme2n1")
-    assert again() == f"is no longer what {link} leads to"
+    assert look.again(before) == f"is no longer what {link} leads to"
 
 
 def test_a_disk_that_cannot_be_read_any_more(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,9 +211,7 @@ def test_before_later_writes_the_own_mark_is_what_is_looked_for(
     before = look.seen()
 
     def again(volume: str = "scratch") -> str:
-        seen = recheck.look_at_making(
-            [before], sysfs.kernel, volume=volume, properties=lambda _: {}
-        )
+        seen = recheck.look_at_making([before], sysfs.kernel, volume=volume)
         return seen[1] if seen else ""
 
     assert again() == ""

@@ -94,22 +94,21 @@ def _look(sources: Sources) -> Observation:
     if then.is_blind:
         return replace(then, layout=layout, notes=tuple(notes))
     seen, blind = _root_look(sources, then, notes)
-    probe = Probe.of(kernel, lambda name: settings.udev_database(kernel, name), False, layout)
+    probe = Probe.of(kernel, False, layout)
     answers, unasked = _answers(then.volumes, kernel, notes)
     disks = {name: disk for name in kernel.disks() if (disk := _disk(probe, name))}
-    udev = {name: settings.udev_database(kernel, name) for name in kernel.arrays()}
     return replace(
         then,
         layout=layout,
         machine=probe.machine,
         disks=tuple(disks.values()),
-        arrays=tuple(_array(kernel, name, facts, disks) for name, facts in udev.items()),
+        arrays=tuple(_array(kernel, name, disks) for name in kernel.arrays()),
         numbers={disk.path: kernel.attribute(name, "dev") for name, disk in disks.items()},
-        mapped=_mapped(kernel),
+        mapped={kernel.holder_note(one): kernel.attribute(one, "dev") for one in kernel.mapped()},
         mounts=kernel.mounts(),
         nodes={one.name: _node(kernel, sources.links / one.name) for one in then.volumes},
         answers=answers,
-        built_now=settings.built(kernel, udev),
+        built_now=settings.built(kernel),
         seen=seen,
         surroundings_now=_surroundings(sources, then, tuple(disks.values()), probe.machine),
         surroundings={**then.surroundings_then, **_health_kept(then, seen)},
@@ -156,10 +155,9 @@ def _disk(probe: Probe, name: str) -> Disk | None:
     return replace(disk, kind=identity.classify(disk, probe.layout.rules, probe.machine))
 
 
-def _array(
-    kernel: Kernel, name: str, facts: Mapping[str, str], disks: Mapping[str, Disk]
-) -> ArrayNow:
+def _array(kernel: Kernel, name: str, disks: Mapping[str, Disk]) -> ArrayNow:
     md, folder = kernel.md(name), kernel.sys_root / "block" / name / "md"
+    facts = kernel.udev(name)
     slots = [
         SlotNow(
             int(slot),
@@ -188,11 +186,6 @@ def _is_here(kernel: Kernel, folder: Path, member: str) -> bool:
     if not block.is_symlink():
         return here.exists()
     return block.exists() and block.resolve() == here.resolve()
-
-
-def _mapped(kernel: Kernel) -> dict[str, str]:
-    names = sorted(folder.parent.name for folder in (kernel.sys_root / "block").glob("dm-*/dm"))
-    return {kernel.holder_note(name): kernel.attribute(name, "dev") for name in names}
 
 
 def _node(kernel: Kernel, link: Path) -> str:

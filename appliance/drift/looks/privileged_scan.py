@@ -24,10 +24,10 @@ from appliance.drift.looks.seen import read_seen
 from appliance.errors import OperatorError
 from appliance.model.disks import Disk, Filesystem
 from appliance.model.plans import Layout
-from appliance.storage.formats import hwraid, lvm
+from appliance.storage.formats import hwraid
 from appliance.storage.policy import identity
 from appliance.storage.policy.layout import load_layout
-from appliance.storage.probe import blockdev, built, nvme, settings
+from appliance.storage.probe import blockdev, built, nvme
 from appliance.storage.probe.devices import Probe
 from appliance.storage.probe.nvme import Smart
 from appliance.system import child, files, liveness, process
@@ -82,14 +82,8 @@ def _groups(sources: Sources) -> list[dict[str, Any]] | None:
             break
     if not labelled:
         return None if labelled is None else []
-    ids = {path: disk.id for disk in labelled for path in (disk.path, disk.stable_path) if path}
     with contextlib.suppress(child.NoAnswer):
-        return list(
-            child.call(
-                lambda: _report([disk.path for disk in labelled], ids),
-                timeout_seconds=_REPORT_SECONDS,
-            )
-        )
+        return list(child.call(lambda: _report(labelled), timeout_seconds=_REPORT_SECONDS))
     return None
 
 
@@ -101,21 +95,17 @@ def _labelled(sources: Sources) -> list[Disk]:
     except OperatorError:
         layout = Layout(())
     # Not as root: only what udev and sysfs have is needed to know which disks to ask.
-    probe = Probe.of(kernel, lambda name: settings.udev_database(kernel, name), False, layout)
+    probe = Probe.of(kernel, False, layout)
     disks = [probe.disk(name) for name in kernel.disks()]
     return [
         disk
         for disk in disks
-        if any(one.kind == lvm.SIGNATURE for one in disk.signatures)
-        and identity.may_be_read(disk, layout, probe.machine)
+        if built.is_labelled(disk) and identity.may_be_read(disk, layout, probe.machine)
     ]
 
 
-def _report(paths: list[str], ids: Mapping[str, str]) -> list[dict[str, Any]]:
-    # A missing member makes it exit with 5 after a whole report.
-    done = process.run(lvm.report_argv(paths), timeout_seconds=_REPORT_SECONDS, check=False)
-    groups = (lvm.with_ids(group, ids) for group in lvm.parse_report(done.stdout).groups)
-    return [asdict(group) for group in groups]
+def _report(labelled: list[Disk]) -> list[dict[str, Any]]:
+    return [asdict(group) for group in built.report_of(labelled).groups]
 
 
 def _controllers() -> dict[str, Any]:

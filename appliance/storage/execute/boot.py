@@ -83,7 +83,7 @@ class BootLoop:
     def run(self) -> int:
         self._finalizer.looking(self._layout)
         arrivals = None
-        events.settle(self._kernel, devices.udev_properties(self._kernel))
+        events.settle(self._kernel)
         started = self._quiet_since = time.monotonic()
         volumes = _Volumes(set(self._layout.volume_names))
         while True:

@@ -27,7 +27,6 @@ def look_again(
     *,
     volume: str = "",
     layout: Layout = DEFAULT_LAYOUT,
-    properties: devices.Properties | None = None,
 ) -> tuple[Disk, str] | None:
     """The first of ``disks`` that is no longer as it was seen, and in what: the last look before
     the first write to them.
@@ -38,7 +37,7 @@ def look_again(
     whatever was seen before it was given up with it. One with a ``contents_digest`` has to hold
     exactly that.
     """
-    seen = devices.Probe.of(kernel, properties or devices.udev_properties(kernel), True, layout)
+    seen = devices.Probe.of(kernel, True, layout)
     before = [_writes(disk, kernel) for disk in disks]
     present = [seen.disk(Path(disk.path).name) for disk in disks]
     now = devices.try_read(present, partial(seen.scan, elsewhere=True))
@@ -59,19 +58,13 @@ def look_again(
 
 
 def look_at_making(
-    disks: Sequence[Disk],
-    kernel: Kernel,
-    *,
-    volume: str,
-    properties: devices.Properties | None = None,
+    disks: Sequence[Disk], kernel: Kernel, *, volume: str
 ) -> tuple[Disk, str] | None:
     """As :func:`look_again`, before a later write of the same plan: by now its own mark says
     that ``volume`` is being made of the disk. That it still does, on the same disk, which
     is not in use, is all that there is to know.
     """
-    seen = devices.Probe.of(
-        kernel, properties or devices.udev_properties(kernel), True, DEFAULT_LAYOUT
-    )
+    seen = devices.Probe.of(kernel, True, DEFAULT_LAYOUT)
     for then in disks:
         now = seen.disk(Path(then.path).name)
         try:

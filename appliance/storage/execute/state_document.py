@@ -339,7 +339,6 @@ def surroundings(
         # has opened its epoch.
         again = (names.CPU_LATENCY, names.FIO, *_declared(layout.tuning))
         values |= {key: value for key, value in before.values.items() if not key.startswith(again)}
-    arrays = {name: settings.udev_database(kernel, name) for name in kernel.arrays()}
     known = {
         one.name: note
         for one in up
@@ -348,7 +347,7 @@ def surroundings(
     return Surroundings(
         tuning=layout.tuning,
         values=values,
-        built=before.built or settings.built(kernel, arrays),
+        built=before.built or settings.built(kernel),
         volumes={
             one.name: known[one.name]
             if one.name in known and one.name not in changed

@@ -103,6 +103,19 @@ def _udev_filesystem(facts: Mapping[str, str]) -> Filesystem | None:
 # ------------------------------------------------------------------------------------ LVM
 
 
+def is_labelled(disk: Disk) -> bool:
+    """Whether ``disk`` is said to hold a part of a group."""
+    return any(one.kind == lvm.SIGNATURE for one in disk.signatures)
+
+
+def report_of(labelled: Sequence[Disk]) -> lvm.Report:
+    """What LVM says of these disks, by their ids; :class:`OperatorError` without an answer."""
+    ids = {path: disk.id for disk in labelled for path in (disk.path, disk.stable_path) if path}
+    # A missing member makes it exit with 5 after a whole report.
+    found = lvm.parse_report(_run(lvm.report_argv([disk.path for disk in labelled])).stdout)
+    return replace(found, groups=tuple(lvm.with_ids(group, ids) for group in found.groups))
+
+
 def read_groups(
     kernel: Kernel, disks: Sequence[Disk], mounted: Mapping[str, list[Mount]]
 ) -> lvm.Report:
@@ -111,20 +124,14 @@ def read_groups(
     No program is started if there is none. Without LVM's tools, or if they do not answer,
     nothing is known of the labels, and the disks are foreign.
     """
-    labelled = [
-        disk
-        for disk in disks
-        if disk.blank is not None and any(one.kind == lvm.SIGNATURE for one in disk.signatures)
-    ]
+    labelled = [disk for disk in disks if disk.blank is not None and is_labelled(disk)]
     if not labelled:
         return lvm.Report()
     try:
-        # A missing member makes it exit with 5 after a whole report.
-        report = lvm.parse_report(_run(lvm.report_argv([d.path for d in labelled])).stdout)
+        report = report_of(labelled)
     except OperatorError:
         return lvm.Report()
     by_id = {disk.id: disk for disk in labelled}
-    ids = {path: disk.id for disk in labelled for path in (disk.path, disk.stable_path) if path}
     paths = {path: disk.path for disk in labelled for path in (disk.path, disk.stable_path)}
     mapped = {kernel.holder_note(name): name for name in kernel.mapped()}
     return lvm.Report(
@@ -136,7 +143,7 @@ def read_groups(
                     for one in group.volumes
                 ),
             )
-            for group in (lvm.with_ids(group, ids) for group in report.groups)
+            for group in report.groups
         ),
         members={paths.get(path, path): member for path, member in report.members.items()},
     )

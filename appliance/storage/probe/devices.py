@@ -31,14 +31,11 @@ from appliance.storage.probe import (
     nvme,
     probers,
     scanning,
-    settings,
     sightings,
 )
 from appliance.storage.probe.claims import User
 from appliance.storage.probe.mounted import brought_up_to_date
 from appliance.system.kernel import Kernel, Mount
-
-Properties = Callable[[str], Mapping[str, str]]
 
 _BY_ID = "/dev/disk/by-id/"
 # Which of several links names a disk best: model and serial, then the cloud's, then the rest.
@@ -49,7 +46,6 @@ def probe(
     *,
     layout: Layout | None = None,
     kernel: Kernel | None = None,
-    properties: Properties | None = None,
     privileged: bool | None = None,
     to_confirm: bool = False,
     note: bool = False,
@@ -62,12 +58,8 @@ def probe(
     the disks, so that a later boot knows them.
     """
     kernel = kernel or Kernel()
-    seen = Probe.of(
-        kernel,
-        properties or udev_properties(kernel),
-        os.geteuid() == 0 if privileged is None else privileged,
-        layout or DEFAULT_LAYOUT,
-    )
+    privileged = os.geteuid() == 0 if privileged is None else privileged
+    seen = Probe.of(kernel, privileged, layout or DEFAULT_LAYOUT)
     hardware = built.controllers() if seen.privileged else built.Controllers()
     names = list(seen.kernel.disks())
     plugged = [seen.disk(name) for name in names]
@@ -77,7 +69,7 @@ def probe(
     disks = dict(zip(names, seen.read(plugged, hardware), strict=True))
     arrays = tuple(
         built.read_array(
-            kernel, name, disks, seen.properties(name), seen.mounted, privileged=seen.privileged
+            kernel, name, disks, kernel.udev(name), seen.mounted, privileged=seen.privileged
         )
         for name in kernel.arrays()
     )
@@ -121,11 +113,6 @@ def _sightings_file(kernel: Kernel) -> Path:
     return kernel.root / paths.SIGHTINGS_FILE.relative_to("/")
 
 
-def udev_properties(kernel: Kernel) -> Properties:
-    """The udev database of this machine, by kernel name."""
-    return partial(settings.udev_database, kernel)
-
-
 def best_link(links: Collection[str]) -> str:
     """The ``/dev/disk/by-id`` link that says most, empty if there is none.
 
@@ -159,7 +146,6 @@ class Probe:
     """One look: what is the same for every disk, and how each of them is read."""
 
     kernel: Kernel
-    properties: Properties
     privileged: bool
     layout: Layout
     machine: Machine
@@ -171,14 +157,13 @@ class Probe:
     users: Callable[[], Mapping[str, tuple[User, ...]]]
 
     @classmethod
-    def of(cls, kernel: Kernel, properties: Properties, privileged: bool, layout: Layout) -> Probe:
+    def of(cls, kernel: Kernel, privileged: bool, layout: Layout) -> Probe:
         """What is the same for every disk, read once."""
         machine = read_machine(
             sys_root=kernel.sys_root, proc_root=kernel.proc_root, root=kernel.root
         )
         return cls(
             kernel=kernel,
-            properties=properties,
             privileged=privileged,
             layout=layout,
             machine=machine,
@@ -192,7 +177,7 @@ class Probe:
         )
 
     def disk(self, name: str) -> Disk:
-        kernel, facts = self.kernel, self.properties(name)
+        kernel, facts = self.kernel, self.kernel.udev(name)
         transport = kernel.transport(name)
         model = kernel.attribute(name, "device/model").rstrip(" ")
         # NVMe and virtio have a PCI vendor number there, which is no name.
@@ -355,7 +340,7 @@ class Probe:
             self.claims,
             layout=self.layout,
             dev_root=self.kernel.dev_root,
-            links=self.properties(name).get("DEVLINKS", "").split(),
+            links=self.kernel.udev(name).get("DEVLINKS", "").split(),
             ephemeral=name in self.machine.ephemeral_names,
         )
 

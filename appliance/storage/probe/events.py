@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from appliance.system import process, stopping
@@ -94,7 +94,7 @@ class BlockEvents:
         return True
 
 
-def settle(kernel: Kernel, properties: Callable[[str], Mapping[str, str]]) -> None:
+def settle(kernel: Kernel) -> None:
     """Wait until udev has told of every disk that the kernel has, but for those that the machine
     runs from; later ones come as events.
 
@@ -103,7 +103,7 @@ def settle(kernel: Kernel, properties: Callable[[str], Mapping[str, str]]) -> No
     is to be waited for.
     """
     names = set(kernel.disks()) - kernel.root_disks()
-    if all(_is_told_of(kernel, name, properties(name)) for name in names):
+    if all(_is_told_of(kernel, name) for name in names):
         return
     _wait_for_udev()
 
@@ -114,9 +114,9 @@ def _wait_for_udev() -> None:
     process.run(argv, timeout_seconds=_SETTLE_SECONDS + 5, check=False)
 
 
-def _is_told_of(kernel: Kernel, name: str, facts: Mapping[str, str]) -> bool:
+def _is_told_of(kernel: Kernel, name: str) -> bool:
     number = kernel.attribute(name, "diskseq")
-    links = facts.get("DEVLINKS", "").split()
+    links = kernel.udev(name).get("DEVLINKS", "").split()
     return bool(number) and f"/dev/disk/by-diskseq/{number}" in links
 
 

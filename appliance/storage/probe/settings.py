@@ -80,15 +80,15 @@ def _some(off: int, count: int) -> str:
     return f" off on {off} of {count}"
 
 
-def built(kernel: Kernel, udev: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def built(kernel: Kernel) -> dict[str, str]:
     """What was made of disks by anybody: ``md:UUID`` and ``vg:UUID``, each with a name for it.
 
-    ``udev`` has the udev database of arrays, by kernel name. A group is known by its active
-    volumes: device-mapper's uuid of one begins with the group's (``LVM-``, 32 characters).
+    A group is known by its active volumes: device-mapper's uuid of one begins with the group's
+    (``LVM-``, 32 characters).
     """
     found = {}
     for name in kernel.arrays():
-        facts = udev.get(name, {})
+        facts = kernel.udev(name)
         uuid = facts.get("MD_UUID") or kernel.attribute(name, "md/uuid")
         found[f"md:{uuid or name}"] = facts.get("MD_NAME") or name
     for name in kernel.mapped():
@@ -102,28 +102,6 @@ def _group_of(name: str) -> str:
     """The group in device-mapper's name of an LVM volume: dashes inside of it are doubled."""
     found = re.fullmatch(r"((?:[^-]|--)+)-(?:[^-]|--)+(?:-.*)?", name, re.DOTALL)
     return found[1].replace("--", "-") if found else name
-
-
-def udev_database(kernel: Kernel, name: str) -> dict[str, str]:
-    """The udev database of a block device, as udev keeps it (``E:KEY=VALUE``, ``S:link``).
-
-    ``DEVLINKS`` is put together from the links, as libudev does.
-    """
-    number = kernel.attribute(name, "dev")
-    text = read_text(kernel.root / "run/udev/data" / f"b{number}") if number else ""
-    facts, links = {}, []
-    # Not splitlines(): a label may hold U+2028 and other line ends of Unicode, and what follows
-    # them is no fact of udev's.
-    for line in text.split("\n"):
-        kind, _, rest = line.partition(":")
-        key, separator, value = rest.partition("=")
-        if kind == "E" and separator:
-            facts[key] = value
-        elif kind == "S":
-            links.append(f"/dev/{rest}")
-    if links:
-        facts["DEVLINKS"] = " ".join(links)
-    return facts
 
 
 def fio_version(*, ask: bool) -> str:
