@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.content import Content
 
 from appliance.bench.run_progress import suite_seconds
@@ -11,10 +13,9 @@ from appliance.model.runs import RunRecord, Suite
 from appliance.text import duration, size
 from tui import marks
 from tui.marks import Glyphs
-from tui.widgets.panel import clean, wrapped
+from tui.widgets.panel import Line, clean, labelled
 from tui.widgets.suite import describe_job
 
-_LABEL_CELLS = 10
 # What fits into the question on a terminal of 80 columns, and of 24 lines.
 _TEXT_CELLS = 72
 _MOST_JOBS = 6
@@ -29,12 +30,12 @@ def start_question(suite: Suite, volume: VolumeStatus, glyphs: Glyphs) -> Conten
             "measures",
             f"{jobs}{passes}, {duration(suite_seconds(suite))} in all, after its files are written",
         ),
-        ("writes", clean(written_words(suite, volume))),
+        ("writes", written_words(suite, volume)),
     ]
     if volume.free_bytes is not None:
-        facts.append(("free", f"{size(volume.free_bytes)} on {clean(volume.name)} now"))
+        facts.append(("free", f"{size(volume.free_bytes)} on {volume.name} now"))
     facts.append(("effect", "other I/O on these disks gets slower, and distorts the figures"))
-    lines = [line for label, text in facts for line in _fact(label, text)]
+    lines = _lines(facts)
     lines.append(Content(""))
     hidden = len(suite.jobs) - _MOST_JOBS
     shown = suite.jobs if hidden <= 0 else suite.jobs[: _MOST_JOBS - 1]
@@ -52,14 +53,13 @@ def cancel_question(run: RunRecord | None, suite: str) -> Content:
     if run is None:
         return Content(f"{clean(suite)} was asked to start and has not reported yet.")
     facts = [
-        ("stops", f"{clean(run.suite)}, now in {clean(run.phase)}"),
-        ("measures", clean(run.target)),
+        ("stops", f"{run.suite}, now in {run.phase}"),
+        ("measures", run.target),
         ("keeps", "the results of finished jobs"),
         ("loses", "the running job; the run is marked as aborted"),
     ]
-    return Content("\n").join([line for label, text in facts for line in _fact(label, text)])
+    return Content("\n").join(_lines(facts))
 
 
-def _fact(label: str, text: str) -> list[Content]:
-    first = Content.styled(label, marks.MUTED)
-    return wrapped(text, first=first, indent=_LABEL_CELLS, width=_TEXT_CELLS)
+def _lines(facts: Sequence[tuple[str, str]]) -> list[Line]:
+    return [line for label, text in facts for line in labelled(label, text, _TEXT_CELLS)]

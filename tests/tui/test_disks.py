@@ -133,8 +133,8 @@ async def test_why_a_disk_is_not_used_is_found_with_three_keys(size):
         text = screen_text(acted.app)
         assert "shown: not used" in text
         assert acted.app.screen.query_one(DataTable).row_count == 4
-        assert "why     holds an ext4 signature at 0x438" in text
-        assert "next    save what is on it, then plan with --erase" in text
+        assert "why        holds an ext4 signature at 0x438" in text
+        assert "next       save what is on it, then plan with --erase" in text
         await pilot.press("enter")
         await settled(pilot)
         assert "ext4 at 0x438 label old-data" in screen_text(acted.app)

@@ -30,7 +30,7 @@ from tui.screens.base import MainScreen
 from tui.screens.sheet import Sheet
 from tui.tracks import Figure, Followed, Wait, columns, volumes, waits
 from tui.widgets.live import factor
-from tui.widgets.panel import Line, Panel, View, clean, milliseconds, section, wrapped
+from tui.widgets.panel import Line, Panel, View, clean, labelled, milliseconds, section
 from tui.widgets.table import Column, FilterTable, Row
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ _SPARK = Column("await, 5 min", _SPARK_CELLS)
 _MODEL, _WHY = Column("model", 20), Column("why", 20, grows=True)
 # From these widths on there is room for live figures; and for model and why, too.
 _WIDE_CELLS, _WIDEST_CELLS = 130, 190
-_LABEL_CELLS, _REASON_ROWS = 8, 4
 
 
 class _Choice(Enum):
@@ -210,11 +209,11 @@ class DisksScreen(MainScreen):
                 section(clean(disk.path), note, width, glyphs),
                 Content.styled(about, marks.MUTED),
             ]
-            lines += _wrapped("why", disk_reason(disk, status), width)
+            lines += labelled("why", disk_reason(disk, status), width)
             if hint := disk_hint(disk, status):
-                lines += _wrapped("next", hint, width)
+                lines += labelled("next", hint, width)
             style = disk_health(disk, status, glyphs).style
-            lines += _wrapped("health", health_words(disk, status), width, style=style)
+            lines += labelled("health", health_words(disk, status), width, style)
             # As far as there is room, and all of it with enter.
             lines += [Content(""), *disk_facts(disk)]
         self.query_one("#reason", Panel).show(lines)
@@ -318,10 +317,3 @@ def _spark(disk: Disk, view: View) -> str:
         view.snapshot.seconds, followed, Figure.AWAIT_MS, cells=_SPARK_CELLS, now=view.now
     )
     return sparkline(made, _SPARK_CELLS, view.glyphs, from_zero=True)
-
-
-def _wrapped(label: str, text: str, width: int, *, style: str = "") -> list[Line]:
-    first = Content.styled(label, marks.MUTED)
-    return wrapped(
-        clean(text), first=first, indent=_LABEL_CELLS, width=width, style=style, rows=_REASON_ROWS
-    )

@@ -191,7 +191,7 @@ class LayoutScreen(MainScreen):
         if snapshot is not None and snapshot.applying is not None:
             lines.append(applying_line(snapshot.applying, view.now, width, view.glyphs))
         elif self.main.world.unable:
-            lead = Content.styled(view.glyphs.warn, marks.WARN)
+            lead = (view.glyphs.warn, marks.WARN)
             words = f"read-only: {clean(self.main.world.unable)}"
             lines += wrapped(words, first=lead, indent=2, width=width, style=marks.WARN)
         elif not self.draft.is_empty:

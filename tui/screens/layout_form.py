@@ -228,7 +228,7 @@ class VolumeForm(Sheet, inherit_bindings=False):
         width = self.query_one("#form-verdict").size.width or self.size.width - 12
         help_words = "" if entered is None else clean(about(self._fields, entered.field))
         self.query_one("#form-about", Panel).show(
-            wrapped(help_words, first=Content(""), indent=0, width=width, style=marks.MUTED,
+            wrapped(help_words, width=width, style=marks.MUTED,
                     rows=1 if short else _ABOUT_ROWS)
         )  # fmt: skip
         verdict = self._verdict(width)[: 1 if short else _VERDICT_ROWS]
@@ -248,7 +248,7 @@ class VolumeForm(Sheet, inherit_bindings=False):
             text = f"to be fixed: {', '.join(filter(None, said))}"
             if "" in said:
                 text = said[""].text
-            lead = Content.styled(glyphs.bad, marks.BAD)
+            lead = (glyphs.bad, marks.BAD)
             return wrapped(text, first=lead, indent=2, width=width, style=marks.BAD, rows=4)
         lines = self._needs(volume, width)
         if self._preview is None:
@@ -262,7 +262,7 @@ class VolumeForm(Sheet, inherit_bindings=False):
     def _needs(self, volume: Volume, width: int) -> list[Line]:
         """What has to be said before a volume that is there is changed."""
         subject, glyphs = self._subject, self._glyphs
-        lead = Content.styled(glyphs.warn, marks.WARN)
+        lead = (glyphs.warn, marks.WARN)
         stands = subject.stands
         if stands is None:
             return []

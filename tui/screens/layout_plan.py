@@ -130,7 +130,7 @@ class PlanScreen(Sheet, inherit_bindings=False):
     def _waiting_lines(self, width: int) -> list[Line]:
         glyphs = self._desk.glyphs
         if self._problem:
-            lead = Content.styled(glyphs.bad, marks.BAD)
+            lead = (glyphs.bad, marks.BAD)
             words = f"there is no plan: {clean(self._problem)}"
             return wrapped(words, first=lead, indent=2, width=width, rows=_PROBLEM_ROWS)
         seconds = duration(max(0.0, self._desk.clock() - self._asked_at))
@@ -190,7 +190,7 @@ class PlanScreen(Sheet, inherit_bindings=False):
             lines.append(Content(f"  and {len(told) - _WORD_ROWS} more, as above"))
         what = "the name" if len(self._names) == 1 else f"these {len(self._names)} names"
         ask = f"To do exactly this, type {what}: {' '.join(map(clean, self._names))}"
-        return [*lines, *wrapped(ask, first=Content(""), indent=0, width=width, style="bold")]
+        return [*lines, *wrapped(ask, width=width, style="bold")]
 
     def _never(self) -> str:
         """Why this plan cannot be confirmed whatever is typed; empty if it can."""

@@ -134,8 +134,6 @@ class PageScreen(FrameScreen[T]):
             words = f"{self.glyphs.warn} {clean(self._problem)}"
             return wrapped(
                 words,
-                first=Content(""),
-                indent=0,
                 width=width,
                 style=marks.WARN,
                 rows=_PROBLEM_ROWS,

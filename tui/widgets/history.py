@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from textual.content import Content
-
 from appliance.text import moment
 from tui import marks
-from tui.widgets.panel import Line, View, age, clean, wrapped
+from tui.widgets.panel import Line, View, age, clean, labelled
 
 if TYPE_CHECKING:
     from appliance.client.machine_status import Status
     from appliance.model.runs import EpochRecord
 
-_INDENT = 11
 # Volumes whose layout is shown in full.
 _VOLUMES = 4
 
@@ -26,21 +23,22 @@ def history_lines(view: View, status: Status, width: int) -> list[Line]:
     of = ", ".join(clean(part) for part in (status.summary, machine) if part)
     words = f"of {of or 'a machine without a name'}; nothing here is live"
     mark = marks.history(glyphs)
-    first = Content.styled(mark.text, f"bold {mark.style}")
-    lines = wrapped(words, first=first, indent=_INDENT, width=width)
-    lines += _labelled("file", clean(view.history), width)
+    lines = labelled((mark.text, f"bold {mark.style}"), words, width)
+    lines += labelled("file", view.history, width)
     if view.status_is_stale and view.status_age is not None:
-        lines += _labelled("stale", f"this is {age(view.status_age)}", width, marks.WARN)
+        lines += labelled(
+            ("stale", marks.WARN), f"this is {age(view.status_age)}", width, marks.WARN
+        )
     if status.drift is not None and status.drift.is_known:
         drift = marks.drift(status.drift, glyphs)
         at = status.drift.checked_at
         when = "" if at is None else f", as of {moment(at)}"
-        kept = f"{drift.glyph} {clean(status.drift.words)}{when}"
-        lines += _labelled("drift", kept, width, drift.style)
+        kept = f"{drift.glyph} {status.drift.words}{when}"
+        lines += labelled(("drift", drift.style), kept, width, drift.style)
     if epoch is not None:
         lines += _epoch(epoch, width)
     if status.history_problem:
-        lines += _labelled("history", clean(status.history_problem), width)
+        lines += labelled("history", status.history_problem, width)
     return lines
 
 
@@ -50,7 +48,7 @@ def _epoch(epoch: EpochRecord, width: int) -> list[Line]:
     known = epoch.fingerprint
     software = [f"{name} {known[name]}" for name in ("kernel", "fio") if known.get(name)]
     since = ", ".join([f"{epoch.id}, since {moment(epoch.opened_at)}", *software])
-    lines = _labelled("epoch", clean(since), width)
+    lines = labelled("epoch", since, width)
     stripes = known.get("stripe", "").split("; ")
     filesystems = known.get("filesystem", "").split("; ")
     for number, stripe in enumerate(stripes[:_VOLUMES]):
@@ -60,12 +58,7 @@ def _epoch(epoch: EpochRecord, width: int) -> list[Line]:
         if len(filesystems) == len(stripes):
             parts.append(filesystem_words(filesystems[number]))
         label = "layout" if len(stripes) == 1 else f"volume {number + 1}"
-        lines += _labelled(label, clean("; ".join(part for part in parts if part)), width)
+        lines += labelled(label, "; ".join(part for part in parts if part), width)
     if len(stripes) > _VOLUMES:
-        lines += _labelled("", f"and {len(stripes) - _VOLUMES} more volumes", width)
+        lines += labelled("", f"and {len(stripes) - _VOLUMES} more volumes", width)
     return lines
-
-
-def _labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:
-    first = Content.styled(label, style or marks.MUTED)
-    return wrapped(text, first=first, indent=_INDENT, width=width, style=style, rows=2)

@@ -17,10 +17,8 @@ from appliance.text import duration, size
 from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.screens.sheet import Item
-from tui.widgets.panel import Line, cell, clean, section, wrapped
+from tui.widgets.panel import Line, cell, clean, labelled, section, wrapped
 
-_LABEL = 10
-_TEXT_ROWS = 4
 _LOST_ROWS = 8
 _NOTES = 3
 # The planner's word for a disk on which nothing was found.
@@ -109,15 +107,15 @@ def verdict_lines(preview: VolumePreview, width: int, glyphs: Glyphs) -> list[Li
     mark = decision_mark(preview.decision, glyphs)
     if preview.decision is Decision.REMOVE:
         text = "its data is destroyed, its disks are freed"
-        return _labelled("would be", f"{mark.text}: {text}", width, mark.style)
-    lines = _labelled("would be", f"{mark.text}: {clean(preview.reason)}", width, mark.style)
+        return labelled("would be", f"{mark.text}: {text}", width, mark.style)
+    lines = labelled("would be", f"{mark.text}: {preview.reason}", width, mark.style)
     if preview.hint:
-        lines += _labelled("next", clean(preview.hint), width)
+        lines += labelled("next", preview.hint, width)
     if words := geometry_words(preview, glyphs):
-        lines += _labelled("gives", words, width)
+        lines += labelled("gives", words, width)
     if preview.unread:
         names = ", ".join(_short(path) for path in preview.unread)
-        lines += _labelled("unread", f"{clean(names)}: taken as blank; the plan reads it", width)
+        lines += labelled("unread", f"{names}: taken as blank; the plan reads it", width)
     return lines
 
 
@@ -127,9 +125,9 @@ def volume_lines(row: VolumeRow, width: int, glyphs: Glyphs) -> list[Line]:
     title = section(clean(row.name), Content.styled(mark.text, mark.style), width, glyphs)
     lines = [title]
     if row.now is not None:
-        lines += _labelled("now", _now_words(row, glyphs), width)
+        lines += labelled("now", _now_words(row, glyphs), width)
     if row.before is not None:
-        lines += _labelled("declared", clean(declared_words(row.before, glyphs)), width)
+        lines += labelled("declared", declared_words(row.before, glyphs), width)
     lines += _change_lines(row, width, glyphs)
     if row.comes_to is not None:
         lines += verdict_lines(row.comes_to, width, glyphs)
@@ -153,24 +151,24 @@ def _now_words(row: VolumeRow, glyphs: Glyphs) -> str:
         parts.append(f"{'at' if now.mounted else 'not mounted at'} {now.mount}")
     if now.problem or not now.is_up:
         parts.append(now.problem or now.reason)
-    return clean(f" {glyphs.dot} ".join(parts))
+    return f" {glyphs.dot} ".join(parts)
 
 
 def _change_lines(row: VolumeRow, width: int, glyphs: Glyphs) -> list[Line]:
     arrow = "->" if glyphs is marks.ASCII else "→"
     if row.change is Change.NEW and row.after is not None:
-        return _labelled("draft", "new: " + clean(declared_words(row.after, glyphs)), width)
+        return labelled("draft", f"new: {declared_words(row.after, glyphs)}", width)
     if row.change is Change.CHANGED and row.before is not None and row.after is not None:
         words = ", ".join(differences(row.before, row.after, arrow))
-        return _labelled("draft", clean(words), width, marks.BUSY)
+        return labelled("draft", words, width, marks.BUSY)
     if row.change is Change.REMOVED:
-        return [] if row.comes_to else _labelled("draft", "removed", width, marks.BAD)
+        return [] if row.comes_to else labelled("draft", "removed", width, marks.BAD)
     if row.change is Change.LATER and row.after is not None:
         changed = "" if row.before is None else ", ".join(differences(row.before, row.after, arrow))
         text = f"two plans: the first removes it and its data, the second recreates it, {changed}"
-        return _labelled("draft", clean(text), width, marks.BAD)
+        return labelled("draft", text, width, marks.BAD)
     if row.change is Change.UNDECLARED:
-        return _labelled(
+        return labelled(
             "draft", "the disks carry it, the layout does not declare it; - removes it", width
         )
     return []
@@ -250,7 +248,7 @@ def plan_items(
 def below(name: Content, about: str, width: int) -> Content:
     """The name of an item with more words below it, on a terminal ``width`` cells wide."""
     room = min(72, width - 8)
-    lines = wrapped(about, first=Content(""), indent=2, width=room, style=marks.MUTED)
+    lines = wrapped(about, indent=2, width=room, style=marks.MUTED)
     return Content("\n").join([name, *lines])
 
 
@@ -328,17 +326,6 @@ def clipped(lines: Sequence[Line], width: int, glyphs: Glyphs) -> list[Line]:
         else Content.assemble(line.truncate(max(0, width - 1)), glyphs.ellipsis)
         for line in lines
     ]
-
-
-def _labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:
-    return wrapped(
-        text,
-        first=Content.styled(label, marks.MUTED),
-        indent=_LABEL,
-        width=width,
-        style=style,
-        rows=_TEXT_ROWS,
-    )
 
 
 def _short(path: str) -> str:

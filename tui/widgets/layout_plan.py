@@ -114,7 +114,7 @@ def decision_words(plan: Plan) -> str:
 
 
 def _below(text: str, width: int, style: str) -> list[Line]:
-    return wrapped(text, first=Content(""), indent=2, width=width, style=style, rows=6)
+    return wrapped(text, indent=2, width=width, style=style, rows=6)
 
 
 def _lost(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
@@ -139,9 +139,7 @@ def _steps(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
         lead = f"{number}."
         names = ", ".join(one.path.removeprefix("/dev/") for one in step.destroys)
         why = clean(f"{step.why}; overwrites {names}" if names else step.why)
-        lines += wrapped(
-            why, first=Content.styled(lead, marks.MUTED), indent=4, width=width, rows=6
-        )
+        lines += wrapped(why, first=lead, indent=4, width=width, rows=6)
         lines += [
             Content.styled(f"    {part}", "bold") for part in command_lines(step.argv, width - 4)
         ]

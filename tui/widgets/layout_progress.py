@@ -12,7 +12,7 @@ from appliance.text import duration
 from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.widgets.layout_plan import command_lines
-from tui.widgets.panel import Line, clean, section, wrapped
+from tui.widgets.panel import Line, clean, labelled, section, wrapped
 
 _LEAD = 18
 _SHOWN = {StepState.RUNNING, StepState.FAILED}
@@ -96,21 +96,19 @@ def _one_disk(step: Step) -> str:
 def end_lines(watched: Watched, width: int, glyphs: Glyphs) -> list[Line]:
     """The outcome in words: what went wrong, what to do next; or that it is still running."""
     if watched.problem:
-        lead = Content.styled(glyphs.warn, marks.WARN)
-        text = f"its progress is not known: {clean(watched.problem)}"
-        return wrapped(text, first=lead, indent=2, width=width, style=marks.WARN, rows=3)
+        text = f"its progress is not known: {watched.problem}"
+        return labelled((glyphs.warn, marks.WARN), text, width, marks.WARN, cells=2, rows=3)
     end = watched.end
     if end is None:
         text = "it continues if you leave; esc goes back, w shows it again"
         if watched.latest is None:
             text = f"root's unit waits for its turn and reads the disks; {text}"
-        return wrapped(text, first=Content(""), indent=0, width=width, style=marks.MUTED, rows=3)
+        return wrapped(text, width=width, style=marks.MUTED, rows=3)
     mark = end_mark(end, glyphs)
     lines = [section(mark.text, Content(""), width, glyphs, style=f"bold {mark.style}")]
-    lines += wrapped(clean(end.message), first=Content(""), indent=0, width=width, rows=8)
+    lines += wrapped(clean(end.message), width=width, rows=8)
     if end.exit_code in {EXIT_STALE, EXIT_REFUSED} and not watched.began_s:
         lines.append(Content.styled("no step was started", marks.MUTED))
     if end.hint:
-        lead = Content.styled("next", marks.MUTED)
-        lines += wrapped(clean(end.hint), first=lead, indent=6, width=width, rows=4)
+        lines += labelled("next", end.hint, width, cells=6)
     return lines

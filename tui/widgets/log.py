@@ -165,7 +165,7 @@ def heading_lines(
     if state.notice:
         lines += wrapped(
             clean(state.notice),
-            first=Content.styled(glyphs.label, marks.BUSY),
+            first=(glyphs.label, marks.BUSY),
             indent=2,
             width=width,
             style=marks.MUTED,
@@ -206,7 +206,7 @@ def entry_lines(entry: Entry | None, width: int, rows: int, glyphs: Glyphs) -> l
     lines = [
         section(cell(clean(entry.unit) or "-", min(40, width // 2), glyphs).rstrip(), note, width,
                 glyphs),
-        *wrapped(clean(entry.message), first=Content(""), indent=0, width=width, rows=rows - 1),
+        *wrapped(clean(entry.message), width=width, rows=rows - 1),
     ]  # fmt: skip
     return lines + [Content("")] * (rows - len(lines))
 

@@ -18,10 +18,14 @@ from tui.snapshot import Snapshot
 LIVE_IS_STALE_AFTER_SECONDS = 3.5
 STATUS_IS_STALE_AFTER_SECONDS = 15.0
 FEED_IS_SILENT_AFTER_SECONDS = 5.0
+# Of the labels before facts, where a panel has no width of its own for them.
+LABEL_CELLS = 11
 # Longer text than this from outside is cut before it is laid out.
 _LONGEST_TEXT = 2000
 
 Line = Content
+# What stands before a text: a label (muted), a glyph or word with its style, or anything.
+Lead = Content | tuple[str, str] | str
 # Of what is cut to so many lines: not cut.
 ALL = 1_000_000
 
@@ -153,7 +157,13 @@ def section(
 
 
 def wrapped(
-    text: str, *, first: Content, indent: int, width: int, style: str = "", rows: int = 3
+    text: str,
+    *,
+    width: int,
+    first: Lead = "",
+    indent: int = 0,
+    style: str = "",
+    rows: int = 3,
 ) -> list[Line]:
     """``text`` after ``first``, wrapped at words with ``indent``, in at most ``rows`` lines."""
     room = max(20, width - indent)
@@ -164,11 +174,22 @@ def wrapped(
         if words.cell_length > kept:
             words = _folded(words, kept)[0]
         parts[-1] = Content.assemble(words, (_CUT, style))
-    lead = first.pad_right(max(0, indent - first.cell_length))
+    label = (first, marks.MUTED) if isinstance(first, str) else first
+    lead = Content.assemble(label)
+    lead = lead.pad_right(max(0, indent - lead.cell_length))
     return [
         Content.assemble(lead if number == 0 else " " * indent, part)
         for number, part in enumerate(parts)
     ]
+
+
+def labelled(
+    label: Lead, text: str, width: int, style: str = "", *, cells: int = LABEL_CELLS, rows: int = 4
+) -> list[Line]:
+    """A fact behind its name: ``text`` (cleaned here) in at most ``rows`` lines beside ``label``,
+    which has ``cells``.
+    """
+    return wrapped(clean(text), first=label, indent=cells, width=width, style=style, rows=rows)
 
 
 def hung(text: Content, width: int) -> list[Line]:
