@@ -1,6 +1,6 @@
 """What the devices did in each of the last seconds, kept small, and which member is slow; pure.
 
-A second of a stripe of 64 members is one array of 455 floats: five minutes are 0.6 megabytes,
+A second of a stripe of 64 members is one array of 520 floats: five minutes are 0.6 megabytes,
 and each snapshot has them all for the price of the references.
 """
 
@@ -21,6 +21,11 @@ WAIT_SECONDS = 15.0
 SLOW_FACTOR = 2.0
 # With fewer seconds at work, or fewer I/Os in them, an await is chance.
 _LEAST_SECONDS, _LEAST_IOS = 5, 100
+# The kernel counts the time of reads and of writes in whole ms each: of 100 I/Os up to 20 µs at
+# either side of a comparison, 40 µs in all. Less apart than this is no difference.
+_LEAST_APART_MS = 0.05
+# Of a second with I/O in flight throughout (its end may be a little off).
+_BUSY = 0.95
 
 
 class Figure(IntEnum):
@@ -33,6 +38,7 @@ class Figure(IntEnum):
     WRITE_BYTES_PER_S = 4
     READ_IOPS = 5
     WRITE_IOPS = 6
+    BUSY = 7
 
 
 _FIGURES = len(Figure)
@@ -81,7 +87,7 @@ def _figures(live: Sequence[LiveDevice]) -> Iterable[float]:
         yield iops
         yield sample.await_ms if iops else math.nan
         yield from (sample.read_bytes_per_s, sample.write_bytes_per_s)
-        yield from (sample.read_iops, sample.write_iops)
+        yield from (sample.read_iops, sample.write_iops, sample.util)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,45 +102,72 @@ class Spread:
 @dataclass(frozen=True, slots=True)
 class Wait:
     """How long I/O waits at ``member``: ``await_ms`` is the mean of all its I/Os in the last
-    :data:`WAIT_SECONDS`, ``factor`` how many times the median of its siblings that is.
+    :data:`WAIT_SECONDS`, ``factor`` how many times the median of its siblings that is. Of one
+    that has completed nothing for ``stalled_seconds`` it is that time, and the factor is infinite.
     """
 
     member: Followed
     await_ms: float
     factor: float
-
-    @property
-    def is_slow(self) -> bool:
-        return self.factor >= SLOW_FACTOR
+    is_slow: bool
+    stalled_seconds: float = 0.0
 
 
 def waits(seconds: Sequence[Second], volume: Followed) -> tuple[Wait, ...]:
     """The members of ``volume`` that can be compared, the slowest first; pure.
 
     The rule for a slow member: over the last 15 s its I/Os waited at least twice as long as the
-    median of its siblings' did. A stripe spreads its I/O evenly, so members that are equally good
-    wait equally long, however busy they are; the median of the *others* holds with two members,
-    and while some others are slow, too. Of a member that did fewer than 100 I/Os, or was at work
-    in fewer than 5 of the seconds, nothing is said: idle is not slow. One without a sibling at
-    work is compared with nothing.
+    median of its siblings' did, and at least 50 µs longer, which is what the kernel's counters can
+    tell apart (in ms, over 100 I/Os). A stripe spreads its I/O evenly, so members that are equally
+    good wait equally long, however busy they are; the median of the *others* holds with two
+    members, and while some others are slow, too. Of a member that did fewer than 100 I/Os, or was
+    at work in fewer than 5 of the seconds, nothing is said: idle is not slow. One without a sibling
+    at work is compared with nothing.
+
+    A member is slow as well that had I/O in flight throughout the last 5 s or more and completed
+    none, unless all members did so (as they do while one large range is discarded).
     """
     if not seconds:
         return ()
     last = seconds[-1]
     members = group(last.devices, volume)[1:]
+    stalled = {one: for_s for one in members if (for_s := _stalled_seconds(seconds, one))}
+    if len(stalled) == len(members):
+        stalled = {}
     recent = [
         one
         for one in seconds[-math.ceil(WAIT_SECONDS) :]
         if one.devices is last.devices and one.at > last.at - WAIT_SECONDS
     ]
-    awaits = {one: mean for one in members if (mean := _mean_await(recent, one)) is not None}
-    if len(awaits) < 2:
-        return ()
-    found = []
-    for member, await_ms in awaits.items():
-        usual = _median(sorted(value for one, value in awaits.items() if one != member))
-        found.append(Wait(member, await_ms, await_ms / usual if usual > 0 else 0.0))
-    return tuple(sorted(found, key=lambda one: -one.await_ms))
+    awaits = {
+        one: mean
+        for one in members
+        if one not in stalled and (mean := _mean_await(recent, one)) is not None
+    }
+    found = [Wait(one, 1000 * for_s, math.inf, True, for_s) for one, for_s in stalled.items()]
+    if len(awaits) > 1:
+        for member, await_ms in awaits.items():
+            usual = _median(sorted(value for one, value in awaits.items() if one != member))
+            factor = await_ms / usual if usual > 0 else 0.0
+            slow = factor >= SLOW_FACTOR and await_ms - usual >= _LEAST_APART_MS
+            found.append(Wait(member, await_ms, factor, slow))
+    return tuple(sorted(found, key=lambda one: (-one.stalled_seconds, -one.await_ms)))
+
+
+def _stalled_seconds(seconds: Sequence[Second], member: Followed) -> float:
+    """For how long up to now it has had I/O in flight and completed none; 0 if not for long."""
+    devices = seconds[-1].devices
+    place = _FIGURES * devices.index(member)
+    number = 0
+    for second in reversed(seconds):
+        if (
+            second.devices is not devices
+            or second.figures[place + Figure.IOPS]
+            or not second.figures[place + Figure.BUSY] >= _BUSY
+        ):
+            break
+        number += 1
+    return float(number) if number >= _LEAST_SECONDS else 0.0
 
 
 def _mean_await(seconds: Sequence[Second], member: Followed) -> float | None:

@@ -141,7 +141,7 @@ def _notes(
 
 def _basis(row: Row, a: Side, b: Side) -> str:
     if row.basis == comparison.WITHIN:
-        return f"{row.basis}: how far runs differ from each other is not in it"
+        return f"{row.basis} only; repeated runs may differ by more"
     if len(a.values + b.values) > 2:
         return f"{row.basis} ({len(a.values)} and {len(b.values)} values)"
     return row.basis

@@ -1,5 +1,7 @@
 """Line charts: what is drawn where, and that every picture says the same in three markers."""
 
+import re
+
 import pytest
 
 from tui.charts.axes import Axis, Unit
@@ -238,3 +240,11 @@ def test_markers_to_switch_to():
         Marker.ASCII,
     }
     assert Marker.ASCII.next(ASCII) is Marker.ASCII
+
+
+@pytest.mark.parametrize("marker", list(Marker))
+def test_no_two_lines_of_a_stripe_and_six_members_have_one_sign(marker):
+    every = [Series(f"{number}", [(0.0, 1.0)]) for number in range(7)]
+    drawn = legend(every, width=78, marker=marker).plain.rstrip()
+    signs = [part[:3] for part in re.split(r"(?<= \d)   ", drawn)]
+    assert len(set(signs)) == 7, signs

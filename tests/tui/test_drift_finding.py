@@ -19,7 +19,9 @@ from tests.tui.fake_drift import (
     SLOWER,
     WALL,
 )
+from tui import marks
 from tui.sources.drift import Evidence
+from tui.widgets import drift
 from tui.widgets import drift_finding as finding
 from tui.widgets.drift_finding import Step
 
@@ -63,12 +65,22 @@ def test_it_opens_with_since_when_why_and_what_to_do():
 
 def test_the_date_of_a_change_is_that_of_its_run_however_it_is_known():
     began = WALL - 9 * SIX_HOURS
-    assert finding.changed_at(SLOWER, OF_SLOWER) == began
-    told = {**SLOWER.fact.evidence, "change_at": "2026-09-19 08:13:20Z"}
+    assert finding.changed_at(SLOWER) == began
+    told = {"change_run": CHANGE_RUN, "last_valid_at": "2026-09-19 08:13:20Z"}
     record = replace(SLOWER, fact=replace(SLOWER.fact, evidence=told))
-    assert finding.changed_at(record, None) == began
+    assert finding.changed_at(record) == began
     told["change_at"] = "bad"
-    assert finding.changed_at(record, None) == SLOWER.opened_at
+    assert finding.changed_at(record) == SLOWER.opened_at
+
+
+@pytest.mark.parametrize("known", [{"last_valid_at": "2026-09-19 08:13:20Z"}, {}])
+def test_the_list_and_the_panel_have_one_date_whatever_has_been_read(known):
+    evidence = {"change_run": CHANGE_RUN, **known}
+    record = replace(SLOWER, fact=replace(SLOWER.fact, evidence=evidence))
+    listed = drift.row(record, 140, marks.UNICODE).cells[4][0]
+    for read in (None, OF_SLOWER):
+        since = dict(finding.opening(record, read, Step(""), wall=WALL))["since"]
+        assert since.startswith(listed), (since, listed)
 
 
 @pytest.mark.parametrize("code", sorted(CODES))

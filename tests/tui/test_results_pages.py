@@ -148,7 +148,9 @@ async def test_from_a_run_one_goes_to_its_log_its_findings_and_its_disks(monkeyp
     visited = []
     monkeypatch.setattr(acted.app, "visit", lambda *link: visited.append(link))
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await results_opened(pilot, "enter", "enter")
+        await results_opened(pilot, "enter")
+        assert "⏎ Links" in screen_text(acted.app)
+        await pressed(pilot, "enter")
         text = screen_text(acted.app)
         for words in ("Log at 2026-09-21 14:13:20Z", "Finding 7 PERF-SLOWER", "Disk nvme4n1"):
             assert words in text
@@ -167,6 +169,7 @@ async def test_every_series_stands_beside_the_others(size):
         assert results.calls[-1] == "series bandwidth"
         text = screen_text(acted.app)
         assert "3 SERIES" in text
+        assert "⏎ Trend" in text
         assert "bandwidth, last 90 days; enter shows one" in text
         (line,) = [line for line in text.splitlines() if "randread 4 KiB QD 32 × 8" in line]
         assert "↓9 %" in line

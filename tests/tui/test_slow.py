@@ -51,6 +51,8 @@ def text(lines):
         ((1.9, 0.4, 2.4, 0.4, 0.4), ["nvme3n1", "nvme1n1"]),  # the slowest first
         ((2.0,), []),
         ((2.0, 2.0, 2.0, 2.0), []),  # all wait: that is the load
+        ((0.02, 0.045, 0.02, 0.02), []),  # nearer than whole milliseconds tell apart
+        ((0.02, 0.071, 0.02, 0.02), ["nvme2n1"]),
     ],
 )
 def test_a_member_is_slow_that_waits_twice_as_long_as_its_siblings(awaits, named):
@@ -59,7 +61,9 @@ def test_a_member_is_slow_that_waits_twice_as_long_as_its_siblings(awaits, named
 
 def test_idle_is_not_slow_and_nothing_is_said_of_a_few_ios():
     made = series((0.4, 0.4, 9.0, 0.4))
-    idle = [replace(one, sample=replace(one.sample, read_iops=0.0)) for one in live()[3:4]]
+    idle = [
+        replace(one, sample=replace(one.sample, read_iops=0.0, util=0.0)) for one in live()[3:4]
+    ]
     rows = (*live()[:3], *idle, live()[4])
     still = made[:3]
     for second in range(20):
@@ -69,6 +73,37 @@ def test_idle_is_not_slow_and_nothing_is_said_of_a_few_ios():
     assert slow(of(series((0.4, 9.0, 0.4), iops=5.0))) == []  # 75 I/Os in 15 s
     assert slow(of(series((0.4, 9.0, 0.4), number=4))) == []  # one burst
     assert slow(of(series((0.4, 9.0, 0.4), number=5))) == ["nvme2n1"]
+
+
+def hung(busy, *, number):
+    """Seconds in which members complete nothing, ``busy`` of the time each."""
+    made = series([0.4] * len(busy))
+    for second in range(number):
+        rows = list(live(members=len(busy)))
+        for at, util in enumerate(busy, 1):
+            still = replace(sample(rows[at].device, 0), read_iops=0.0, await_ms=0.0, util=util)
+            rows[at] = replace(rows[at], sample=still)
+        made = (*made, second_of(rows, NOW + second + 1, made[-1]))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("busy", "number", "named"),
+    [
+        ((0.0, 1.0, 0.0), 5, ["nvme2n1"]),  # the others wait for it, and are idle
+        ((0.0, 1.0, 0.0), 4, []),
+        ((0.0, 0.5, 0.0), 9, []),
+        ((1.0, 1.0, 1.0), 9, []),
+    ],
+)
+def test_a_member_that_completes_nothing_is_slow(busy, number, named):
+    made = hung(busy, number=number)
+    assert slow(of(made)) == named
+    words = slow_words(of(made), marks.UNICODE).plain
+    assert words == (f"nvme2n1 nothing done for {number} s ▲ hung" if named else "")
+    if named:
+        lines = text(member_lines(view(made), volumes(made)[0], 78, 9, Shown.AWAIT))
+        assert "5.00 s ▲ hung" in lines
 
 
 def test_one_burst_does_not_accuse_and_a_slow_one_is_named_within_seconds():

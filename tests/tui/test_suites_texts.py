@@ -1,5 +1,6 @@
 """What is said of suites, runs and their jobs; no application is started."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -26,7 +27,7 @@ from tests.tui.suites_stage import followed
 from tui import marks
 from tui.permission import may_measure
 from tui.widgets import suites, suites_run
-from tui.widgets.panel import View
+from tui.widgets.panel import View, hung
 from tui.widgets.suite import ago, job_cell
 
 LOGS = replace(VOLUME, name="logs", mount="/mnt/scratch/logs")
@@ -119,6 +120,8 @@ def test_the_detail_has_facts_and_as_many_jobs_as_fit():
     assert "psync · 5 ms between two I/Os" in probe
     assert "never automatically (it has no timer); S sets a time" in probe
     assert "never run here: s starts it" in probe
+    of_history = replace(view, history="/tmp/h.db")
+    assert "never run in this history" in suites.sheet(PROBE, known, of_history, 78).plain
 
 
 def test_a_detail_never_takes_more_lines_than_it_may():
@@ -294,3 +297,13 @@ def test_hostile_names_are_only_text(evil):
 )
 def test_what_a_clock_ahead_wrote_is_not_called_just_now(seconds, words):
     assert ago(seconds) == words
+
+
+def test_the_detail_of_a_suite_tears_no_value_from_its_unit():
+    unit = re.compile(r" *(?:[kKMGT]?i?B|[nµm]?s|min|h|days|%|IOPS)(?: |$)")
+    for suite in (SMOKE, FULL, PROBE):
+        for width in range(30, 141):
+            known = (CATALOG, SCHEDULE)
+            lines = suites.detail_lines(suite, known, seen(snapshot()), width, 40)
+            lines += hung(suites.sheet(suite, known, seen(snapshot()), width), width - 4)
+            assert not [one.plain for one in lines if unit.match(one.plain)], width

@@ -108,7 +108,7 @@ def test_two_runs_with_their_seconds(db, capsys):
                 ],
             )
     out = _compare(db, capsys, "1", "2")
-    assert "within the two runs: how far runs differ" in out
+    assert "within the two runs only; repeated runs may differ by more" in out
     assert " 3.00  2.9" in out
     assert _document(db, capsys, "1", "2")["rows"][0]["basis"] == "within the two runs"
 

@@ -131,10 +131,29 @@ def test_what_is_known_of_an_epoch_that_is_over_is_not_judged_again(history, rea
     known = {}
     before = run_figures.of_runs(reader, range(1, RUNS + 2), known)
     assert [place[0] for place in known] == [first]
-    known[next(iter(known))] = {}
+    known[next(iter(known))] = {}, {}
     after = run_figures.of_runs(reader, [RUNS], known)
     assert before[RUNS].change is not None
     assert after[RUNS].change is None
+
+
+def test_sorting_again_judges_only_what_is_new(history, reader, monkeypatch):
+    history.epoch = history.ensure_epoch({**FINGERPRINT, "serials": "other"}).id
+    add(history, read=1.0, write=1.0)
+    known = {}
+
+    def order():
+        found = run_figures.page(reader, (), Order.CHANGE, known=known)
+        return [one.run.id for one in found.runs]
+
+    before = order()
+    judged = []
+    of_epoch = run_figures._of_epoch
+    monkeypatch.setattr(run_figures, "_of_epoch", lambda *of: judged.extend(of[2]) or of_epoch(*of))
+    assert order() == before
+    assert judged == [RUNS + 1]  # of the epoch that goes on
+    add(history, read=1.0, write=1.0)
+    assert sorted(order()) == [*sorted(before), RUNS + 2]
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ from tui.charts.plot import Plot, VRule, make_plot
 BAND = "$band"
 _SAMPLE_CELLS = 3
 _LEGEND_GAP = 3
-# Columns of dots that are drawn, and how many those and the gap after them take.
-_PATTERNS = ((1, 1), (4, 6), (1, 3))
+# Columns of dots that are drawn, and how many those and the gap after them take: one for each line
+# of a stripe with its members, so that no two have the same sign where there are no colours.
+_PATTERNS = ((1, 1), (4, 6), (1, 3), (2, 4), (1, 2), (2, 6), (1, 6))
 
 
 @dataclass(frozen=True, slots=True)

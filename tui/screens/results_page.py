@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.content import Content
 
 from appliance.text import duration
@@ -28,6 +29,8 @@ class PageScreen(FrameScreen[T]):
 
     # A widget with keys of its own gets the focus when shown.
     AUTO_FOCUS = ""
+    # What enter on a row of its table opens, and more of that.
+    OPENS: ClassVar[tuple[str, str]] = ("Detail", "all of this row")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "Back", tooltip="close this page", key_display="esc",
                 id="page.back"),
@@ -38,6 +41,16 @@ class PageScreen(FrameScreen[T]):
         self._problem = ""
         self._reading = ""
         self._mark = ""
+
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        found = super().active_bindings
+        name, tooltip = self.OPENS
+        for key, entry in found.items():
+            if entry.binding.id == "table.detail":
+                binding = replace(entry.binding, description=name, tooltip=tooltip)
+                found[key] = entry._replace(binding=binding)
+        return found
 
     def body(self) -> ComposeResult:
         yield Panel(id="page-heading")

@@ -41,6 +41,7 @@ class RunScreen(PageScreen[None]):
     """``key`` is a run's number or ``import:3``. The cursor begins at the gravest result."""
 
     NAME = "a run"
+    OPENS = ("Links", "its disks, its findings, the log of that time")
     BINDINGS: ClassVar[list[BindingType]] = [
         # Not of the list, which has a few rows, but of what is known of the chosen one.
         Binding("pagedown,space", "scroll(1)", "More", tooltip="scroll down", priority=True,

@@ -31,6 +31,7 @@ class SeriesScreen(PageScreen[None]):
     """The cursor begins at ``key``, or at the first series of ``suite``; enter opens its chart."""
 
     NAME = "the series"
+    OPENS = ("Trend", "this series over time")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("z", "zoom", "Zoom", tooltip="30, 90 days, all, 7 days", id="series.zoom"),
         Binding("m", "metric", "Metric", tooltip="IOPS, bandwidth, latencies", id="series.metric"),

@@ -85,7 +85,7 @@ def row(record: FindingRecord, width: int, glyphs: Glyphs) -> Row:
     fact, wide = record.fact, width >= WIDE_CELLS
     severity, state = severity_mark(fact.severity, glyphs), state_mark(record.state, glyphs)
     over = record.state is DriftState.CLOSED
-    since = moment(finding.changed_at(record, None))[0 if wide else 5 : 16]
+    since = moment(finding.changed_at(record))[0 if wide else 5 : 16]
     cells = (
         (severity.text, marks.MUTED if over else severity.style),
         (state.text, state.style),

@@ -57,7 +57,7 @@ def opening(record: FindingRecord, evidence: Evidence | None, step: Step, *, wal
     cause = _cause(record)
     said = evidence.said[-1].words if evidence and evidence.said else ""
     return _told(
-        ("since", _since(record, evidence, wall)),
+        ("since", _since(record, wall)),
         ("cause", cause),
         ("means", "" if cause else code.title if code else "a code unknown to this version"),
         ("next", step.words),
@@ -68,24 +68,22 @@ def opening(record: FindingRecord, evidence: Evidence | None, step: Step, *, wal
     )
 
 
-def changed_at(record: FindingRecord, evidence: Evidence | None) -> float:
-    """When it began, in seconds since the epoch: the run of the change, or when it was found."""
-    run = record.fact.evidence.get("change_run")
-    slots = evidence.stretch.slots if evidence and evidence.stretch else ()
-    for slot in slots:
-        if slot.run_id == run:
-            return slot.started_at
+def changed_at(record: FindingRecord) -> float:
+    """When it began, in seconds since the epoch: the run of the change, or when it was found.
+
+    By the finding alone, so that it is the same before and after its series was read.
+    """
+    known = record.fact.evidence
+    began = known.get("change_at", known.get("last_valid_at"))
     try:
-        then = datetime.datetime.strptime(
-            f"{record.fact.evidence.get('change_at')}+0000", "%Y-%m-%d %H:%M:%SZ%z"
-        )
+        then = datetime.datetime.strptime(f"{began}+0000", "%Y-%m-%d %H:%M:%SZ%z")
     except ValueError:
         return record.opened_at
     return then.timestamp()
 
 
-def _since(record: FindingRecord, evidence: Evidence | None, wall: float) -> str:
-    at, run = changed_at(record, evidence), record.fact.evidence.get("change_run")
+def _since(record: FindingRecord, wall: float) -> str:
+    at, run = changed_at(record), record.fact.evidence.get("change_run")
     words = f"{moment(at)}, {_ago(wall - at)}"
     return f"{words}, run {run}" if isinstance(run, int) else words
 
@@ -174,7 +172,7 @@ def _about_disk(serial: str, others: Iterable[FindingRecord]) -> Step:
 
 def kernel_log(record: FindingRecord, evidence: Evidence | None) -> str:
     """The command that shows the kernel's messages from the run before the change to it."""
-    until = changed_at(record, evidence)
+    until = changed_at(record)
     slots = evidence.stretch.slots if evidence and evidence.stretch else ()
     earlier = [slot.started_at for slot in slots if slot.started_at < until]
     since = max(earlier, default=until - _BEFORE_SECONDS)
@@ -198,7 +196,7 @@ def links(record: FindingRecord, evidence: Evidence | None) -> list[Link]:
     slots = evidence.stretch.slots if evidence and evidence.stretch else ()
     began = known.get("change_run")
     last = slots[-1].run_id if slots else known.get("last_run", known.get("alarm_run"))
-    at = changed_at(record, evidence)
+    at = changed_at(record)
     found = [Link(f"Log {moment(at)[11:16]}", "log", f"{at:.0f}")]
     if fact.member:
         found.append(Link("Disk", "disks", fact.member))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from textual.content import Content
 
-from appliance.text import bandwidth, count
+from appliance.text import bandwidth, count, duration
 from tui import marks
 from tui.charts.strip import heat_row, sparkline
 from tui.marks import Glyphs
@@ -70,13 +70,18 @@ def slow_words(found: Sequence[Wait], glyphs: Glyphs) -> Content:
     if not slow:
         return Content("")
     worst = slow[0]
-    words = f"{clean(worst.member.label)} {milliseconds(worst.await_ms, glyphs)}"
+    value = milliseconds(worst.await_ms, glyphs)
+    if worst.stalled_seconds:
+        value = f"nothing done for {duration(worst.stalled_seconds)}"
+    words = f"{clean(worst.member.label)} {value} {factor(worst, glyphs)}"
     more = f", {len(slow) - 1} more slow" if len(slow) > 1 else ""
-    return Content.styled(f"{words} {factor(worst, glyphs)}{more}", f"bold {marks.WARN}")
+    return Content.styled(f"{words}{more}", f"bold {marks.WARN}")
 
 
 def factor(wait: Wait, glyphs: Glyphs) -> str:
-    """How many times the median of its siblings a slow member waits."""
+    """How many times the median of its siblings a slow member waits, or that it hangs."""
+    if wait.stalled_seconds:
+        return f"{glyphs.warn} hung"
     return f"{glyphs.warn} {wait.factor:.0f}{glyphs.times}"
 
 
@@ -204,8 +209,8 @@ def members_of(view: View, volume: Followed) -> tuple[Followed, ...]:
 def _heading(drawn: _Map, title: str) -> Line:
     glyphs, known = drawn.view.glyphs, list(drawn.waits.values())
     parts: list[Content | tuple[str, str]] = []
-    if known:
-        median = known[len(known) // 2].await_ms
+    if moving := [one.await_ms for one in known if not one.stalled_seconds]:
+        median = moving[len(moving) // 2]
         what = "" if drawn.shown is Shown.AWAIT else "await "
         parts.append((f"{what}median {milliseconds(median, glyphs)}", marks.MUTED))
     if slow := slow_words(known, glyphs):

@@ -213,7 +213,7 @@ _CUT = " ..."
 _LEAST_HUNG = 20
 _LABEL = re.compile(r" *(?:\S+(?: \S+){0,4} {2,})?")
 # No line begins with a unit: 3 s, 4 KiB, 98 %, 412 IOPS.
-_BREAK = re.compile(r"(?<!\d) +|(?<=\d) +(?!(?:[kMGTP]?i?B|[nµum]?s|min|h|d|[kM]?IOPS|%)(?:\W|$))")
+_BREAK = re.compile(r"(?<!\d) +|(?<=\d) +(?!(?:[kKMGTP]?i?B|[nµum]?s|min|h|d|[kM]?IOPS|%)(?:\W|$))")
 
 
 def _folded(text: Content, room: int) -> list[Content]:

@@ -173,8 +173,8 @@ def _writes(suite: Suite, snapshot: Snapshot | None) -> list[str]:
 def last_words(last: RunSummary | None, problem: str, view: View) -> tuple[str, str]:
     """The outcome of the last run, with its style."""
     if last is None:
-        words = f"not known: {problem}" if problem else "never run here: s starts it"
-        return words, marks.WARN if problem else marks.MUTED
+        never = "never run in this history" if view.history else "never run here: s starts it"
+        return f"not known: {problem}" if problem else never, marks.WARN if problem else marks.MUTED
     mark = run_mark(last, view.glyphs)
     words = mark.text
     if last.results:

@@ -159,6 +159,7 @@ def _of_run(detail: Detail, epoch_id: int) -> Evidence:
         "target": detail.run.target,
         "epoch": epoch_id,
         "change_run": detail.run.id,
+        "change_at": text.moment(detail.run.started_at),
     }
 
 

@@ -10,6 +10,7 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -69,9 +70,9 @@ class RunFigures:
         return self.changes[0] if self.changes else None
 
 
-# What is normal in epochs that are over does not change: kept by epoch, and by how many words of
-# people and of repeats there were.
-Known = dict[tuple[int, int, int], Mapping[SeriesKey, Baseline]]
+# What is normal in epochs that are over does not change, nor how far their runs are from it: both
+# are kept by epoch, and by how many words of people and of repeats there were.
+Known = dict[tuple[int, int, int], tuple[Mapping[SeriesKey, Baseline], dict[int, float | None]]]
 
 
 def page(
@@ -89,10 +90,14 @@ def page(
         found = pages.find(reader, words, order, descending=descending)
         if order in {Order.FIGURE, Order.P99, Order.CHANGE}:
             normals = _Normals(reader, known) if order is Order.CHANGE else None
-            worth = {run: _worth(one, order) for run, one in _figures(reader, found, normals)}
+            worth: dict[int, float | None] = {}
+            for epoch_id, runs in _by_epoch(reader, found):
+                worth |= _worths(reader, epoch_id, runs, order, normals)
             # What has no figure comes last in both directions.
             last = -math.inf if descending else math.inf
-            found.sort(key=lambda run: worth.get(run, last), reverse=descending)
+            found.sort(
+                key=lambda run: last if (of := worth.get(run)) is None else of, reverse=descending
+            )
         return pages.page(reader, found, skip=skip, limit=limit)
 
 
@@ -101,7 +106,30 @@ def of_runs(
 ) -> dict[int, RunFigures]:
     """What matters of each of these runs that has results."""
     with reader.snapshot(), reader.understood():
-        return dict(_figures(reader, run_ids, _Normals(reader, known)))
+        normals = _Normals(reader, known)
+        return {
+            run_id: one
+            for epoch_id, runs in _by_epoch(reader, run_ids)
+            for run_id, one in _of_epoch(reader, epoch_id, runs, normals)
+        }
+
+
+def _worths(
+    reader: Reader,
+    epoch_id: int | None,
+    runs: Mapping[int, tuple[str, str]],
+    order: Order,
+    normals: _Normals | None,
+) -> dict[int, float | None]:
+    found = {} if normals is None else normals.kept(epoch_id)
+    new = {run: of for run, of in runs.items() if run not in found}
+    if not new:
+        return found
+    made: dict[int, float | None] = dict.fromkeys(new)
+    made |= {run: _worth(one, order) for run, one in _of_epoch(reader, epoch_id, new, normals)}
+    if normals is not None:
+        normals.kept(epoch_id).update(made)
+    return found | made
 
 
 def _worth(one: RunFigures, order: Order) -> float:
@@ -131,13 +159,18 @@ class _Normals:
     ) -> tuple[Mapping[SeriesKey, tuple[Slot, ...]], Mapping[SeriesKey, Baseline]]:
         series = series_slots.of_epoch(self._reader, epoch_id)
         place = (epoch_id, *self._judge.said)
-        found = self._known.get(place)
-        if found is None:
-            surveys = self._judge.surveys(self._reader.epoch(epoch_id), series)
-            found = {one.key: one.normal for one in surveys if one.normal is not None}
-            if self._judge.is_over(epoch_id):
-                self._known[place] = found
+        if place in self._known:
+            return series, self._known[place][0]
+        surveys = self._judge.surveys(self._reader.epoch(epoch_id), series)
+        found = {one.key: one.normal for one in surveys if one.normal is not None}
+        if self._judge.is_over(epoch_id):
+            self._known[place] = found, {}
         return series, found
+
+    def kept(self, epoch_id: int | None) -> dict[int, float | None]:
+        """How far the runs of an epoch are from normal, if that is kept: to be added to."""
+        place = (-1 if epoch_id is None else epoch_id, *self._judge.said)
+        return self._known[place][1] if place in self._known else {}
 
 
 class _Result(NamedTuple):
@@ -147,38 +180,48 @@ class _Result(NamedTuple):
     figures: RunFigures
 
 
-def _figures(
-    reader: Reader, run_ids: Sequence[int], normals: _Normals | None
-) -> Iterator[tuple[int, RunFigures]]:
+def _by_epoch(
+    reader: Reader, run_ids: Sequence[int]
+) -> Iterator[tuple[int | None, dict[int, tuple[str, str]]]]:
+    """The suite and target of each run, one epoch after the other: ten years of slots are not held
+    at once.
+    """
     rows = reader.all(
         "SELECT id, epoch_id, suite, target FROM run"
         " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY epoch_id, id",
         json.dumps(list(run_ids)),
     )
-    # One epoch after the other: ten years of slots are not held at once.
     for epoch_id, group in groupby(rows, key=lambda row: row["epoch_id"]):
-        runs = {row["id"]: (row["suite"], row["target"]) for row in group}
-        series: Mapping[SeriesKey, tuple[Slot, ...]] = {}
-        known: Mapping[SeriesKey, Baseline] = {}
-        if epoch_id is not None and normals is not None:
-            series, known = normals.of(epoch_id)
-        places = {
-            key: {slot.run_id: place for place, slot in enumerate(slots)}
-            for key, slots in series.items()
-        }
-        for run_id, results in _results(reader, runs):
-            first = min(results, key=lambda one: one.rank).figures
-            end = places.get(first.key, {}).get(run_id, -1) + 1
-            recent = series.get(first.key, ())[max(0, end - RECENT) : end]
-            judged = [one for _, one in results if run_id in places.get(one.key, {})]
-            yield (
-                run_id,
-                replace(
-                    first,
-                    recent=tuple(slot.value for slot in recent if slot.valid),
-                    changes=_changes(first, judged, known),
-                ),
-            )
+        yield epoch_id, {row["id"]: (row["suite"], row["target"]) for row in group}
+
+
+def _of_epoch(
+    reader: Reader,
+    epoch_id: int | None,
+    runs: Mapping[int, tuple[str, str]],
+    normals: _Normals | None,
+) -> Iterator[tuple[int, RunFigures]]:
+    series: Mapping[SeriesKey, tuple[Slot, ...]] = {}
+    known: Mapping[SeriesKey, Baseline] = {}
+    if epoch_id is not None and normals is not None:
+        series, known = normals.of(epoch_id)
+    places = {
+        key: {slot.run_id: place for place, slot in enumerate(slots)}
+        for key, slots in series.items()
+    }
+    for run_id, results in _results(reader, runs):
+        first = min(results, key=lambda one: one.rank).figures
+        end = places.get(first.key, {}).get(run_id, -1) + 1
+        recent = series.get(first.key, ())[max(0, end - RECENT) : end]
+        judged = [one for _, one in results if run_id in places.get(one.key, {})]
+        yield (
+            run_id,
+            replace(
+                first,
+                recent=tuple(slot.value for slot in recent if slot.valid),
+                changes=_changes(first, judged, known),
+            ),
+        )
 
 
 def _changes(
@@ -228,25 +271,35 @@ def _result(key: SeriesKey, passes: Sequence[Any]) -> _Result:
         slot = Slot.of_passes(row["run_id"], 0.0, values)
     counted = [one for one in passes if one["valid"]] or passes
     p99s = [one["p99_ns"] for one in counted if one["p99_ns"] is not None]
-    block, rw = row["block_size_bytes"] or 0, row["rw"]
-    depth = (row["iodepth"] or 0) * (row["jobs"] or 0)
-    pattern = _PATTERNS.index(rw) if rw in _PATTERNS else len(_PATTERNS)
-    workload = text.workload(
-        rw,
-        block_size_bytes=block,
-        iodepth=row["iodepth"],
-        jobs=row["jobs"],
-        direction=key.direction,
+    rank, workload = _asked(
+        row["rw"], row["block_size_bytes"] or 0, row["iodepth"], row["jobs"], key.direction
     )
     return _Result(
-        (key.member != "", pattern, block, -depth),
+        (key.member != "", *rank),
         RunFigures(
             key=key,
             workload=f"{workload} on {key.member}" if key.member else workload,
-            is_large=block >= _LARGE_BLOCK_BYTES,
+            is_large=(row["block_size_bytes"] or 0) >= _LARGE_BLOCK_BYTES,
             valid=slot.valid,
             iops=slot.value,
-            bandwidth_bytes=statistics.median(one["bandwidth_bytes"] or 0.0 for one in counted),
-            p99_ns=statistics.median(p99s) if p99s else None,
+            bandwidth_bytes=_median([one["bandwidth_bytes"] or 0.0 for one in counted]),
+            p99_ns=_median(p99s) if p99s else None,
         ),
     )
+
+
+# Ten years of results are of a few workloads.
+@lru_cache(maxsize=1024)
+def _asked(
+    rw: str, block: int, iodepth: int | None, jobs: int | None, direction: str
+) -> tuple[tuple[int, int, int], str]:
+    """The rank of a workload, and its words."""
+    pattern = _PATTERNS.index(rw) if rw in _PATTERNS else len(_PATTERNS)
+    words = text.workload(
+        rw, block_size_bytes=block, iodepth=iodepth, jobs=jobs, direction=direction
+    )
+    return (pattern, block, -(iodepth or 0) * (jobs or 0)), words
+
+
+def _median(values: Sequence[float]) -> float:
+    return values[0] if len(values) == 1 else statistics.median(values)
