@@ -1,4 +1,6 @@
-"""Plain text for people: sizes, rates, times, and hostile strings made visible."""
+"""Plain text for people: sizes, rates, times, and hostile strings made visible; and what a document
+has of a value.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import math
 import textwrap
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DECIMAL = ("", "k", "M", "G")
@@ -146,3 +149,8 @@ def table(rows: Sequence[tuple[str, ...]], *, fold: bool = False) -> str:
 
 def _folded(cell: str, width: int) -> list[str]:
     return textwrap.wrap(cell, width, break_on_hyphens=False, break_long_words=False) or [""]
+
+
+def fields(one: object, names: str) -> dict[str, Any]:
+    """The attributes ``names``, separated by blanks, for a document."""
+    return {name: getattr(one, name) for name in names.split()}

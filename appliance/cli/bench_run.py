@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from appliance import text
 from appliance.cli.command import Command
-from appliance.cli.output import StatusLine, fields, print_json
+from appliance.cli.output import StatusLine, print_json
 from appliance.cli.results import run_document, run_text
 from appliance.errors import EXIT_FAILED, EXIT_OK, EXIT_REFUSED, UsageError
 
@@ -110,7 +110,7 @@ def run(
     if as_json:
         document = run_document(record, results)
         names = "job direction stripe_iops member_iops share"
-        document["stripe_efficiency"] = [fields(one, names) for one in each]
+        document["stripe_efficiency"] = [text.fields(one, names) for one in each]
         print_json(document)
     else:
         print("\n".join([run_text(record, results), *map(_efficiency_text, each)]))

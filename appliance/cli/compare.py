@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from appliance import text
 from appliance.cli.command import Command
-from appliance.cli.output import fields, print_json
+from appliance.cli.output import print_json
 from appliance.errors import EXIT_OK
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _side_document(side: Side | None) -> dict[str, object] | None:
 
     merged = histogram.merge(dict(one.bins) for one in side.valid)
     return {
-        **fields(side, "jobs layouts"),
+        **text.fields(side, "jobs layouts"),
         "iops": side.median,
         "corrected": side.by_correction,
         "values": list(side.values),
@@ -97,7 +97,7 @@ def _side_document(side: Side | None) -> dict[str, object] | None:
         "p99_ns": histogram.percentile_ns(merged, 99.0),
         "not_compared": [
             {
-                **fields(one, "label job"),
+                **text.fields(one, "label job"),
                 "iops": one.value,
                 "corrected_iops": one.corrected,
                 "codes": one.codes,

@@ -73,7 +73,7 @@ def examine(*, db: Path, mdadm_conf: Path = _MDADM_CONF) -> list[Check]:
         checks += [_auto_assembly(mdadm_conf), _auto_activation(), _spool()]
         checks += map(_unit, (services.ASSEMBLE_UNIT, services.WATCH_UNIT))
         checks += [*_schedule(), *map(_unit, services.LISTENERS)]
-        checks += map(_last_end, services.DRIFT_WORK)
+        checks += [_unit(name, runs=False) for name in services.DRIFT_WORK]
         checks += [_last_check(now=time.time()), *_host()]
     checks.append(_history(db, required=on_appliance))
     return checks
@@ -151,7 +151,8 @@ def _spool(spool: Path = paths.SPOOL_DIR) -> Check:
     return Check("requests", Verdict.OK, f"{spool}")
 
 
-def _unit(name: str) -> Check:
+def _unit(name: str, *, runs: bool = True) -> Check:
+    """A unit that ``runs`` all the time, or now and then: how it ended."""
     from appliance.system import services
 
     try:
@@ -159,23 +160,12 @@ def _unit(name: str) -> Check:
     except OperatorError as error:
         return _failed(name, error)
     found = f"{state.active} ({state.sub})"
-    if state.active == "active":
+    if state.active == "failed" and not runs:
+        return Check(name, Verdict.FAIL, f"failed ({state.result})", f"journalctl -b -u {name}")
+    if state.active == "active" or not runs:
         return Check(name, Verdict.OK, found)
     verdict = Verdict.FAIL if state.active == "failed" else Verdict.WARN
     return Check(name, verdict, found, f"look at: systemctl status {name}")
-
-
-def _last_end(name: str) -> Check:
-    """A unit that runs now and then: how it ended."""
-    from appliance.system import services
-
-    try:
-        state = services.unit_state(name)
-    except OperatorError as error:
-        return _failed(name, error)
-    if state.active == "failed":
-        return Check(name, Verdict.FAIL, f"failed ({state.result})", f"journalctl -b -u {name}")
-    return Check(name, Verdict.OK, f"{state.active} ({state.sub})")
 
 
 def _schedule() -> list[Check]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from appliance import paths
 from appliance.cli.bench_run import progress_on
 from appliance.cli.command import Command
-from appliance.cli.output import StatusLine, fields, print_json, say, wait_for
+from appliance.cli.output import StatusLine, print_json, say, wait_for
 from appliance.errors import EXIT_DRIFT, EXIT_FAILED, EXIT_OK
+from appliance.text import fields
 
 if TYPE_CHECKING:
     from appliance.model.confirmations import Repeated

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from appliance import text
 from appliance.cli.command import Command
-from appliance.cli.output import fields, print_json
+from appliance.cli.output import print_json
 from appliance.errors import EXIT_OK
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ def _document(found: Replay, better: str) -> dict[str, object]:
     return {
         "findings": [
             {
-                **fields(change, "change_slot alarm_slot direction"),
+                **text.fields(change, "change_slot alarm_slot direction"),
                 "effect_pct": None if change.percent is None else round(change.percent, 3),
                 "worse": _is_worse(change, better),
-                **fields(change, "shape provisional epoch"),
+                **text.fields(change, "shape provisional epoch"),
                 "baseline": _baseline(change.baseline),
             }
             for change in found.changes
@@ -98,9 +98,9 @@ def _document(found: Replay, better: str) -> dict[str, object]:
 
 def _baseline(baseline: Baseline) -> dict[str, object]:
     return {
-        **fields(baseline, "median scale_down scale_up low high"),
+        **text.fields(baseline, "median scale_down scale_up low high"),
         "slots": baseline.count,
-        **fields(baseline, "first_slot last_slot provisional"),
+        **text.fields(baseline, "first_slot last_slot provisional"),
     }
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from appliance import text
 from appliance.errors import EXIT_INTERRUPTED, OperatorError, UsageError
@@ -21,11 +21,6 @@ def print_json(document: object) -> None:
     import json
 
     print(json.dumps(document, indent=2))
-
-
-def fields(one: object, names: str) -> dict[str, Any]:
-    """The attributes ``names``, separated by blanks, for a document."""
-    return {name: getattr(one, name) for name in names.split()}
 
 
 def say(line: str, *, indent: str = "  ") -> None:

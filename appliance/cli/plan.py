@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from appliance import paths, text
 from appliance.cli.command import Command, name_argument, volume_name
-from appliance.cli.output import fields, print_json
+from appliance.cli.output import print_json
 from appliance.errors import EXIT_OK, EXIT_REFUSED, OperatorError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _disk_reasons(made: Plan, found: Inventory) -> list[dict[str, Any]]:
     taken = {path: one.name for one in made.volumes for path in one.disks}
     return [
         {
-            **fields(disk, "path serial size_bytes kind"),
+            **text.fields(disk, "path serial size_bytes kind"),
             "volume": taken.get(disk.path, ""),
             "reason": disk.reason,
         }

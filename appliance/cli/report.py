@@ -6,11 +6,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from appliance.cli.command import Command, number_of
-from appliance.cli.output import fields, print_json, require_writable, write_file
+from appliance.cli.output import print_json, require_writable, write_file
 from appliance.errors import EXIT_OK, UsageError
-from appliance.text import printable
-
-_SUFFIXES = (".html", ".md")
+from appliance.text import fields, printable
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -35,12 +33,12 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def report(*, output: Path, run: int | None, import_id: int | None, db: Path, as_json: bool) -> int:
     from appliance.history import queries
-    from appliance.report import html, markdown, sources
+    from appliance.report import sources
 
     suffix = output.suffix.lower()
-    if suffix not in _SUFFIXES:
+    if suffix not in sources.REPORTS:
         raise UsageError(
-            f"--output {output}: a report is written as {' or '.join(_SUFFIXES)}",
+            f"--output {output}: a report is written as {' or '.join(sources.REPORTS)}",
             f"for example: --output {output.with_suffix('.html').name or 'report.html'}",
         )
     require_writable(output, db)
@@ -50,7 +48,7 @@ def report(*, output: Path, run: int | None, import_id: int | None, db: Path, as
             if import_id is None
             else sources.of_import(reader, import_id)
         )
-    write_file(output, (html.page(made) if suffix == ".html" else markdown.text(made),))
+    write_file(output, (sources.REPORTS[suffix](made),))
     if as_json:
         print_json(
             {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from appliance import text
 from appliance.cli.command import Command
 from appliance.cli.inventory import disk_table
-from appliance.cli.output import fields, print_json
+from appliance.cli.output import print_json
 from appliance.errors import EXIT_OK
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def _document(now: Status) -> dict[str, object]:
     from appliance.history.json_documents import result_to_json, run_to_json
 
     return {
-        **fields(now, "health summary hint decided_at"),
+        **text.fields(now, "health summary hint decided_at"),
         "machine": None if now.machine is None else asdict(now.machine),
-        "volumes": [{**asdict(one), **fields(one, "geometry_proved")} for one in now.volumes],
+        "volumes": [{**asdict(one), **text.fields(one, "geometry_proved")} for one in now.volumes],
         "disks": [asdict(disk) for disk in now.disks],
         "epoch": None if now.epoch is None else asdict(now.epoch),
         "running": None if now.running is None else run_to_json(now.running),
@@ -55,7 +55,7 @@ def _document(now: Status) -> dict[str, object]:
         "tuning": [asdict(setting) for setting in now.tuning],
         "drift": None if now.drift is None else asdict(now.drift),
         "history_problem": now.history_problem,
-        "host": [fields(one, "code severity subject summary next_step") for one in now.host],
+        "host": [text.fields(one, "code severity subject summary next_step") for one in now.host],
     }
 
 

@@ -8,7 +8,6 @@ runs are a unit's that operators may start and stop.
 from __future__ import annotations
 
 import os
-import pwd
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +49,7 @@ def say(db: Path, finding_id: int, action: Action, note: str = "") -> FindingRec
     note = text.printable(" ".join(note.split()))
     with queries.open_readonly(db) as reader:
         record = reader.drift_finding(finding_id)
-    request = Request(finding_id, action, note, _user())
+    request = Request(finding_id, action, note, acknowledge.user_name(os.getuid()))
     # Said here and not by a unit's journal: what can't be done is known before one is asked.
     if acknowledge.decide(record, request) is None:
         return record
@@ -93,13 +92,6 @@ def _not_ours(db: Path) -> OperatorError:
         f"history {db} cannot be written by you, and no unit is here that could",
         "do it as the user that owns the file",
     )
-
-
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid {os.getuid()}"
 
 
 # ---------------------------------------------------------------------------- runs that confirm

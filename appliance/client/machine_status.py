@@ -17,7 +17,7 @@ from pathlib import Path
 from appliance import paths
 from appliance.drift import check_summary as drift_summary
 from appliance.drift.check_summary import DriftSummary
-from appliance.drift.looks import hostlook, observation, seen
+from appliance.drift.looks import hostlook, observation
 from appliance.drift.rules import host_rules
 from appliance.errors import OperatorError
 from appliance.history import queries
@@ -33,6 +33,7 @@ from appliance.storage.execute.tuning import Setting
 from appliance.storage.probe import mounted
 from appliance.system import liveness, services
 from appliance.system.kernel import Kernel
+from appliance.text import fields
 
 _JOURNAL_HINT = "look at: journalctl -b -t stripewright"
 
@@ -174,7 +175,7 @@ def read_status(
         # Before the first boot has written it, its absence is no news.
         if db != paths.HISTORY_DB or db.exists():
             history_problem = f"{error.message}; {error.hint}"
-    scan, scan_problem = seen.last_scan(seen_file, liveness.boot_id())
+    scan, scan_problem = observation.last_scan(seen_file, liveness.boot_id())
     return Status(
         health=health,
         summary=summary,
@@ -221,26 +222,16 @@ def _volume(
     if entry.is_up:
         problem = live_state.live_problem(entry.mount, is_mounted, entry.device, mounts, sys_block)
         degraded, sync = live_state.live_array(sys_block / Path(entry.device).resolve().name / "md")
+    same = "name decision outcome reason hint device mount level chunk_bytes sunit_bytes"
+    same += " swidth_bytes size_bytes data_disks"
     return VolumeStatus(
-        name=entry.name,
-        decision=entry.decision,
-        outcome=entry.outcome,
-        reason=entry.reason,
-        hint=entry.hint,
-        device=entry.device,
-        mount=entry.mount,
+        **fields(entry, same),
         mounted=is_mounted,
-        level=entry.level,
         members=tuple(member.path for member in entry.members),
         member_serials=tuple(member.serial for member in entry.members),
-        chunk_bytes=entry.chunk_bytes,
-        sunit_bytes=entry.sunit_bytes,
-        swidth_bytes=entry.swidth_bytes,
-        size_bytes=entry.size_bytes,
         free_bytes=None if usage is None else usage.free_bytes,
         problem=problem,
         filesystem=entry.filesystem or ("xfs" if entry.mount else "none"),
-        data_disks=entry.data_disks,
         degraded=degraded,
         sync=sync,
         initialised=live_state.initialised(entry.name),

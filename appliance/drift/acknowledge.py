@@ -127,9 +127,9 @@ def _one(folder: int, name: str) -> Request | Rejected:
     try:
         raw, owner = spools.read(folder, name, _MAX_BYTES)
     except spools.Unusable as error:
-        who = "" if error.owner is None else _who(error.owner)
+        who = "" if error.owner is None else user_name(error.owner)
         return Rejected(name, who, f"{shown} {error.why}")
-    who = _who(owner)
+    who = user_name(owner)
     try:
         found = codec.parse(_Document, raw)
     except codec.DecodeError:
@@ -137,7 +137,7 @@ def _one(folder: int, name: str) -> Request | Rejected:
     return Request(found.finding, found.action, printable(found.note), who, name)
 
 
-def _who(uid: int) -> str:
+def user_name(uid: int) -> str:
     try:
         return printable(pwd.getpwuid(uid).pw_name)
     except KeyError:

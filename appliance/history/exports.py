@@ -30,6 +30,7 @@ from appliance.history.queries import ImportRecord, Reader
 from appliance.model.findings import FindingRecord
 from appliance.model.measurement import Measurement
 from appliance.model.runs import EpochRecord, RunRecord
+from appliance.text import fields
 
 _T = TypeVar("_T")
 # In this order for good: what is new in FIGURES goes to the end.
@@ -179,12 +180,7 @@ def _imports(reader: Reader) -> list[ImportRecord]:
 
 
 def _epoch(epoch: EpochRecord) -> dict[str, object]:
-    return {
-        "epoch": epoch.id,
-        "opened_at": epoch.opened_at,
-        "fingerprint": epoch.fingerprint,
-        "changed": epoch.changed,
-    }
+    return {"epoch": epoch.id, **fields(epoch, "opened_at fingerprint changed")}
 
 
 def _listed(pieces: Iterator[str]) -> Iterator[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from appliance.clouds import capability
 from appliance.figures import quantities
 from appliance.model.findings import FindingRecord
-from appliance.model.measurement import DeviceLatency, Finding, JobResult, Measurement
+from appliance.model.measurement import DeviceLatency, JobResult, Measurement
 from appliance.model.runs import RunRecord
+from appliance.text import fields
 
 # Of every result, wherever it comes from: what was asked, and what fio says of it.
 FIGURES = (
@@ -26,22 +28,10 @@ def run_to_json(run: RunRecord) -> dict[str, object]:
     """One run without its results. Times are seconds since the epoch (UTC)."""
     return {
         "run": run.id,
-        "suite": run.suite,
-        "state": run.state.value,
-        "reason": run.reason,
-        "notes": list(run.notes),
+        **fields(run, "suite state reason notes"),
         "epoch": run.epoch_id,
-        "target": run.target,
-        "target_kind": run.target_kind,
-        "device": run.device,
-        "members": list(run.members),
-        "machine_type": run.machine_type,
-        "engine": run.engine,
-        "fio_version": run.fio_version,
-        "time_factor": run.time_factor,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "conditions": dict(run.conditions),
+        **fields(run, "target target_kind device members machine_type engine fio_version"),
+        **fields(run, "time_factor started_at ended_at conditions"),
     }
 
 
@@ -54,7 +44,7 @@ def verdict(of: Measurement) -> dict[str, object]:
     return {
         "corrected_iops": quantities.corrected_iops(of),
         "valid": of.valid,
-        "findings": [finding_to_json(finding) for finding in of.findings],
+        "findings": [dataclasses.asdict(finding) for finding in of.findings],
     }
 
 
@@ -68,49 +58,30 @@ def result_to_json(result: JobResult, run: RunRecord | None = None) -> dict[str,
         **figures(result),
         "member": result.member,
         "pass": result.pass_index,
-        "percentiles_ns": dict(result.percentiles_ns),
+        "percentiles_ns": result.percentiles_ns,
         "queue_depth_asked": result.jobs * result.iodepth,
-        "queue_depth_seen": result.queue_depth_seen,
-        "device_bytes": result.device_bytes,
-        "coverage": result.coverage,
+        **fields(result, "queue_depth_seen device_bytes coverage"),
         "device_latencies": [latency_to_json(one) for one in result.device_latencies],
         "published_iops": result.published_iops,
         "percent_of_published": capability.percent_of_published(result),
         **verdict(result),
     }
     if run is not None:
-        document |= {"device": run.device, "members": list(run.members)}
+        document |= fields(run, "device members")
     return document
 
 
 def latency_to_json(one: DeviceLatency) -> dict[str, object]:
     """What a disk itself says of its I/Os; percentiles are the ends of its bins, in µs."""
     return {
-        "device": one.device,
-        "ios": one.ios,
-        "mean_us": one.mean_us,
+        **fields(one, "device ios mean_us"),
         "p50_at_most_us": one.at_most_us(50.0),
         "p99_at_most_us": one.at_most_us(99.0),
-        "bins_us": [list(row) for row in one.bins],
+        "bins_us": one.bins,
         "by_size": [
-            {
-                "at_most_bytes": None if size_bytes == _NO_LIMIT else size_bytes,
-                "bins_us": [list(row) for row in bins],
-            }
+            {"at_most_bytes": None if size_bytes == _NO_LIMIT else size_bytes, "bins_us": bins}
             for size_bytes, bins in one.by_size
         ],
-    }
-
-
-def finding_to_json(finding: Finding) -> dict[str, object]:
-    return {
-        "code": finding.code,
-        "severity": finding.severity.value,
-        "message": finding.message,
-        "measured": finding.measured,
-        "limit": finding.limit,
-        "corrected": finding.corrected,
-        "unit": finding.unit,
     }
 
 
@@ -131,15 +102,9 @@ def report_to_json(result: Measurement) -> dict[str, object]:
         "queue_depth_asked": quantities.asked_depth(result),
         "queue_depth_seen": quantities.queue_depth_seen(result),
         "truncated": result.truncated,
-        "missing": list(missing(result)),
-        "direct": result.direct,
-        "latency_min_ns": result.latency_min_ns,
-        "printed_iops": result.printed_iops,
-        "printed_bandwidth_bytes": result.printed_bandwidth_bytes,
-        "target": result.target,
-        "device": result.device,
-        "members": list(result.members),
-        "machine_type": result.machine_type,
+        "missing": missing(result),
+        **fields(result, "direct latency_min_ns printed_iops printed_bandwidth_bytes target"),
+        **fields(result, "device members machine_type"),
         "coverage": quantities.coverage_of(result),
         "published_iops": result.published_iops,
         "percent_of_published": capability.percent_of_published(result),
@@ -161,24 +126,11 @@ def drift_to_json(record: FindingRecord) -> dict[str, Any]:
     fact = record.fact
     return {
         "id": record.id or None,
-        "code": fact.code,
-        "severity": fact.severity.value,
-        "state": record.state.value,
-        "subject": fact.subject,
-        "volume": fact.volume,
-        "member": fact.member,
-        "summary": fact.summary,
-        "expected": fact.expected,
-        "observed": fact.observed,
-        "evidence": dict(fact.evidence),
+        **fields(fact, "code severity"),
+        "state": record.state,
+        **fields(fact, "subject volume member summary expected observed evidence"),
         "next_step": next_step(record),
-        "opened_at": record.opened_at,
-        "seen_at": record.seen_at,
-        "closed_at": record.closed_at,
-        "times": record.times,
+        **fields(record, "opened_at seen_at closed_at times"),
         "epoch": record.epoch_id,
-        "boot_id": record.boot_id,
-        "acknowledged_at": record.acknowledged_at,
-        "acknowledged_by": record.acknowledged_by,
-        "note": record.note,
+        **fields(record, "boot_id acknowledged_at acknowledged_by note"),
     }

@@ -120,9 +120,9 @@ class Reader(drift_queries.DriftQueries):
 
         Of its epoch; a run that was skipped ended before its epoch was known.
         """
-        found = []
+        found: list[RunRecord] = []
         for beyond, count in (("id > ?", after), ("id < ?", before)):
-            found += self.all(
+            found += self._runs(
                 "SELECT * FROM run WHERE suite = ? AND target = ?"  # noqa: S608 - no value is in it
                 f" AND (epoch_id IS NULL OR epoch_id = ?) AND {beyond} ORDER BY id DESC LIMIT ?",
                 run.suite,
@@ -131,8 +131,7 @@ class Reader(drift_queries.DriftQueries):
                 run.id,
                 count,
             )
-        with self.understood():
-            return tuple(self.as_it_is(row) for row in reversed(found))
+        return tuple(reversed(found))
 
     def runs_of_epoch(self, epoch_id: int, *, per_suite: int) -> tuple[RunRecord, ...]:
         """The last ``per_suite`` complete runs of each suite in an epoch, without repeats of
@@ -143,10 +142,10 @@ class Reader(drift_queries.DriftQueries):
             _id(epoch_id),
             CONFIRM_SUITE,
         )
-        found = [
-            row
+        return tuple(
+            run
             for suite in suites
-            for row in self.all(
+            for run in self._runs(
                 "SELECT * FROM run WHERE suite = ? AND epoch_id = ? AND state = ?"
                 " ORDER BY id DESC LIMIT ?",
                 suite["suite"],
@@ -154,9 +153,7 @@ class Reader(drift_queries.DriftQueries):
                 RunState.COMPLETE.value,
                 per_suite,
             )
-        ]
-        with self.understood():
-            return tuple(self.as_it_is(row) for row in found)
+        )
 
     def run(self, run_id: int) -> RunRecord:
         """Run ``run_id`` as :meth:`runs` has it; :class:`OperatorError` if there is none."""

@@ -181,20 +181,8 @@ class History:
 
     # ------------------------------------------------------------------------------ runs
 
-    def begin_run(
-        self,
-        suite: Suite,
-        *,
-        target: str,
-        device: str,
-        members: Sequence[str],
-        machine_type: str,
-        fio_version: str,
-        time_factor: float,
-        notes: Sequence[str] = (),
-        target_kind: str = "filesystem",
-    ) -> int:
-        """A new running row that belongs to this process; returns its id."""
+    def begin_run(self, suite: Suite, **known: object) -> int:
+        """A new running row that belongs to this process, with the columns ``known``; its id."""
         now = time.time()
         with self._writer.transaction():
             self._writer.insert(
@@ -209,23 +197,14 @@ class History:
             return self._writer.insert(
                 "run",
                 {
+                    **{name: rows.cell(value) for name, value in known.items()},
                     "suite_hash": suite.content_hash,
                     "suite": suite.name,
                     "state": RunState.RUNNING.value,
-                    "target": target,
-                    "device": device,
-                    "members": rows.to_json(list(members)),
-                    "machine_type": machine_type,
-                    "fio_version": fio_version,
-                    "time_factor": time_factor,
-                    "notes": rows.to_json(list(notes)),
-                    "target_kind": target_kind,
                     "started_at": now,
                     "seen_at": now,
                     "phase": "check",
                     "phase_started_at": now,
-                    "phase_seconds": 0.0,
-                    "job_index": 0,
                     "job_count": len(suite.jobs),
                     "pid": os.getpid(),
                     "pid_start_ticks": liveness.start_ticks(os.getpid()),

@@ -101,7 +101,7 @@ def _job(detail: JobDetail) -> Markup:
         tag(
             "h3",
             f"{row.label} ",
-            tag("span", " ".join((glyph, word, *figure_words.codes(row.findings))), class_=tone),
+            tag("span", " ".join((glyph, word, *figure_words.codes(row.of.findings))), class_=tone),
             " ",
             tag("small", "; ".join(part for part in (row.asked, row.where) if part)),
         ),

@@ -93,7 +93,7 @@ def _panel(
     )
     x = svg.Scale(timeline.end_s, _LEFT, DETAIL_WIDTH - shared)
     y = svg.Scale(ticks[-1][0], plot_bottom, plot_top)
-    title = f"{timeline.series[0].name}, {detail.row.direction}"
+    title = f"{timeline.series[0].name}, {detail.row.of.direction}"
     if kind == "members":
         title = f"{len(timeline.series)} members, read and written"
     if many:
@@ -111,7 +111,7 @@ def _panel(
     if has_axis:
         parts += _time_axis(timeline.end_s, x, plot_bottom, most=4)
     if kind == "whole":
-        tone = "write" if detail.row.direction == "write" else "read"
+        tone = "write" if detail.row.of.direction == "write" else "read"
         parts += _curve(timeline.series[0], x, y, tone, banded=timeline.is_downsampled)
     elif many:
         parts += _spread_of_members(timeline, x, y)
@@ -137,7 +137,7 @@ def balance(detail: JobDetail) -> Markup | None:
     moved_x = svg.Scale(max(value for value, _ in moved), name_px, name_px + room)
     await_x = svg.Scale(max(awaits, default=1.0), begin, begin + room)
     what = "Bytes" if shares[0].size_bytes is not None else "I/Os"
-    verb = "written" if detail.row.direction == "write" else "read"
+    verb = "written" if detail.row.of.direction == "write" else "read"
     parts: list[Markup] = [
         svg.label(name_px, 14, f"{what} {verb}"),
         svg.label(begin, 14, "Await (mean)"),

@@ -10,6 +10,7 @@ from appliance import text
 from appliance.bench.validity import rule_of
 from appliance.bench.validity.rule import Rule
 from appliance.drift.detection.normal import LEAST
+from appliance.figures import quantities
 from appliance.model.measurement import Finding, Severity
 from appliance.report.markup import clipped
 from appliance.report.page import (
@@ -49,7 +50,8 @@ def size(value: int | None) -> str:
 
 
 def coverage(row: Row) -> str:
-    return UNKNOWN if row.coverage is None else f"{row.coverage * 100:.1f} %"
+    share = quantities.coverage(row.of)
+    return UNKNOWN if share is None else f"{share * 100:.1f} %"
 
 
 def percent(value: float) -> str:
@@ -60,7 +62,7 @@ def verdict(row: Row) -> tuple[str, str, Tone]:
     """A glyph, a word and how it is meant; the codes are named beside it."""
     if not row.valid:
         return "✗", "invalid", Tone.BAD
-    if any(finding.severity is Severity.WARN for finding in row.findings):
+    if any(finding.severity is Severity.WARN for finding in row.of.findings):
         return "!", "valid, see", Tone.CARE
     return "✓", "valid", Tone.GOOD
 
@@ -72,7 +74,7 @@ def codes(findings: Sequence[Finding]) -> tuple[str, ...]:
 
 def advice(rows: Sequence[Row]) -> tuple[Rule, ...]:
     """The rules behind the findings, each once, in the order of the findings."""
-    codes = dict.fromkeys(finding.code for row in rows for finding in row.findings)
+    codes = dict.fromkeys(finding.code for row in rows for finding in row.of.findings)
     return tuple(rule for code in codes if (rule := rule_of(code)) is not None)
 
 

@@ -91,7 +91,7 @@ def _headline(run: RunRecord, rows: Sequence[Row]) -> tuple[Tone, str]:
         return Tone.BAD, f"{len(rows) - valid} of {results} cannot be believed"
     if run.scaled:
         return Tone.CARE, f"{results}, none to be quoted: run times were scaled"
-    if any(row.findings for row in rows):
+    if any(row.of.findings for row in rows):
         return Tone.CARE, f"{results}, all valid; read the findings"
     return Tone.GOOD, f"{results}, all valid"
 

@@ -114,17 +114,17 @@ def _results(report: ReportDocument) -> Markup:
 def _result(row: Row, columns: Sequence[str]) -> Markup:
     glyph, word, tone = figure_words.verdict(row)
     codes = together(
-        part for code in figure_words.codes(row.findings) for part in (Markup(" "), _code(code))
+        part for code in figure_words.codes(row.of.findings) for part in (Markup(" "), _code(code))
     )
     where = (tag("small", row.where),) if row.where else ()
     cells = {
         "Rate": together(
             [
-                _figure(row, _iops(row.iops), row.corrected_iops, _iops),
+                _figure(row, _iops(row.of.iops), row.corrected_iops, _iops),
                 tag("br"),
                 _figure(
                     row,
-                    figure_words.bandwidth(row.bytes_per_s),
+                    figure_words.bandwidth(row.of.bandwidth_bytes),
                     row.corrected_bytes_per_s,
                     figure_words.bandwidth,
                 ),
@@ -191,7 +191,7 @@ def _latencies(row: Row) -> Markup:
     others = [tag("small", one if row.valid else tag("del", one)) for one in marked]
     if row.by_the_disks:
         others.append(tag("small", f"by the disks: {row.by_the_disks}"))
-    return together([_figure(row, figure_words.latency(row.latency_mean_ns)), *others])
+    return together([_figure(row, figure_words.latency(row.of.latency_mean_ns)), *others])
 
 
 def _code(code: str) -> Markup:
@@ -199,7 +199,7 @@ def _code(code: str) -> Markup:
 
 
 def _findings(rows: Sequence[Row]) -> Markup:
-    if not any(row.findings for row in rows):
+    if not any(row.of.findings for row in rows):
         return Markup()
     parts = [
         tag(
@@ -210,7 +210,7 @@ def _findings(rows: Sequence[Row]) -> Markup:
             f" ({finding.severity}): {finding.message}.".replace("..", "."),
         )
         for row in rows
-        for finding in row.findings
+        for finding in row.of.findings
     ]
     return markup.section("Findings", tag("ul", *parts))
 

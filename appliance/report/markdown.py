@@ -84,19 +84,19 @@ def _results(report: ReportDocument) -> str:
 
 
 def _result(row: Row, *, is_run: bool) -> list[str]:
-    corrected = row.corrected_iops, row.corrected_bytes_per_s
+    of, corrected = row.of, (row.corrected_iops, row.corrected_bytes_per_s)
     glyph, word, _ = figure_words.verdict(row)
-    codes = ", ".join(figure_words.codes(row.findings))
+    codes = ", ".join(figure_words.codes(row.of.findings))
     cells = [
         escaped(row.label),
         escaped("; ".join(part for part in (row.asked, row.where) if part)),
-        _figure(row, figure_words.iops(row.iops), corrected[0] and figure_words.iops(corrected[0])),
+        _figure(row, figure_words.iops(of.iops), corrected[0] and figure_words.iops(corrected[0])),
         _figure(
             row,
-            figure_words.bandwidth(row.bytes_per_s),
+            figure_words.bandwidth(of.bandwidth_bytes),
             corrected[1] and figure_words.bandwidth(corrected[1]),
         ),
-        _figure(row, figure_words.latency(row.latency_mean_ns), None),
+        _figure(row, figure_words.latency(of.latency_mean_ns), None),
         *(
             _figure(row, figure_words.latency(row.percentile_ns(p)), None)
             for p in (50.0, 99.0, 99.9)
@@ -127,7 +127,7 @@ def _findings(rows: Sequence[Row]) -> list[str]:
         f"**{escaped(row.label)}**: {escaped(finding.code)} ({finding.severity}): "
         f"{escaped(finding.message)}"
         for row in rows
-        for finding in row.findings
+        for finding in row.of.findings
     ]
     return ["## Findings", _bullets(lines)] if lines else []
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from appliance.drift.detection.normal import Baseline
-from appliance.model.measurement import Finding, JobResult
+from appliance.model.measurement import JobResult, Measurement
 from appliance.model.runs import EpochRecord, Mean, RunRecord
 from appliance.model.slots import Detail, Slot
 from appliance.report.markup import clipped
@@ -84,26 +84,21 @@ class BesideNormal:
 class Row:
     """One job in one direction.
 
-    ``number`` is the job's, from 1: charts and tables name jobs by it. ``asked`` is what
-    was asked for in words, ``where`` what was measured if that is not the run's own target.
-    ``percentiles`` are (percent, ns), ascending; ``bins`` (ns, I/Os), ascending, may be empty.
+    ``number`` is the job's, from 1: charts and tables name jobs by it. ``of`` is the result, which
+    ``job`` names with its pass. ``asked`` is what was asked for in words, ``where`` what was
+    measured if that is not the run's own target. ``percentiles`` are (percent, ns), ascending;
+    ``bins`` (ns, I/Os), ascending, may be empty.
     ``corrected_iops`` and ``corrected_bytes_per_s`` are probably true where a finding knows it.
     ``by_the_disks`` is how long the disks themselves took, in words.
     """
 
     number: int
     job: str
-    direction: str
+    of: Measurement
     asked: str
-    iops: float | None
-    bytes_per_s: float | None
-    latency_mean_ns: float | None
     percentiles: tuple[tuple[float, int], ...]
-    findings: tuple[Finding, ...]
-    valid: bool
     where: str = ""
     bins: tuple[tuple[int, int], ...] = ()
-    coverage: float | None = None
     corrected_iops: float | None = None
     corrected_bytes_per_s: float | None = None
     published: tuple[Published, ...] = ()
@@ -111,12 +106,14 @@ class Row:
     by_the_disks: str = ""
 
     @property
+    def valid(self) -> bool:
+        return self.of.valid
+
+    @property
     def label(self) -> str:
         """Number and job, with the direction where the name alone may not tell."""
-        named = clipped(self.job, NAME)
-        return f"{self.number} {named}" + (
-            "" if self.direction in named else f" {clipped(self.direction, NAME)}"
-        )
+        named, way = clipped(self.job, NAME), self.of.direction
+        return f"{self.number} {named}" + ("" if way in named else f" {clipped(way, NAME)}")
 
     def percentile_ns(self, percent: float) -> int | None:
         return next((ns for at, ns in self.percentiles if abs(at - percent) < 1e-9), None)

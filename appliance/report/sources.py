@@ -116,7 +116,7 @@ FORMS: Mapping[str, str] = {
     ".json": "every figure, for other programs",
     ".csv": "the results of the whole history, for a spreadsheet",
 }
-_REPORTS: Mapping[str, Callable[[ReportDocument], str]] = {
+REPORTS: Mapping[str, Callable[[ReportDocument], str]] = {
     ".html": html.page,
     ".md": markdown.text,
 }
@@ -173,4 +173,4 @@ def _pieces(
             document = exports.run_document(reader, reader.run(what.number))
         return (json.dumps(document, indent=1), "\n")
     made = of_import if is_import else of_run
-    return (_REPORTS[form](made(reader, what.number)),)
+    return (REPORTS[form](made(reader, what.number)),)

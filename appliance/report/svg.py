@@ -138,10 +138,8 @@ def fitting(text: str, room_px: float, *, bold: bool = False) -> str:
     return f"{kept}…" if kept else ""
 
 
-def label(
-    x: float, y: float, text: str, *, anchor: str = "start", kind: str = "t", turn: float = 0.0
-) -> Markup:
-    """A text; ``kind`` is its class, ``turn`` degrees around its own anchor."""
+def label(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "t") -> Markup:
+    """A text; ``kind`` is its class."""
     return tag(
         "text",
         text,
@@ -149,7 +147,6 @@ def label(
         y=y,
         class_=kind,
         text_anchor=None if anchor == "start" else anchor,
-        transform=f"rotate({turn:g} {x:.1f} {y:.1f})" if turn else None,
     )
 
 

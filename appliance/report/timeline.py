@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from appliance.model.measurement import JobResult
 from appliance.model.runs import Mean
@@ -73,7 +74,7 @@ def detail(material: Material, row: Row, result: JobResult, bands: Sequence[Band
         begin = material.run.started_at + band.begin_s
         end = material.run.started_at + band.end_s
         inside = [rate for rate in material.rates if begin <= _middle(rate) <= end]
-        value = write_rate if row.direction == "write" else read_rate
+        value = write_rate if row.of.direction == "write" else read_rate
         whole = _part(inside, (device,), begin, end, value)
         if len(members) > 1:
             of_members = _part(inside, members, begin, end, both_rates)
@@ -99,6 +100,8 @@ def _part(
 
 
 Value = Callable[[Mean], float]
+read_rate: Value = attrgetter("read_bytes_per_s")
+write_rate: Value = attrgetter("write_bytes_per_s")
 
 _STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400)
 # Fewer missing samples than this are no gap: the sampler may wake late.
@@ -150,14 +153,6 @@ def series(
         segments[-1].append(Point(at_s, statistics.fmean(values), min(values), max(values)))
         before = at_s
     return Series(name, tuple(tuple(segment) for segment in segments))
-
-
-def read_rate(rate: Mean) -> float:
-    return rate.read_bytes_per_s
-
-
-def write_rate(rate: Mean) -> float:
-    return rate.write_bytes_per_s
 
 
 def both_rates(rate: Mean) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from appliance import paths
 from appliance.errors import OperatorError
@@ -21,7 +21,6 @@ from appliance.model.plans import Plan, Tuning
 from appliance.state import codec
 from appliance.system import files
 
-_T = TypeVar("_T")
 _MAX_BYTES = 16 * 1024 * 1024
 _HINT = "see 'stripewright status'"
 # What is not there before the first look.
@@ -208,18 +207,12 @@ def _parsed(raw: bytes) -> BootState:
     head = {key: value for key, value in document.items() if key not in _PARTS}
     state = replace(
         codec.decode(BootState, head),
-        surroundings=_part(Surroundings, document.get("surroundings")),
-        inventory=_part(Inventory, document.get("inventory")),
-        plan=_part(Plan, document.get("plan")),
+        # Another version may have written these.
+        surroundings=codec.find(Surroundings, document.get("surroundings")),
+        inventory=codec.find(Inventory, document.get("inventory")),
+        plan=codec.find(Plan, document.get("plan")),
     )
     return _joined(state)
-
-
-def _part(kind: type[_T], document: object) -> _T | None:
-    """A part that another version may have written; the rest is good without it."""
-    with contextlib.suppress(codec.DecodeError):
-        return codec.decode(kind, document)
-    return None
 
 
 def _joined(state: BootState) -> BootState:

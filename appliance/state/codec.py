@@ -7,6 +7,7 @@ a document of a newer version can be read. The way back is :func:`dataclasses.as
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -93,6 +94,13 @@ def decode(cls: type[_T], document: object, where: str = "", bounds: Bounds = _A
     except DecodeError as error:
         raise error.inside(where) from None
     return found
+
+
+def find(cls: type[_T], document: object) -> _T | None:
+    """As :func:`decode`, or ``None`` for what is not one: a part without which the rest is good."""
+    with contextlib.suppress(DecodeError):
+        return decode(cls, document)
+    return None
 
 
 @cache

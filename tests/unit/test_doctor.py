@@ -81,9 +81,9 @@ def test_a_schedule_that_is_not_in_effect(
 
 def test_units_that_work_now_and_then(units: dict[str, str]) -> None:
     units["stripewright-look.service"] = "inactive"
-    assert doctor._last_end("stripewright-look.service").verdict is Verdict.OK
+    assert doctor._unit("stripewright-look.service", runs=False).verdict is Verdict.OK
     units["stripewright-look.service"] = "failed"
-    assert doctor._last_end("stripewright-look.service").verdict is Verdict.FAIL
+    assert doctor._unit("stripewright-look.service", runs=False).verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize(

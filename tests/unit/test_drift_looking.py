@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.drift.looks import observe, seen
+from appliance.drift.looks import observation, observe
 from appliance.drift.looks.observation import Answer
 from appliance.drift.rules import layout_rules
 from appliance.storage.probe import blockdev
@@ -116,7 +116,7 @@ def test_a_layout_that_cannot_be_read(machine: Machine) -> None:
 
 def test_roots_look_that_is_missing_or_old(machine: Machine) -> None:
     root = {("LVM-SEGMENTS", ""), ("HWRAID-STATE", ""), ("DISK-HEALTH", ""), ("FS-GEOMETRY", "")}
-    machine.seen(at=time.time() - seen.STALE_SECONDS - 60)
+    machine.seen(at=time.time() - observation.STALE_SECONDS - 60)
     assert set(machine.look().blind) == root
     assert "no privileged scan for 1 h" in machine.look().notes[0]
     machine.seen(boot_id="another")
@@ -182,14 +182,14 @@ def test_a_pipe_in_place_of_a_file_of_root_holds_nobody_up(
     pipe.unlink()
     os.mkfifo(pipe)
     monkeypatch.setattr(os, "open", opened)
-    assert seen.read_seen(pipe, BOOT) is None
+    assert observation.read_seen(pipe, BOOT) is None
     assert flags == [os.O_NONBLOCK], "without it the pipe's writer is waited for"
 
 
 def test_a_file_without_end_is_none(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen, "MAX_SEEN_BYTES", (machine.root / "seen.json").stat().st_size)
+    monkeypatch.setattr(observation, "MAX_SEEN_BYTES", (machine.root / "seen.json").stat().st_size)
     (machine.root / "seen.json").open("a").write(" ")
-    assert seen.read_seen(machine.root / "seen.json", BOOT) is None
+    assert observation.read_seen(machine.root / "seen.json", BOOT) is None
 
 
 def test_a_file_that_is_nested_too_deep_is_none(machine: Machine) -> None:

@@ -1,15 +1,20 @@
-"""What one look saw, and what it is compared with. Values only; the judging is elsewhere.
+"""What one look saw, and what it is compared with. The judging is elsewhere.
 
 *Then* is what the boot unit noted in state.json, of this boot, after the volumes came up; it is
 rewritten after each confirmed plan, so what was wanted is not taken for drift. *Now* is what
-the kernel says. *Seen* is what only root can see, from the last look of root's own unit.
+the kernel says. *Seen* is what only root can see: root's scan leaves it
+(:mod:`appliance.drift.looks.privileged_scan`), and the check, status and the screens read it here.
 """
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from appliance.drift.looks.hostlook import MAX_SEEN_BYTES
 from appliance.model.disks import (
     Disk,
     Filesystem,
@@ -19,11 +24,15 @@ from appliance.model.disks import (
     VolumeGroup,
 )
 from appliance.model.plans import Layout, Volume
+from appliance.state import codec
 from appliance.state.boot_state import BootMember, BootState, BootVolume, Surroundings
 from appliance.storage.probe.nvme import Smart
+from appliance.system import files
 from appliance.system.kernel import MdArray, Mount
 
 _NOTHING_DECLARED, _UNKNOWN_MACHINE = Layout(()), Machine()
+# Root's unit looks every few minutes; after so long it does not any more.
+STALE_SECONDS = 3600.0
 # What can be said of a volume only with root's look.
 ROOT_CODES = ("LVM-SEGMENTS", "HWRAID-STATE", "DISK-HEALTH", "FS-GEOMETRY")
 
@@ -87,6 +96,33 @@ class Seen:
     health: Mapping[str, Health | None] = field(default_factory=dict)
     filesystems: Mapping[str, Filesystem | None] = field(default_factory=dict)
     boot_id: str = ""
+
+
+def last_scan(path: Path, boot_id: str) -> tuple[Seen | None, str]:
+    """The privileged scan at ``path``, if it is recent and of this boot, or why there is none."""
+    seen = read_seen(path, boot_id)
+    if seen is None:
+        return None, "no privileged scan in this boot"
+    # A look that lies ahead is of a clock that was put back since: of no known age.
+    age_seconds = abs(time.time() - seen.at)
+    if age_seconds > STALE_SECONDS:
+        return None, f"no privileged scan for {age_seconds / 3600:.0f} h"
+    return seen, ""
+
+
+def read_seen(path: Path, boot_id: str) -> Seen | None:
+    """What root saw in this boot. A disk or filesystem that cannot be read did not answer."""
+    try:
+        document = json.loads(files.read_bounded(path, MAX_SEEN_BYTES))
+        health, filesystems = document.get("health", {}), document.get("filesystems", {})
+        seen = replace(
+            codec.decode(Seen, {**document, "health": {}, "filesystems": {}}),
+            health={key: codec.find(Health, one) for key, one in health.items()},
+            filesystems={key: codec.find(Filesystem, one) for key, one in filesystems.items()},
+        )
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    return seen if seen.boot_id == boot_id else None
 
 
 @dataclass(frozen=True, slots=True)

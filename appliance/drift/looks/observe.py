@@ -22,9 +22,9 @@ from appliance.drift.looks.observation import (
     SlotNow,
     is_same,
     kernel_name,
+    last_scan,
     left_by_boot,
 )
-from appliance.drift.looks.seen import last_scan
 from appliance.errors import OperatorError
 from appliance.model import surroundings as names
 from appliance.model.disks import Disk, Machine

@@ -18,9 +18,8 @@ from appliance import paths
 from appliance.bench import log_page
 from appliance.drift.looks import hostlook
 from appliance.drift.looks.hostlook import HostSeen
-from appliance.drift.looks.observation import Health, Seen
+from appliance.drift.looks.observation import Health, Seen, read_seen
 from appliance.drift.looks.observe import Sources, of_boot_unit
-from appliance.drift.looks.seen import read_seen
 from appliance.errors import OperatorError
 from appliance.model.disks import Disk, Filesystem
 from appliance.model.plans import Layout

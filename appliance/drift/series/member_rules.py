@@ -20,11 +20,11 @@ from dataclasses import dataclass
 
 from appliance.bench.validity import member as rule
 from appliance.drift.codes import Evidence
+from appliance.model.layout_words import BETWEEN_VOLUMES
 from appliance.model.measurement import JobResult
 from appliance.model.runs import RunRecord
 from appliance.model.slots import Detail
 
-_BETWEEN_VOLUMES = "; "
 # The others wait for so little beyond what their flash takes that they could do far more.
 _IDLE_OTHERS = 2.0
 # So many times the others' await is more than a small difference leaves behind.
@@ -72,7 +72,7 @@ def serials(run: RunRecord, fingerprint: Mapping[str, str]) -> dict[str, str]:
     Kernel names change from boot to boot, and the epoch does not. Of several volumes with as
     many members each, it is unknown which one it was: then there are none.
     """
-    volumes = fingerprint.get("serials", "").split(_BETWEEN_VOLUMES)
+    volumes = fingerprint.get("serials", "").split(BETWEEN_VOLUMES)
     fitting = [
         names for text in volumes if len(names := text.split(",")) == len(run.members) and text
     ]
