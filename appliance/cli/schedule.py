@@ -63,24 +63,18 @@ def show(*, as_json: bool, places: Places | None = None) -> int:
 
 
 def change(
-    *,
-    suite: str,
-    file: Path | None,
-    every: str,
-    at: str,
-    jitter: str,
-    state: str,
-    as_json: bool,
-    places: Places | None = None,
+    *, suite: str, file: Path | None, as_json: bool, places: Places | None = None, **times: str
 ) -> int:
-    """Have ``file`` installed as the schedule, or the times of one suite in it changed."""
+    """Have ``file`` installed as the schedule, or the ``times`` (:class:`When`) of one suite in it
+    changed.
+    """
     from appliance.bench import schedule_effect
     from appliance.bench.timetable import read_text
     from appliance.client import schedule_requests
     from appliance.client.schedule_requests import When
 
     places = places or schedule_effect.PLACES
-    when = When(every, at, jitter, state)
+    when = When(**times)
     if (file is None) == (not suite) or (file is not None and when != When()):
         raise UsageError(
             "schedule set: give the name of a suite and when it runs, or --file FILE alone",
@@ -90,9 +84,9 @@ def change(
         wanted = read_text(file)
     else:
         lines = when.lines()
-        if state == "default" and lines:
+        if when.state == "default" and lines:
             raise UsageError("schedule set: --default takes no times", "leave out --jitter")
-        if state != "default" and not lines:
+        if when.state != "default" and not lines:
             raise UsageError(
                 "schedule set: nothing to change",
                 "give --every, --at, --jitter, --off or --default",

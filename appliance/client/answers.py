@@ -7,23 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from appliance import paths
-from appliance.errors import (
-    EXIT_FAILED,
-    EXIT_REFUSED,
-    EXIT_STALE,
-    EXIT_USAGE,
-    OperatorError,
-    Refused,
-    StalePlan,
-    UsageError,
-)
+from appliance.errors import EXIT_FAILED, OperatorError, Refused, StalePlan, UsageError
 from appliance.storage.execute.request_spool import Store
 from appliance.system import services
 
 _KINDS: Mapping[object, type[OperatorError]] = {
-    EXIT_USAGE: UsageError,
-    EXIT_REFUSED: Refused,
-    EXIT_STALE: StalePlan,
+    kind.exit_code: kind for kind in (UsageError, Refused, StalePlan)
 }
 
 

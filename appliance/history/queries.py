@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,10 +196,11 @@ class Reader(drift_queries.DriftQueries):
 
     def run_counts(self) -> tuple[RunCount, ...]:
         """How many runs of each suite are in each state, and the moment of the latest."""
-        found: dict[tuple[str, RunState], RunCount] = {}
+        counts: Counter[tuple[str, RunState]] = Counter()
+        last: dict[tuple[str, RunState], float] = {}
         with self.understood():
             counted = [
-                RunCount(row["suite"], RunState(row["state"]), row["count"], row["last_at"])
+                ((row["suite"], RunState(row["state"])), row["count"], row["last_at"])
                 for row in self.all(
                     # The latest by number: a clock that was wrong once is in the times. The
                     # other columns are of the row that max() found (SQLite, "bare columns").
@@ -208,18 +210,14 @@ class Reader(drift_queries.DriftQueries):
                     RunState.RUNNING.value,
                 )
             ]
-            open_rows = self.all("SELECT * FROM run WHERE state = ?", RunState.RUNNING.value)
-            for run in map(self.as_it_is, open_rows):
-                counted.append(RunCount(run.suite, run.state, 1, run.ended_at or run.started_at))
-        for one in counted:
-            known = found.get((one.suite, one.state))
-            found[one.suite, one.state] = RunCount(
-                one.suite,
-                one.state,
-                one.count + (known.count if known else 0),
-                max(one.last_at, known.last_at if known else one.last_at),
-            )
-        return tuple(found[key] for key in sorted(found))
+        counted += [
+            ((run.suite, run.state), 1, run.ended_at or run.started_at)
+            for run in self._runs("SELECT * FROM run WHERE state = ?", RunState.RUNNING.value)
+        ]
+        for key, count, at in counted:
+            counts[key] += count
+            last[key] = max(at, last.get(key, at))
+        return tuple(RunCount(*key, counts[key], last[key]) for key in sorted(counts))
 
     def latest_results(self) -> tuple[tuple[RunRecord, JobResult], ...]:
         """The last valid result of each series, without histogram and counters.

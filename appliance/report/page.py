@@ -75,9 +75,7 @@ class BesideNormal:
         """``within``, ``below`` or ``above`` what is normal; empty where it is not known."""
         if self.value is None or self.normal is None:
             return ""
-        if self.value < self.normal.low:
-            return "below"
-        return "above" if self.value > self.normal.high else "within"
+        return ("within", "above", "below")[self.normal.side(self.value)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,10 @@ class Baseline:
         """A slot above it counts towards an alarm."""
         return self.median + cusum.REFERENCE * self.scale_up
 
+    def side(self, value: float) -> int:
+        """-1 or 1 where ``value`` is below or above what is normal, else 0."""
+        return (value > self.high) - (value < self.low)
+
     def score(self, value: float) -> float:
         """How far ``value`` is from the level, in scales of its side, clipped."""
         return _score(value - self.median, self.scale_down, self.scale_up)

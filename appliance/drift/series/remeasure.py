@@ -16,7 +16,6 @@ from pathlib import Path
 
 from appliance import paths
 from appliance.bench import fingerprint, job_order, runner
-from appliance.bench import fingerprint as environment
 from appliance.bench.block_devices import devices_of
 from appliance.bench.progress import Progress
 from appliance.bench.suite import content_hash, file_count, load_suite, suite_names
@@ -124,7 +123,7 @@ def _require_this_machine(db: Path, fact: Fact) -> None:
     if not place.exists():
         return  # the run itself says so
     number = place.stat().st_dev
-    now = environment.fingerprint(
+    now = fingerprint.fingerprint(
         devices_of(number), device_number=number, fio_version="", machine_type=""
     )
     if then.get("serials") != now["serials"]:
@@ -259,13 +258,11 @@ def _valid(detail: Detail, job: str, direction: str) -> list[JobResult]:
 def _member_again(
     reader: queries.Reader, fact: Fact, detail: Detail, repeats: Sequence[JobResult]
 ) -> confirmation.Outcome:
-    fingerprint = reader.epoch(detail.run.epoch_id or 0).fingerprint
+    then = reader.epoch(detail.run.epoch_id or 0).fingerprint
     seen = [
         any(
             one.serial == fact.member
-            for one in member_rules.outliers(
-                dataclasses.replace(detail, results=(result,)), fingerprint
-            )
+            for one in member_rules.outliers(dataclasses.replace(detail, results=(result,)), then)
         )
         for result in repeats
     ]

@@ -143,8 +143,7 @@ def _worth(one: RunFigures, order: Order) -> float:
 
 def change_of(key: SeriesKey, workload: str, value: float, normal: Baseline) -> Change:
     """How far ``value`` is from ``normal``, whose median is above 0."""
-    side = -1 if value < normal.low else 1 if value > normal.high else 0
-    return Change(key, workload, value / normal.median - 1, side)
+    return Change(key, workload, value / normal.median - 1, normal.side(value))
 
 
 class _Normals:
