@@ -40,6 +40,12 @@ def printable(text: str) -> str:
     )
 
 
+def bounded(text: str, most: int) -> str:
+    """``text`` made :func:`printable`, and cut with an ellipsis to ``most`` characters."""
+    line = printable(text)
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
 def size(size_bytes: float) -> str:
     """Bytes in binary units with three significant figures: ``3.49 TiB``."""
     value, unit = float(size_bytes), 0

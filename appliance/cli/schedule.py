@@ -7,15 +7,12 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from appliance import text
 from appliance.cli.command import Command, name_argument
 from appliance.cli.output import print_json
 from appliance.errors import EXIT_OK, OperatorError, UsageError
-
-if TYPE_CHECKING:
-    from appliance.bench.schedule_effect import Places
 
 
 def _set_arguments(parser: ArgumentParser) -> None:
@@ -35,12 +32,12 @@ def _set_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def show(*, as_json: bool, places: Places | None = None) -> int:
+def show(*, as_json: bool) -> int:
     """Print what runs when, and why the file is not in effect if it is not."""
-    from appliance.bench.schedule_effect import PLACES
+    from appliance.bench import schedule_effect
     from appliance.client import schedule_requests
 
-    places = places or PLACES
+    places = schedule_effect.PLACES
     found = schedule_requests.schedule_now(file=places.file, state=places.state)
     if as_json:
         document = {
@@ -62,9 +59,7 @@ def show(*, as_json: bool, places: Places | None = None) -> int:
     return EXIT_OK
 
 
-def change(
-    *, suite: str, file: Path | None, as_json: bool, places: Places | None = None, **times: str
-) -> int:
+def change(*, suite: str, file: Path | None, as_json: bool, **times: str) -> int:
     """Have ``file`` installed as the schedule, or the ``times`` (:class:`When`) of one suite in it
     changed.
     """
@@ -73,7 +68,7 @@ def change(
     from appliance.client import schedule_requests
     from appliance.client.schedule_requests import When
 
-    places = places or schedule_effect.PLACES
+    places = schedule_effect.PLACES
     when = When(**times)
     if (file is None) == (not suite) or (file is not None and when != When()):
         raise UsageError(
@@ -98,13 +93,13 @@ def change(
         spool=places.spool,
         as_root=lambda checked: schedule_effect.install(checked, places),
     )
-    return show(as_json=as_json, places=places)
+    return show(as_json=as_json)
 
 
 # -------------------------------------------------------------------------------------- root
 
 
-def schedule_request(*, name: str, places: Places | None = None) -> int:
+def schedule_request(*, name: str) -> int:
     """Install the schedule in the request ``name`` and leave what came of it.
 
     A refusal is an answer, not a failure of the unit.
@@ -114,7 +109,7 @@ def schedule_request(*, name: str, places: Places | None = None) -> int:
     from appliance.client.answers import store
     from appliance.storage.execute import request_spool
 
-    places = places or schedule_effect.PLACES
+    places = schedule_effect.PLACES
     answer: dict[str, Any] = {"at_monotonic_s": time.monotonic(), "error": None}
     try:
         raw = request_spool.take_bytes(places.spool, name)

@@ -12,7 +12,7 @@ import sys
 from enum import Enum, IntEnum
 from pathlib import Path
 
-from appliance.text import printable
+from appliance.text import bounded
 
 _JOURNAL_SOCKET = Path("/run/systemd/journal/socket")
 
@@ -99,19 +99,16 @@ def message(
     ``name`` stands before the text where there is no journal.
     """
     # Both may quote text of others: no escapes, and no flood.
-    line = _bounded(" ".join(text.split()))
-    fields = {k: _bounded(v) if isinstance(v, str) else v for k, v in fields.items()}
+    line = bounded(" ".join(text.split()), _MAX_CHARACTERS)
+    fields = {
+        k: bounded(v, _MAX_CHARACTERS) if isinstance(v, str) else v for k, v in fields.items()
+    }
     if is_there():
         with contextlib.suppress(Exception):
             _send(message_id, line, priority, fields)
             return
     if priority <= Priority.WARNING:
         print(f"{name}: {line}", file=sys.stderr, flush=True)
-
-
-def _bounded(words: str) -> str:
-    words = printable(words)
-    return words if len(words) <= _MAX_CHARACTERS else f"{words[:_MAX_CHARACTERS]}…"
 
 
 def _send(

@@ -64,17 +64,19 @@ class Manager:
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     units, spool = tmp_path / "units", tmp_path / "spool"
     units.mkdir()
     spool.mkdir()
-    return Places(
+    made = Places(
         file=tmp_path / "etc/schedule.toml",
         units=units,
         state=tmp_path / "run/schedule.json",
         lock=tmp_path / "run/lock",
         spool=spool,
     )
+    monkeypatch.setattr(schedule_effect, "PLACES", made)
+    return made
 
 
 @pytest.fixture
@@ -84,10 +86,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[journal.Event, str]]:
     return found
 
 
-def change(
-    places: Places, suite: str, *, file: Path | None, when: When, as_json: bool = False
-) -> int:
-    return schedule.change(suite=suite, file=file, **asdict(when), as_json=as_json, places=places)
+def change(suite: str, *, file: Path | None, when: When, as_json: bool = False) -> int:
+    return schedule.change(suite=suite, file=file, **asdict(when), as_json=as_json)
 
 
 def declare(places: Places, text: str) -> None:
@@ -192,7 +192,7 @@ def test_an_operators_request_is_installed(
     places: Places, root: Manager, told: list[tuple[journal.Event, str]]
 ) -> None:
     name = request_spool.leave_bytes(places.spool, FOUR_HOURS.encode())
-    schedule.schedule_request(name=name, places=places)
+    schedule.schedule_request(name=name)
     assert places.file.read_text() == FOUR_HOURS
     assert root.heard() == ["reload", f"restart {SMOKE}"]
     assert list(places.spool.iterdir()) == []
@@ -219,7 +219,7 @@ def test_what_root_does_not_install(
 ) -> None:
     declare(places, FOUR_HOURS)
     name = request_spool.leave_bytes(places.spool, raw)
-    schedule.schedule_request(name=name, places=places)
+    schedule.schedule_request(name=name)
     assert places.file.read_text() == FOUR_HOURS
     assert root.heard() == []
     assert told[-1][0] is journal.Event.SCHEDULE_REFUSED
@@ -242,8 +242,8 @@ def test_only_root_brings_it_into_effect(
 def test_a_request_that_is_not_there(
     places: Places, root: Manager, told: list[tuple[journal.Event, str]]
 ) -> None:
-    schedule.schedule_request(name="0" * 64, places=places)
-    schedule.schedule_request(name="../../etc/passwd", places=places)
+    schedule.schedule_request(name="0" * 64)
+    schedule.schedule_request(name="../../etc/passwd")
     assert [what for what, _ in told] == [journal.Event.SCHEDULE_REFUSED] * 2
     assert not places.file.exists()
 
@@ -263,7 +263,7 @@ def operator(
     def start(unit: str) -> None:
         name = unit.removeprefix("stripewright-schedule@").removesuffix(".service")
         asked.append((unit, (places.spool / f"{name}.json").read_text()))
-        schedule.schedule_request(name=name, places=places)
+        schedule.schedule_request(name=name)
 
     monkeypatch.setattr(services, "start_and_wait", start)
     monkeypatch.setattr(services, "is_installed", lambda _: True)
@@ -280,12 +280,12 @@ def test_an_operator_changes_a_suite(
 ) -> None:
     declare(places, '[drift]\nevery = "9min"\n')
     when = When(every="4h", jitter="10min")
-    assert change(places, "smoke", file=None, when=when) == 0
+    assert change("smoke", file=None, when=when) == 0
     assert operator[0][1] == '[drift]\nevery = "9min"\n\n' + FOUR_HOURS
     said = capsys.readouterr().out
     assert re.search(r"suite smoke +00/4:00, up to 10 min later +schedule\.toml", said), said
     assert re.search(r"drift +every 9 min +schedule\.toml", said)
-    change(places, "smoke", file=None, when=When(state="default"), as_json=True)
+    change("smoke", file=None, when=When(state="default"), as_json=True)
     rows = {row["what"]: row["from"] for row in json.loads(capsys.readouterr().out)["schedule"]}
     assert (rows["suite smoke"], rows["drift"]) == ("built in", "schedule.toml")
 
@@ -325,7 +325,7 @@ def test_a_slip_of_the_pen_goes_nowhere(
     file = tmp_path / "mine.toml"
     file.write_text("[suite.smoke]\nevery = 'x'\n")
     with pytest.raises(UsageError):
-        change(places, "", file=file, when=When())
+        change("", file=file, when=When())
     for suite, named, when in (
         ("", None, When()),
         ("smoke", None, When()),
@@ -336,7 +336,7 @@ def test_a_slip_of_the_pen_goes_nowhere(
         ("no-suite", None, When(every="4h")),
     ):
         with pytest.raises(UsageError):
-            change(places, suite, file=named, when=when)
+            change(suite, file=named, when=when)
     assert operator == []
 
 
@@ -345,7 +345,7 @@ def test_without_the_appliance_there_is_nothing_to_set(
 ) -> None:
     monkeypatch.setattr(services, "is_installed", lambda _: False)
     with pytest.raises(OperatorError, match="nothing to be scheduled here"):
-        change(places, "smoke", file=None, when=When("4h"))
+        change("smoke", file=None, when=When("4h"))
 
 
 def test_the_words_of_the_command() -> None:

@@ -17,7 +17,7 @@ from appliance.drift.codes import (
     performance_codes,
 )
 from appliance.model.findings import Code, DriftSeverity, DriftState, Fact
-from appliance.text import printable
+from appliance.text import bounded
 
 CODES: Mapping[str, Code] = {
     one.name: one
@@ -80,5 +80,4 @@ def fact(
 
 
 def _line(text: str) -> str:
-    line = printable(text)
-    return line if len(line) <= _MAX_TEXT_CHARS else f"{line[: _MAX_TEXT_CHARS - 1]}…"
+    return bounded(text, _MAX_TEXT_CHARS)

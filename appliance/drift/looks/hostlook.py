@@ -24,7 +24,7 @@ from appliance import paths
 from appliance.state import codec
 from appliance.system import files, liveness
 from appliance.system.kernel import Kernel, Mount
-from appliance.text import printable
+from appliance.text import bounded
 
 RUN = "/run"
 # The second is looked at where it is a file system of its own.
@@ -226,8 +226,8 @@ def read_words(folder: Path) -> Words:
     at = panics[-1][0] if panics else lines[-1][0] if lines else None
     return Words(
         record=str(folder),
-        panic=_shown(panics[-1][1].removeprefix(_PANIC)) if panics else "",
-        trouble=_shown(trouble),
+        panic=bounded(panics[-1][1].removeprefix(_PANIC), _MAX_WORDS) if panics else "",
+        trouble=bounded(trouble, _MAX_WORDS),
         uptime_seconds=at if at is not None and math.isfinite(at) else None,
     )
 
@@ -275,8 +275,3 @@ def _text(path: Path, most: int) -> str:
         return files.read_bounded(path, most, cut=True).decode("utf-8", "replace")
     except OSError:
         return ""
-
-
-def _shown(words: str) -> str:
-    line = printable(words)
-    return line if len(line) <= _MAX_WORDS else f"{line[: _MAX_WORDS - 1]}…"
