@@ -157,13 +157,8 @@ def _start_target() -> None:
 
 
 COMMANDS = (
-    Command(
-        "apply",
-        apply,
-        "carry out a confirmed plan",
-        f"apply --confirm {'3f' * 16}…",
-        _arguments,
-        more="Exit status 4, and nothing written, if the disks are no longer what it was made for.",
-    ),
+    Command("apply", apply, "carry out a confirmed plan", f"apply --confirm {'3f' * 16}…",
+        _arguments, more="Exit status 4, and nothing written, if the disks are no longer what it "
+        "was made for."),
     Command("apply-request", apply_request, arguments=name_argument, root=True),
-)
+)  # fmt: skip

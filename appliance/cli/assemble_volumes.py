@@ -24,13 +24,7 @@ def assemble(*, again: bool) -> int:
 
 
 COMMANDS = (
-    Command(
-        "assemble",
-        assemble,
-        "create or assemble the volumes and mount them",
-        "assemble --again",
-        _arguments,
-        more="It is what the boot unit runs, as root, and writes to disks.",
-        json=False,
-    ),
-)
+    Command("assemble", assemble, "create or assemble the volumes and mount them",
+        "assemble --again", _arguments, json=False,
+        more="It is what the boot unit runs, as root, and writes to disks."),
+)  # fmt: skip

@@ -197,12 +197,7 @@ def _row(one: Measurement) -> tuple[str, ...]:
 
 
 COMMANDS = (
-    Command(
-        "bench import",
-        import_files,
-        "judge fio reports from elsewhere",
-        "bench import diary.txt --db history.db",
-        _arguments,
-        more="Reads text or JSON, with anything around the reports.",
-    ),
-)
+    Command("bench import", import_files, "judge fio reports from elsewhere",
+        "bench import diary.txt --db history.db", _arguments,
+        more="Reads text or JSON, with anything around the reports."),
+)  # fmt: skip

@@ -222,30 +222,13 @@ def bench_dir(*, name: str) -> int:
 
 
 COMMANDS = (
-    Command(
-        "bench",
-        None,
-        "run a suite, or judge fio reports from elsewhere",
-        "bench run smoke --target DIR --db FILE",
-    ),
-    Command(
-        "bench reap",
-        reap,
-        "mark runs whose process is gone as aborted, after a crash",
-        "bench reap --db history.db",
-        more="Their test files are removed.",
-        json=False,
-        db=True,
-    ),
+    Command("bench", None, "run a suite, or judge fio reports from elsewhere",
+        "bench run smoke --target DIR --db FILE"),
+    Command("bench reap", reap, "mark runs whose process is gone as aborted, after a crash",
+        "bench reap --db history.db", json=False, db=True, more="Their test files are removed."),
     Command("bench-dir", bench_dir, arguments=name_argument, root=True),
-    Command(
-        "bench run",
-        run,
-        "run a suite",
-        "bench run smoke --target /mnt/data --db history.db",
-        _arguments,
+    Command("bench run", run, "run a suite", "bench run smoke --target /mnt/data --db history.db",
+        _arguments, db=True,
         more="It writes only to a directory of its own in DIR, unless --raw-write names a disk, and"
-        " removes its files.",
-        db=True,
-    ),
-)
+        " removes its files."),
+)  # fmt: skip

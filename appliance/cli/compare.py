@@ -108,12 +108,6 @@ def _side_document(side: Side | None) -> dict[str, object] | None:
 
 
 COMMANDS = (
-    Command(
-        "compare",
-        compare,
-        "compare two runs, epochs or imports",
-        "compare epoch:1 epoch:2",
-        _arguments,
-        db=True,
-    ),
-)
+    Command("compare", compare, "compare two runs, epochs or imports", "compare epoch:1 epoch:2",
+        _arguments, db=True),
+)  # fmt: skip

@@ -253,7 +253,6 @@ def _history(db: Path, *, required: bool) -> Check:
 
 
 COMMANDS = (
-    Command(
-        "doctor", doctor, "check that the appliance has what it needs", "doctor --json", db=True
-    ),
-)
+    Command("doctor", doctor, "check that the appliance has what it needs", "doctor --json",
+        db=True),
+)  # fmt: skip

@@ -127,25 +127,16 @@ def accept(*, db: Path, as_json: bool) -> int:
 
 
 COMMANDS = (
-    Command(
-        "drift confirm",
-        confirm,
-        "repeat suspect jobs, beside one that touches no disk",
-        "drift confirm",
+    Command("drift confirm", confirm, "repeat suspect jobs, beside one that touches no disk",
+        "drift confirm", db=True,
         more="It takes minutes: each suspect job runs five times, for as long as in its suite "
         "(30 s in smoke), at most three of them in one call, after their files were laid out. It "
         f"writes where the suspect run did, in {paths.BENCH_DIR_NAME} of that directory or volume, "
-        "and removes its files. It is skipped while something else uses the disks.",
+        "and removes its files. It is skipped while something else uses the disks."),
+    Command("drift accept", accept,
+        "judge the latest smoke run on these disks by the published limits", "drift accept --json",
         db=True,
-    ),
-    Command(
-        "drift accept",
-        accept,
-        "judge the latest smoke run on these disks by the published limits",
-        "drift accept --json",
         more="If there is none since the disks last changed, the suite is run first: about three "
         f"minutes in {paths.BENCH_DIR_NAME} of the first mounted volume. Exit status 5 if a disk "
-        "is behind the others, or the stripe behind what is published.",
-        db=True,
-    ),
-)
+        "is behind the others, or the stripe behind what is published."),
+)  # fmt: skip

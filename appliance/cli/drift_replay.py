@@ -156,15 +156,10 @@ def _row(change: Change, better: str) -> tuple[str, str, str, str, str]:
 
 
 COMMANDS = (
-    Command(
-        "drift replay",
-        replay,
-        "run the detector over a series from a file",
-        "drift replay series.csv --better lower",
-        _arguments,
+    Command("drift replay", replay, "run the detector over a series from a file",
+        "drift replay series.csv --better lower", _arguments,
         more="The file is CSV, separated by commas. Its first line names the columns: slot "
         "(ascending whole numbers) and value (empty: no measurement in this slot), and epoch, "
         "which resets what is normal where it changes; others are ignored. The history is neither "
-        "read nor written.",
-    ),
-)
+        "read nor written."),
+)  # fmt: skip

@@ -54,13 +54,6 @@ def pieces(form: str, reader: Reader, left_out: list[str]) -> Iterable[str]:
 
 
 COMMANDS = (
-    Command(
-        "export",
-        export,
-        "export the history as CSV, JSON or metrics",
-        "export csv --output results.csv",
-        _arguments,
-        json=False,
-        db=True,
-    ),
-)
+    Command("export", export, "export the history as CSV, JSON or metrics",
+        "export csv --output results.csv", _arguments, json=False, db=True),
+)  # fmt: skip

@@ -85,12 +85,6 @@ def _copy(source: sqlite3.Connection, name: Path) -> None:
 
 COMMANDS = (
     Command("history", None, "convert the history's file", "history convert history.db"),
-    Command(
-        "history convert",
-        convert,
-        "convert a history of an earlier version to this one",
-        "history convert old.db --output new.db",
-        _arguments,
-        json=False,
-    ),
-)
+    Command("history convert", convert, "convert a history of an earlier version to this one",
+        "history convert old.db --output new.db", _arguments, json=False),
+)  # fmt: skip

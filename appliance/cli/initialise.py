@@ -112,13 +112,7 @@ def read_through(*, name: str) -> int:
 
 
 COMMANDS = (
-    Command(
-        "initialise",
-        initialise,
-        "read every block of a volume restored from a snapshot",
-        "initialise data",
-        _arguments,
-        more="Such a volume is slow until then.",
-    ),
+    Command("initialise", initialise, "read every block of a volume restored from a snapshot",
+        "initialise data", _arguments, more="Such a volume is slow until then."),
     Command("read-through", read_through, arguments=name_argument),
-)
+)  # fmt: skip

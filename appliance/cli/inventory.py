@@ -49,7 +49,6 @@ def disk_table(disks: Iterable[Disk]) -> str:
 
 
 COMMANDS = (
-    Command(
-        "inventory", inventory, "list every disk, and why it is used or not", "inventory --json"
-    ),
-)
+    Command("inventory", inventory, "list every disk, and why it is used or not",
+        "inventory --json"),
+)  # fmt: skip

@@ -189,13 +189,8 @@ def _failed(error: OperatorError) -> dict[str, Any]:
 
 
 COMMANDS = (
-    Command(
-        "plan",
-        plan,
-        "show what would be done to the disks, and why",
-        "plan --layout layout.toml",
-        _arguments,
-        more="Nothing is changed; 'apply' carries out a plan by its digest.",
-    ),
+    Command("plan", plan, "show what would be done to the disks, and why",
+        "plan --layout layout.toml", _arguments,
+        more="Nothing is changed; 'apply' carries out a plan by its digest."),
     Command("plan-request", plan_request, arguments=name_argument, root=True),
-)
+)  # fmt: skip

@@ -65,12 +65,6 @@ def report(*, output: Path, run: int | None, import_id: int | None, db: Path, as
 
 
 COMMANDS = (
-    Command(
-        "report",
-        report,
-        "write a run or an import as HTML or Markdown",
-        "report --run 41 --output smoke.html",
-        _arguments,
-        db=True,
-    ),
-)
+    Command("report", report, "write a run or an import as HTML or Markdown",
+        "report --run 41 --output smoke.html", _arguments, db=True),
+)  # fmt: skip

@@ -139,12 +139,6 @@ def run_document(record: RunRecord, found: tuple[JobResult, ...]) -> dict[str, o
 
 
 COMMANDS = (
-    Command(
-        "results",
-        results,
-        "show results with their verdicts",
-        "results --suite smoke",
-        _arguments,
-        db=True,
-    ),
-)
+    Command("results", results, "show results with their verdicts", "results --suite smoke",
+        _arguments, db=True),
+)  # fmt: skip

@@ -130,24 +130,13 @@ def schedule_apply() -> int:
 
 
 COMMANDS = (
-    Command(
-        "schedule", None, "show or change when suites run and drift is checked", "schedule show"
-    ),
-    Command(
-        "schedule show",
-        show,
-        "show what runs when",
-        "schedule show --json",
-        more="By the schedule, and by default.",
-    ),
-    Command(
-        "schedule set",
-        change,
-        "change when a suite runs",
-        'schedule set full --at "Sat,Sun 03:30"',
-        _set_arguments,
-        more="Or install a whole schedule.toml.",
-    ),
+    Command("schedule", None, "show or change when suites run and drift is checked",
+        "schedule show"),
+    Command("schedule show", show, "show what runs when", "schedule show --json",
+        more="By the schedule, and by default."),
+    Command("schedule set", change, "change when a suite runs",
+        'schedule set full --at "Sat,Sun 03:30"', _set_arguments,
+        more="Or install a whole schedule.toml."),
     Command("schedule-request", schedule_request, arguments=name_argument, root=True),
     Command("schedule-apply", schedule_apply, root=True),
-)
+)  # fmt: skip

@@ -49,14 +49,7 @@ def _as_text(db: Path, *, as_json: bool) -> int:
 
 
 COMMANDS = (
-    Command(
-        "tui",
-        tui,
-        "open the screens",
-        "tui --readonly --db history.db",
-        _arguments,
+    Command("tui", tui, "open the screens", "tui --readonly --db history.db", _arguments, db=True,
         more="With --json, and where there is no terminal, it prints the status instead; with --db,"
-        " the last runs and imports of that history.",
-        db=True,
-    ),
-)
+        " the last runs and imports of that history."),
+)  # fmt: skip

@@ -166,13 +166,6 @@ COMMANDS = (
     Command("hold-cpu-latency", hold_cpu_latency),
     Command("look", look, root=True),
     Command("rewind-timers", rewind_timers, root=True),
-    Command(
-        "notice",
-        notice,
-        "journal that a unit has failed",
-        "notice stripewright-drift.service",
-        _unit,
-        more="Units run it by OnFailure=.",
-        json=False,
-    ),
-)
+    Command("notice", notice, "journal that a unit has failed", "notice stripewright-drift.service",
+        _unit, json=False, more="Units run it by OnFailure=."),
+)  # fmt: skip

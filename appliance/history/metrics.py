@@ -98,32 +98,16 @@ def _seconds(latency_ns: float | None) -> float | None:
 
 _RESULT_GAUGES: tuple[tuple[str, str, str, Callable[[RunRecord, JobResult], float | None]], ...] = (
     ("iops", "", "I/O operations a second", lambda _, result: result.iops),
-    (
-        "bandwidth_bytes_per_second",
-        "bytes_per_second",
-        "Bytes a second",
-        lambda _, result: result.bandwidth_bytes,
-    ),
-    (
-        "latency_mean_seconds",
-        "seconds",
-        "Mean latency from submission to completion",
-        lambda _, result: _seconds(result.latency_mean_ns),
-    ),
-    (
-        "latency_p99_seconds",
-        "seconds",
-        "The 99th percentile of latency",
-        lambda _, result: _seconds(quantities.percentile_ns(result, 99.0)),
-    ),
-    (
-        "published_ratio",
-        "ratio",
-        "I/O operations a second over those that the provider publishes",
-        lambda _, result: result.iops / result.published_iops if result.published_iops else None,
-    ),
+    ("bandwidth_bytes_per_second", "bytes_per_second", "Bytes a second",
+        lambda _, result: result.bandwidth_bytes),
+    ("latency_mean_seconds", "seconds", "Mean latency from submission to completion",
+        lambda _, result: _seconds(result.latency_mean_ns)),
+    ("latency_p99_seconds", "seconds", "The 99th percentile of latency",
+        lambda _, result: _seconds(quantities.percentile_ns(result, 99.0))),
+    ("published_ratio", "ratio", "I/O operations a second over those that the provider publishes",
+        lambda _, result: result.iops / result.published_iops if result.published_iops else None),
     ("timestamp_seconds", "seconds", "End of the run in Unix time", lambda run, _: run.ended_at),
-)
+)  # fmt: skip
 
 
 def drift_gauges(reader: Reader, *, checked_at: float | None) -> list[Gauge]:
