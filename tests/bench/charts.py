@@ -44,32 +44,29 @@ def values(end: int) -> tuple[list[float], list[float], list[float]]:
 
 def own() -> tuple[Widget, Callable[[int], None]]:
     from tui.charts.axes import Axis, Unit, bandwidths
-    from tui.charts.line import Series, line_chart
+    from tui.charts.line import Chart, Series
     from tui.charts.markers import Marker
 
-    class Chart(Widget):
+    class Drawn(Widget):
         lines: list[Content] = []  # noqa: RUF012
 
         def render(self) -> Content:
             return Content("\n").join(self.lines)
 
-    widget = Chart()
+    widget = Drawn()
 
     def draw(end: int) -> None:
         times, *both = values(end)
-        widget.lines = line_chart(
+        widget.lines = Chart(
             [
                 Series(name, list(zip(times, one, strict=True)), style)
                 for name, one, style in zip(
                     ("read", "write"), both, ("cyan", "magenta"), strict=True
                 )
             ],
-            width=COLUMNS,
-            height=ROWS,
-            marker=Marker.BRAILLE,
-            x=Axis(Unit.AGO, end - SECONDS, end - 1),
-            y=bandwidths(),
-        )
+            Axis(Unit.AGO, end - SECONDS, end - 1),
+            bandwidths(),
+        ).lines(width=COLUMNS, height=ROWS, marker=Marker.BRAILLE)
         widget.refresh()
 
     return widget, draw

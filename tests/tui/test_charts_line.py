@@ -5,11 +5,12 @@ import re
 import pytest
 
 from tui.charts.axes import Axis, Unit
-from tui.charts.line import BAND, Band, Mark, Series, legend, line_chart
+from tui.charts.line import BAND, Band, Chart, Mark, Series
 from tui.charts.markers import Marker
 from tui.charts.plot import VRule
 from tui.marks import ASCII, UNICODE
 
+X, Y = Axis(Unit.NUMBER), Axis(Unit.COUNT)
 RAMP = [(float(at), float(at)) for at in range(11)]
 
 
@@ -17,15 +18,12 @@ def draw(series, *, width=11, height=3, marker=Marker.BLOCK, x=None, y=None, **m
     """Rows of a chart, too small for axes unless it is asked for more."""
     return [
         line.plain
-        for line in line_chart(
+        for line in Chart(
             series if isinstance(series, list) else [series],
-            width=width,
-            height=height,
-            marker=marker,
-            x=x or Axis(Unit.NUMBER),
-            y=y or Axis(Unit.COUNT),
+            x or Axis(Unit.NUMBER),
+            y or Axis(Unit.COUNT),
             **more,
-        )
+        ).lines(width=width, height=height, marker=marker)
     ]
 
 
@@ -94,14 +92,8 @@ def test_what_is_beyond_an_axis_ends_there_or_goes_along_its_edge():
 
 def test_the_first_line_is_on_top_and_its_style_wins():
     flat = [(at, 5.0) for at, _ in RAMP]
-    chart = line_chart(
-        [Series("a", flat, "red"), Series("b", flat, "blue")],
-        width=11,
-        height=1,
-        marker=Marker.BRAILLE,
-        x=Axis(Unit.NUMBER),
-        y=Axis(Unit.COUNT),
-    )
+    both = [Series("a", flat, "red"), Series("b", flat, "blue")]
+    chart = Chart(both, X, Y).lines(width=11, height=1, marker=Marker.BRAILLE)
     assert set(styles(chart, 0).values()) == {"red"}
 
 
@@ -126,10 +118,7 @@ def test_lines_are_told_apart_without_colour():
 def test_the_band_is_behind_the_line_and_has_glyph_and_style():
     band = Band(3, 7, "normal")
     for marker, glyph in ((Marker.BRAILLE, "░"), (Marker.ASCII, "~")):
-        chart = line_chart(
-            [Series("a", RAMP)], width=11, height=3, marker=marker,
-            x=Axis(Unit.NUMBER), y=Axis(Unit.COUNT), bands=[band],
-        )  # fmt: skip
+        chart = Chart([Series("a", RAMP)], X, Y, [band]).lines(width=11, height=3, marker=marker)
         middle = chart[1].plain
         assert middle.startswith(glyph * 4)
         assert middle[5] != glyph
@@ -212,24 +201,24 @@ def test_ascii_is_ascii():
 
 def test_the_same_figures_give_the_same_text():
     made = [
-        line_chart(
-            [Series("a", RAMP), Series("b", RAMP[::2])], width=80, height=20,
-            marker=Marker.BRAILLE, x=Axis(Unit.AGO), y=Axis(Unit.COUNT), rules=[VRule(2, "a")],
-        )
+        Chart(
+            [Series("a", RAMP), Series("b", RAMP[::2])], Axis(Unit.AGO), Y, rules=[VRule(2, "a")]
+        ).lines(width=80, height=20, marker=Marker.BRAILLE)
         for _ in range(2)
-    ]  # fmt: skip
+    ]
     assert made[0] == made[1]
     assert [line.spans for line in made[0]] == [line.spans for line in made[1]]
 
 
 def test_the_legend_names_every_line_and_the_band():
     series = [Series("scratch", []), Series("[b]nvme1n1\x1b", []), Series("nvme2n1", [])]
-    line = legend(series, width=80, marker=Marker.ASCII, bands=[Band(1, 2, "normal")])
+    named = Chart(series, X, Y, [Band(1, 2, "normal")])
+    line = named.legend(width=80, marker=Marker.ASCII)
     assert line.plain.split() == [
         "...", "scratch", "aaa", "[b]nvme1n1\\x1b", "b", "nvme2n1", "~~~", "normal",
     ]  # fmt: skip
-    assert legend(series, width=20, marker=Marker.BLOCK).cell_length == 20
-    assert legend(series, width=0, marker=Marker.BLOCK).plain == ""
+    assert named.legend(width=20, marker=Marker.BLOCK).cell_length == 20
+    assert named.legend(width=0, marker=Marker.BLOCK).plain == ""
 
 
 def test_markers_to_switch_to():
@@ -245,6 +234,6 @@ def test_markers_to_switch_to():
 @pytest.mark.parametrize("marker", list(Marker))
 def test_no_two_lines_of_a_stripe_and_six_members_have_one_sign(marker):
     every = [Series(f"{number}", [(0.0, 1.0)]) for number in range(7)]
-    drawn = legend(every, width=78, marker=marker).plain.rstrip()
+    drawn = Chart(every, X, Y).legend(width=78, marker=marker).plain.rstrip()
     signs = [part[:3] for part in re.split(r"(?<= \d)   ", drawn)]
     assert len(set(signs)) == 7, signs

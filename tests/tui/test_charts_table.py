@@ -3,19 +3,21 @@
 from tui.charts.axes import Axis, Unit
 from tui.charts.bars import MemberBar
 from tui.charts.histogram import Percentile
-from tui.charts.line import Band, Mark, Series
+from tui.charts.line import Band, Chart, Mark, Series
 from tui.charts.plot import VRule
 from tui.charts.table import table_of, table_of_bins, table_of_members
 
 
 def test_lines_share_their_rows_and_gaps_are_told():
     table = table_of(
-        [
-            Series("scratch", [(0.0, 2048.0), (1.0, None)]),
-            Series("nvme\x1b1n1", [(1.0, 1024.0), (2.0, 512.0)]),
-        ],
-        x=Axis(Unit.ELAPSED),
-        y=Axis(Unit.BANDWIDTH),
+        Chart(
+            [
+                Series("scratch", [(0.0, 2048.0), (1.0, None)]),
+                Series("nvme\x1b1n1", [(1.0, 1024.0), (2.0, 512.0)]),
+            ],
+            x=Axis(Unit.ELAPSED),
+            y=Axis(Unit.BANDWIDTH),
+        )
     )
     assert table.header == ("time", "scratch", "nvme\\x1b1n1")
     assert table.rows == (
@@ -27,12 +29,14 @@ def test_lines_share_their_rows_and_gaps_are_told():
 
 def test_rules_marks_and_what_is_not_normal_are_words():
     table = table_of(
-        [Series("4k-randread", [(0.0, 100.0), (86_400.0, 80.0), (172_800.0, 120.0)])],
-        x=Axis(Unit.CALENDAR),
-        y=Axis(Unit.COUNT),
-        bands=[Band(90, 110, "normal")],
-        rules=[VRule(50_000.0, "epoch 2")],
-        marks=[Mark(86_400.0, 80.0, "▲", "", "slower by 20 %")],
+        Chart(
+            [Series("4k-randread", [(0.0, 100.0), (86_400.0, 80.0), (172_800.0, 120.0)])],
+            x=Axis(Unit.CALENDAR),
+            y=Axis(Unit.COUNT),
+            bands=[Band(90, 110, "normal")],
+            rules=[VRule(50_000.0, "epoch 2")],
+            marks=[Mark(86_400.0, 80.0, "▲", "", "slower by 20 %")],
+        )
     )
     assert table.header == ("time (UTC)", "4k-randread", "what")
     assert table.rows == (
@@ -45,10 +49,12 @@ def test_rules_marks_and_what_is_not_normal_are_words():
 
 def test_a_band_counts_only_where_it_holds():
     table = table_of(
-        [Series("a", [(0.0, 100.0), (9.0, 100.0)])],
-        x=Axis(Unit.AGO, high=9.0),
-        y=Axis(Unit.LATENCY),
-        bands=[Band(1, 2, "normal", end=5.0)],
+        Chart(
+            [Series("a", [(0.0, 100.0), (9.0, 100.0)])],
+            x=Axis(Unit.AGO, high=9.0),
+            y=Axis(Unit.LATENCY),
+            bands=[Band(1, 2, "normal", end=5.0)],
+        )
     )
     assert table.rows == (("-9 s", "0.1 µs", "above normal"), ("0 s", "0.1 µs", ""))
 

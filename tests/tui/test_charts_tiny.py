@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tui.charts.axes import Axis, Unit
 from tui.charts.bars import MemberBar, balance
 from tui.charts.histogram import Percentile, histogram
-from tui.charts.line import Band, Mark, Series, legend, line_chart
+from tui.charts.line import Band, Chart, Mark, Series
 from tui.charts.markers import Marker
 from tui.charts.plot import VRule
 from tui.charts.table import table_of
@@ -80,13 +80,14 @@ def widths(chart):
 )
 def test_line_charts_of_anything_have_their_size(size, marker, series, around):
     width, height = size
-    chart = line_chart(series, width=width, height=height, marker=marker, **around)
+    of = Chart(series, **around)
+    chart = of.lines(width=width, height=height, marker=marker)
     assert widths(chart) == [width] * height
-    named = legend(series, width=width, marker=marker, bands=around["bands"])
+    named = of.legend(width=width, marker=marker)
     assert widths([named]) == [width]
     shown = "".join(line.plain for line in [*chart, named])
     assert not [char for char in shown if unicodedata.category(char).startswith("C")]
-    table = table_of(series, **around)
+    table = table_of(of)
     assert {len(row) for row in table.rows} <= {len(table.header)}
 
 
@@ -127,15 +128,12 @@ def test_hostile_labels_move_nothing(label):
     """What is right of a label stands where it would without it."""
     points = [(float(at), float(at)) for at in range(50)]
     charts = [
-        line_chart(
+        Chart(
             [Series("a", points)],
-            width=60,
-            height=12,
-            marker=Marker.BRAILLE,
-            x=Axis(Unit.ELAPSED),
-            y=Axis(Unit.COUNT),
+            Axis(Unit.ELAPSED),
+            Axis(Unit.COUNT),
             rules=[VRule(20.0, words)],
-        )
+        ).lines(width=60, height=12, marker=Marker.BRAILLE)
         for words in (label or "x", "x")
     ]
     assert [line.plain for line in charts[0][1:]] == [line.plain for line in charts[1][1:]]
@@ -143,15 +141,12 @@ def test_hostile_labels_move_nothing(label):
 
 def test_a_wide_label_does_not_move_the_label_after_it():
     lines = [
-        line_chart(
+        Chart(
             [Series("a", [(0.0, 0.0), (50.0, 1.0)])],
-            width=60,
-            height=12,
-            marker=Marker.BLOCK,
-            x=Axis(Unit.NUMBER),
-            y=Axis(Unit.COUNT),
+            Axis(Unit.NUMBER),
+            Axis(Unit.COUNT),
             rules=[VRule(5.0, words), VRule(30.0, "after")],
-        )[0]
+        ).lines(width=60, height=12, marker=Marker.BLOCK)[0]
         for words in ("日本語", "abcdef")
     ]
     assert [line.plain.index("after") for line in lines] == [37 - 3, 37]

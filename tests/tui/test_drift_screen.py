@@ -82,7 +82,7 @@ async def test_findings_gravest_first_with_evidence_and_all_of_it(size):
         assert ("normal range          403.7k to 420.2k" in text) == (size[0] == 140)
         assert ("2026-09-20 02:13:20Z  opened" in text) == (size[0] == 140)
         braille = text
-        text = await pressed(acted, pilot, "m")
+        text = await pressed(acted, pilot, "M")
         assert text != braille
         text = await pressed(acted, pilot, "T")
         assert "Numbers of finding 12" in text

@@ -37,7 +37,7 @@ def test_results_that_are_not_valid_and_what_is_long_ago_are_not_drawn():
     slots = OF_SLOWER.stretch.slots
     bad = (*slots[:65], slots[65]._replace(valid=False), *slots[66:])
     evidence = replace(OF_SLOWER, stretch=replace(OF_SLOWER.stretch, slots=bad))
-    drawn = drift_chart.drawn_of(SLOWER, evidence, marks.UNICODE)
+    drawn = drift_chart.chart_of(SLOWER, evidence, marks.UNICODE)
     assert [at for at, _ in drawn.series[0].points] == [
         slot.started_at for slot in slots if slot.run_id != 66
     ]
@@ -46,7 +46,7 @@ def test_results_that_are_not_valid_and_what_is_long_ago_are_not_drawn():
         for number in range(900, 0, -1)
     )
     evidence = replace(OF_SLOWER, stretch=replace(OF_SLOWER.stretch, slots=(*many, *slots)))
-    drawn = drift_chart.drawn_of(SLOWER, evidence, marks.UNICODE)
+    drawn = drift_chart.chart_of(SLOWER, evidence, marks.UNICODE)
     assert len(drawn.series[0].points) == 70
     assert [rule.label for rule in drawn.rules] == ["changed", "alarm"]
     assert [one.value for one in drawn.marks] == list(SAID.repeats)
@@ -55,7 +55,7 @@ def test_results_that_are_not_valid_and_what_is_long_ago_are_not_drawn():
 
 def test_what_was_normal_is_of_the_series_where_the_finding_does_not_say():
     fact = replace(SLOWER.fact, evidence={"change_run": "no number"})
-    drawn = drift_chart.drawn_of(replace(SLOWER, fact=fact), OF_SLOWER, marks.UNICODE)
+    drawn = drift_chart.chart_of(replace(SLOWER, fact=fact), OF_SLOWER, marks.UNICODE)
     assert drawn.bands[0].low == OF_SLOWER.stretch.normal.low
     assert drawn.rules == ()
 

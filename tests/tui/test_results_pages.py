@@ -171,6 +171,7 @@ async def test_every_series_stands_beside_the_others(size):
         assert "3 SERIES" in text
         assert "⏎ Trend" in text
         assert "bandwidth, last 90 days; enter shows one" in text
+        assert acted.app.world.settings.get("zoom") == "last 90 days"
         (line,) = [line for line in text.splitlines() if "randread 4 KiB QD 32 × 8" in line]
         assert "↓9 %" in line
         assert "▂" in line
@@ -288,9 +289,9 @@ def test_of_a_long_trend_the_median_and_its_spread_are_drawn():
     one = drawn.readings[30]
     # The values are 800k to 890k, evenly; every fiftieth, of 800k, is not valid.
     assert (one.low, one.value, one.high) == (8.1e5, 8.5e5, 8.8e5)
-    assert len(drawn.bands) == len(drawn.readings)
+    assert len(drawn.chart.bands) == len(drawn.readings)
     # Two in a hundred that are not valid are counted, and no wall of marks.
-    assert drawn.marks == ()
+    assert drawn.chart.marks == ()
     lines = chart(drawn, width=80, height=15, marker=Marker.BRAILLE, glyphs=UNICODE)
     assert "✗ 292 not valid" in lines[-1].plain
     words = chart(drawn, width=80, height=15, marker=Marker.BRAILLE, glyphs=UNICODE, cursor=30)
@@ -302,8 +303,8 @@ def test_a_time_in_which_most_runs_are_not_valid_is_marked():
     drawn = drawing(
         _long(lambda number: 7000 < number < 7400), Metric.IOPS, None, UNICODE, now=1e18, width=80
     )
-    assert 1 <= len(drawn.marks) <= 3
-    assert drawn.marks[0].value is None
+    assert 1 <= len(drawn.chart.marks) <= 3
+    assert drawn.chart.marks[0].value is None
 
 
 async def test_a_trend_is_left_from_its_numbers():

@@ -96,4 +96,4 @@ def test_a_run_that_a_wrong_clock_dated_far_ahead_does_not_empty_the_trend():
     )
     assert as_it_is.shown > 10
     assert with_odd.shown == as_it_is.shown
-    assert with_odd.series == as_it_is.series
+    assert with_odd.chart.series == as_it_is.chart.series

@@ -13,8 +13,9 @@ from tui.charts.markers import Marker
 from tui.snapshot import TREND_SECONDS
 from tui.tracks import Figure, Spread, group, points, second_of, spread
 from tui.widgets import suites_chart
+from tui.widgets.live import Shown
 from tui.widgets.panel import View
-from tui.widgets.suites_chart import Choice, Shown
+from tui.widgets.suites_chart import Choice
 
 CHARTS = [Marker.BRAILLE, Marker.BLOCK, Marker.ASCII]
 
@@ -173,7 +174,7 @@ def test_disks_that_are_not_followed_and_old_figures_say_so():
 
 
 def test_the_same_numbers_as_a_table():
-    text = suites_chart.numbers(RUNNING, seen(), Choice(Shown.BANDWIDTH)).plain.splitlines()
+    text = suites_chart.numbers(RUNNING, seen(), Choice(Shown.THROUGHPUT)).plain.splitlines()
     assert len(text) == TREND_SECONDS + 1
     assert text[0].split()[1:] == ["scratch", "nvme1n1", "nvme2n1", "nvme3n1", "nvme4n1"]
     assert text[-1].split()[-2:] == ["511", "MiB/s"]

@@ -64,69 +64,67 @@ class Mark:
     label: str = ""
 
 
-def line_chart(
-    series: Sequence[Series],
-    *,
-    width: int,
-    height: int,
-    marker: Marker,
-    x: Axis,
-    y: Axis,
-    bands: Sequence[Band] = (),
-    rules: Sequence[VRule] = (),
-    marks: Sequence[Mark] = (),
-) -> list[Content]:
-    """``height`` lines of ``width`` cells.
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What is on a line chart; :func:`tui.charts.table.table_of` has it as numbers.
 
     Where many points share a column of dots, the line there reaches from the least to the
     greatest of them: no peak is lost. Of several lines the first is on top. A line that
     leaves the axis in x ends there; in y it goes on along the edge.
     """
-    plot = make_plot(
-        width,
-        height,
-        marker,
-        x=x,
-        y=y,
-        times=(at for one in series for at, _ in one.points),
-        values=_values(series, bands, x),
-        rules=rules,
-    )
-    if plot.width < 1 or plot.height < 1:
+
+    series: Sequence[Series]
+    x: Axis
+    y: Axis
+    bands: Sequence[Band] = ()
+    rules: Sequence[VRule] = ()
+    marks: Sequence[Mark] = ()
+
+    def lines(self, *, width: int, height: int, marker: Marker) -> list[Content]:
+        """``height`` lines of ``width`` cells."""
+        plot = make_plot(
+            width,
+            height,
+            marker,
+            x=self.x,
+            y=self.y,
+            times=(at for one in self.series for at, _ in one.points),
+            values=_values(self.series, self.bands, self.x),
+            rules=self.rules,
+        )
+        if plot.width < 1 or plot.height < 1:
+            return plot.canvas.lines()
+        for band in self.bands:
+            _shade(band, plot)
+        for number, one in reversed(list(enumerate(self.series))):
+            dots = Dots(marker, plot.width, plot.height)
+            _trace(one, plot, dots, _PATTERNS[number % len(_PATTERNS)])
+            plot.canvas.dots(dots, plot.left, plot.top, number, one.style)
+        for mark in self.marks:
+            _mark(mark, plot)
         return plot.canvas.lines()
-    for band in bands:
-        _shade(band, plot)
-    for number in range(len(series) - 1, -1, -1):
-        dots = Dots(marker, plot.width, plot.height)
-        _trace(series[number], plot, dots, _PATTERNS[number % len(_PATTERNS)])
-        plot.canvas.dots(dots, plot.left, plot.top, number, series[number].style)
-    for mark in marks:
-        _mark(mark, plot)
-    return plot.canvas.lines()
 
-
-def legend(
-    series: Sequence[Series], *, width: int, marker: Marker, bands: Sequence[Band] = ()
-) -> Content:
-    """One line of ``width`` cells: a piece of each line with its name, and the band's label."""
-    canvas, at = Canvas(width, 1), 0
-    if not canvas.width:
-        return Content("")
-    for number, one in enumerate(series):
-        dots = Dots(marker, _SAMPLE_CELLS, 1)
-        drawn, period = _PATTERNS[number % len(_PATTERNS)]
-        for column in range(dots.across):
-            if column % period < drawn:
-                dots.span(column, dots.down // 2, dots.down - 1 if one.filled else dots.down // 2)
-        if at + _SAMPLE_CELLS > width:
-            break
-        canvas.dots(dots, at, 0, number, one.style)
-        at = _named(canvas, at + _SAMPLE_CELLS + 1, one.name, marker)
-    label = next((band.label for band in bands if band.label), "")
-    if label and at + _SAMPLE_CELLS <= width:
-        canvas.fill(at, 0, at + _SAMPLE_CELLS - 1, marker.frame.band, BAND)
-        _named(canvas, at + _SAMPLE_CELLS + 1, label, marker)
-    return canvas.lines()[0]
+    def legend(self, *, width: int, marker: Marker) -> Content:
+        """One line of ``width`` cells: a piece of each line with its name, and the band's label."""
+        canvas, at = Canvas(width, 1), 0
+        if not canvas.width:
+            return Content("")
+        for number, one in enumerate(self.series):
+            dots = Dots(marker, _SAMPLE_CELLS, 1)
+            drawn, period = _PATTERNS[number % len(_PATTERNS)]
+            for column in range(dots.across):
+                if column % period < drawn:
+                    to = dots.down - 1 if one.filled else dots.down // 2
+                    dots.span(column, dots.down // 2, to)
+            if at + _SAMPLE_CELLS > width:
+                break
+            canvas.dots(dots, at, 0, number, one.style)
+            at = _named(canvas, at + _SAMPLE_CELLS + 1, one.name, marker)
+        label = next((band.label for band in self.bands if band.label), "")
+        if label and at + _SAMPLE_CELLS <= width:
+            canvas.fill(at, 0, at + _SAMPLE_CELLS - 1, marker.frame.band, BAND)
+            _named(canvas, at + _SAMPLE_CELLS + 1, label, marker)
+        return canvas.lines()[0]
 
 
 def _named(canvas: Canvas, at: int, name: str, marker: Marker) -> int:
@@ -233,12 +231,7 @@ def _pieces(series: Series, plot: Plot) -> Iterator[list[_Column]]:
 
 
 def _draw(
-    before: _Column | None,
-    column: _Column,
-    dots: Dots,
-    pattern: tuple[int, int],
-    *,
-    filled: bool,
+    before: _Column | None, column: _Column, dots: Dots, pattern: tuple[int, int], *, filled: bool
 ) -> None:
     """One column, and the way to it from the one before. Where a piece begins is always seen."""
     drawn, period = (1, 1) if filled or before is None else pattern

@@ -6,13 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+from textual.content import Content
+
 from appliance.text import bandwidth, count, latency, moment, size
-from tui.charts.axes import Axis, Unit
+from tui.charts.axes import Unit
 from tui.charts.bars import MemberBar, amount
-from tui.charts.canvas import clean
+from tui.charts.canvas import clean, fit, spelt
 from tui.charts.histogram import Percentile
-from tui.charts.line import Band, Mark, Series
-from tui.charts.plot import VRule
+from tui.charts.line import Band, Chart
+from tui.charts.markers import Marker
+from tui.marks import MUTED, Glyphs
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +26,27 @@ class Table:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
+    def lines(self, glyphs: Glyphs) -> list[Content]:
+        """In columns: figures to the right, the first and what is said in words to the left."""
+        marker, lines = Marker.usual(glyphs), []
+        rows = [tuple(spelt(text, marker) for text in row) for row in (self.header, *self.rows)]
+        widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+        for number, row in enumerate(rows):
+            cells = [
+                fit(text, width, marker, right=name not in {self.header[0], "what"})
+                for text, width, name in zip(row, widths, self.header, strict=True)
+            ]
+            lines.append(Content.styled("  ".join(cells).rstrip(), "" if number else MUTED))
+        return lines
 
-def table_of(
-    series: Sequence[Series],
-    *,
-    x: Axis,
-    y: Axis,
-    bands: Sequence[Band] = (),
-    rules: Sequence[VRule] = (),
-    marks: Sequence[Mark] = (),
-) -> Table:
+
+def table_of(chart: Chart) -> Table:
     """One row for each x of a line chart, ascending; a gap is ``-``.
 
     The last column, if anything is in it, has in words what the chart shows beside its lines:
     rules, marks, and where a value is outside the band that holds there.
     """
+    series, x, y = chart.series, chart.x, chart.y
     end = max((at for one in series for at, _ in one.points), default=0.0)
     end = end if x.high is None else x.high
     values: dict[float, list[float | None]] = {}
@@ -44,12 +54,12 @@ def table_of(
     for number, one in enumerate(series):
         for at, value in one.points:
             values.setdefault(at, [None] * len(series))[number] = value
-    for rule in rules:
+    for rule in chart.rules:
         notes.setdefault(rule.at, []).append(clean(rule.label) or "rule")
-    for mark in marks:
+    for mark in chart.marks:
         notes.setdefault(mark.at, []).append(f"{clean(mark.glyph)} {clean(mark.label)}".strip())
     for at, row in values.items():
-        outside = _outside(at, row[0], bands)
+        outside = _outside(at, row[0], chart.bands)
         if outside:
             notes.setdefault(at, []).append(outside)
     header = (_NAME_OF_X.get(x.unit, "number"), *(clean(one.name) for one in series))
@@ -106,12 +116,7 @@ def figure(unit: Unit, value: float | None) -> str:
         return "-"
     if unit is Unit.PERCENT:
         return f"{value:.1f} %"
-    known = {
-        Unit.COUNT: count,
-        Unit.SIZE: size,
-        Unit.BANDWIDTH: bandwidth,
-        Unit.LATENCY: latency,
-    }
+    known = {Unit.COUNT: count, Unit.SIZE: size, Unit.BANDWIDTH: bandwidth, Unit.LATENCY: latency}
     return known[unit](value) if unit in known else f"{value:g}"
 
 

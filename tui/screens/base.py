@@ -31,16 +31,6 @@ def _key(key: str, action: str, name: str, tooltip: str, *, show: bool = True) -
     return Binding(key, f"app.{action}", name, tooltip=tooltip, show=show, id=identity)
 
 
-def chart_bindings(screen: str) -> list[BindingType]:
-    """The keys of a chart that is part of ``screen``; shown beside it, not in the footer."""
-    return [
-        Binding("T", "numbers", "Numbers", tooltip="the chart's figures as a table",
-                show=False, id=f"{screen}.numbers"),
-        Binding("m", "marker", "Marker", tooltip="draw the chart with other characters",
-                show=False, id=f"{screen}.marker"),
-    ]  # fmt: skip
-
-
 _EVERYWHERE = {"cancel_run.x", "help.question_mark", "quit.q", "page.back"}
 
 

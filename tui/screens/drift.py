@@ -15,10 +15,10 @@ from textual.widgets import DataTable
 from appliance.model.findings import DriftState, FindingRecord
 from appliance.text import duration
 from tui.asking import Answer
-from tui.charts.markers import Marker
 from tui.marks import Glyphs
 from tui.permission import may_cancel
-from tui.screens.base import MainScreen, chart_bindings
+from tui.screens.base import MainScreen
+from tui.screens.charted import Charted, chart_keys
 from tui.screens.drift_note import NoteSheet
 from tui.screens.drift_repeats import DriftRepeats
 from tui.screens.sheet import Reply, Sheet
@@ -35,7 +35,7 @@ _KNOWN_MOST = 64
 _GAP_CELLS = 2
 
 
-class DriftScreen(MainScreen):
+class DriftScreen(MainScreen, Charted[None]):
     """A table of findings, with the one under the cursor and its evidence below it."""
 
     NAME = "Drift"
@@ -54,7 +54,7 @@ class DriftScreen(MainScreen):
                 id="drift.trend"),
         Binding("f", "closed", "Closed", tooltip="show closed findings too", show=False,
                 id="drift.closed"),
-        *chart_bindings("drift"),
+        *chart_keys("TM"),
         Binding("x", "stop", "Cancel", tooltip="stop the repeats, or the suite, that is running",
                 show=False, id="drift.stop"),
     ]  # fmt: skip
@@ -65,7 +65,6 @@ class DriftScreen(MainScreen):
         self._problem = ""
         self._read_at = 0.0
         self._with_closed = False
-        self._marker: Marker | None = None
         # By finding; another one when findings are read again: answers until then are out of date.
         self._known: dict[int, Answer[Evidence]] = {}
         # The finding that a link leads to, until it has been read.
@@ -175,18 +174,14 @@ class DriftScreen(MainScreen):
             subject = record.fact.subject
             seconds = next((one.seconds for one in found.repeats if one.subject == subject), None)
         return finding.next_of(
-            record,
-            self._evidence(record),
-            found.records,
-            repeat_seconds=seconds,
+            record, self._evidence(record), found.records, repeat_seconds=seconds
         )
 
     def _chart(self, record: FindingRecord, width: int, rows: int, glyphs: Glyphs) -> list[Line]:
         evidence, answer = self._evidence(record), self._known.get(record.id)
         if evidence is not None and drift_chart.has_chart(evidence):
-            marker = self._marker or Marker.usual(glyphs)
             return drift_chart.chart_lines(
-                record, evidence, width, rows, marker=marker, glyphs=glyphs
+                record, evidence, width, rows, marker=self.marker, glyphs=glyphs
             )
         note = Content("")
         seconds = self.asking_seconds(_EVIDENCE)
@@ -285,10 +280,7 @@ class DriftScreen(MainScreen):
                 return "" if series_key(record.fact) else "this finding is about no series"
             has_run = isinstance(record.fact.evidence.get("change_run"), int)
             return "" if has_run else "this finding is about no run"
-        if action == "marker":
-            fixed = Marker.usual(self.main.glyphs) is Marker.ASCII
-            return "this terminal shows ASCII only" if fixed else ""
-        return ""
+        return super().why_not(action)
 
     def _why_not_now(self, action: str) -> str:
         found, record = self._findings, self._record
@@ -388,11 +380,6 @@ class DriftScreen(MainScreen):
 
     def action_closed(self) -> None:
         self._with_closed = not self._with_closed
-        self.redraw()
-
-    def action_marker(self) -> None:
-        glyphs = self.main.glyphs
-        self._marker = (self._marker or Marker.usual(glyphs)).next(glyphs)
         self.redraw()
 
     def action_numbers(self) -> None:

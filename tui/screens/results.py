@@ -178,8 +178,6 @@ class ResultsScreen(MainScreen):
         if self._problem:
             return wrapped(
                 f"{view.glyphs.warn} {clean(self._problem)}{old}",
-                first=Content(""),
-                indent=0,
                 width=width,
                 style=marks.WARN,
                 rows=_PROBLEM_ROWS,

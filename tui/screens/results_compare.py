@@ -11,18 +11,19 @@ from textual.content import Content
 
 from appliance.figures.metric import Metric
 from tui import marks
+from tui.screens.charted import Charted, chart_keys
 from tui.screens.results_page import PageScreen
 from tui.sources.results import Comparison
 from tui.widgets.panel import Panel, clean
 from tui.widgets.results_compare import compare_lines
 
 
-class CompareScreen(PageScreen[None]):
+class CompareScreen(PageScreen[None], Charted[None]):
     """``a`` and ``b`` are keys as :meth:`tui.sources.results.Results.compare` has them."""
 
     NAME = "a comparison"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "metric", "Metric", tooltip="IOPS, bandwidth, latencies", id="compare.metric"),
+        *chart_keys("m", footer="m"),
         Binding("I", "swap", "Invert", tooltip="B becomes A", id="compare.swap"),
         Binding("down", "scroll(1)", "Scroll", tooltip="scroll down a line", id="compare.down"),
         Binding("up", "scroll(-1)", "Up", tooltip="scroll up a line", show=False, id="compare.up"),
@@ -32,10 +33,11 @@ class CompareScreen(PageScreen[None]):
         ),
     ]
 
+    metric: Metric = Metric.IOPS
+
     def __init__(self, a: str, b: str) -> None:
         super().__init__()
         self._a, self._b = a, b
-        self._metric = Metric.IOPS
         self._found: Comparison | None = None
 
     def parts(self) -> ComposeResult:
@@ -47,19 +49,19 @@ class CompareScreen(PageScreen[None]):
         self._ask()
 
     def _ask(self) -> None:
-        results, a, b, metric = self.main.world.results, self._a, self._b, self._metric
+        results, a, b, metric = self.main.world.results, self._a, self._b, self.metric
 
         def compared(found: Comparison) -> None:
             self._found = found
             # The run before has its number now; what was asked for meanwhile is still to come.
-            if (a, b, metric) == (self._a, self._b, self._metric):
+            if (a, b, metric) == (self._a, self._b, self.metric):
                 self._a, self._b = found.a_key, found.b_key
 
         self.read("both sides", lambda: results.compare(a, b, metric), compared)
 
     def heading(self) -> tuple[str, Content]:
         names = f"{self._a or 'the run before'} and {self._b}".replace(":", " ")
-        note = f"{self._metric}, {clean(names)}"
+        note = f"{self.metric}, {clean(names)}"
         return "COMPARE", Content.styled(note, marks.MUTED)
 
     def draw(self, width: int) -> None:
@@ -76,10 +78,8 @@ class CompareScreen(PageScreen[None]):
         self._a, self._b = self._b, self._a
         self._ask()
 
-    def action_metric(self) -> None:
-        self._metric = self._metric.next
+    def metric_changed(self) -> None:
         self._ask()
-        self.redraw()
 
     def action_scroll(self, lines: int) -> None:
         self.query_one("#compare-scroll", VerticalScroll).scroll_relative(y=lines, animate=False)

@@ -122,9 +122,7 @@ class EpochsScreen(PageScreen[None]):
             began = "began with: " + "; ".join(changed) if changed else "the first of its machine"
             lines = [
                 section(f"epoch {one.epoch.id}", Content(""), width, self.glyphs),
-                *wrapped(
-                    clean(began), first=Content(""), indent=0, width=width, rows=_CHANGED_ROWS
-                ),
+                *wrapped(clean(began), width=width, rows=_CHANGED_ROWS),
             ]
         self.query_one("#epoch", Panel).show(lines)
         self.main.update_permissions()

@@ -29,7 +29,7 @@ class ExportScreen(ModalScreen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back", tooltip="go back without writing", id="export.back"),
+        Binding("escape", "leave", "Back", tooltip="go back without writing", id="export.back")
     ]
 
     def __init__(self, key: str) -> None:

@@ -145,12 +145,7 @@ class PageScreen(FrameScreen[T]):
             return [Content.styled(words, marks.BUSY)]
         if self._problem:
             words = f"{self.glyphs.warn} {clean(self._problem)}"
-            return wrapped(
-                words,
-                width=width,
-                style=marks.WARN,
-                rows=_PROBLEM_ROWS,
-            )
+            return wrapped(words, width=width, style=marks.WARN, rows=_PROBLEM_ROWS)
         return []
 
     def action_leave(self) -> None:

@@ -15,7 +15,7 @@ from appliance.history.queries import ImportRecord
 from appliance.model.measurement import Measurement
 from appliance.text import moment
 from tui import marks
-from tui.charts.markers import Marker
+from tui.screens.charted import Charted, chart_keys
 from tui.screens.results_page import PageScreen
 from tui.screens.sheet import Item as Link
 from tui.screens.sheet import Pick
@@ -37,7 +37,7 @@ _FRAME_ROWS = 5
 _LEAST_CHART, _MOST_CHART = 9, 18
 
 
-class RunScreen(PageScreen[None]):
+class RunScreen(PageScreen[None], Charted[None]):
     """``key`` is a run's number or ``import:3``. The cursor begins at the gravest result."""
 
     NAME = "a run"
@@ -50,9 +50,7 @@ class RunScreen(PageScreen[None]):
                 id="run.less"),
         Binding("t", "trend", "Trend", tooltip="this result over time", id="run.trend"),
         Binding("c", "compare", "Compare", tooltip="with the run before", id="run.compare"),
-        Binding("T", "numbers", "Numbers", tooltip="charts or their numbers", id="run.numbers"),
-        Binding("M", "marker", "Marker", tooltip="draw with other characters", show=False,
-                id="run.marker"),
+        *chart_keys("TM", footer="T"),
         Binding("e", "export", "Export", tooltip="write this run to a file", id="run.export"),
     ]  # fmt: skip
 
@@ -63,7 +61,6 @@ class RunScreen(PageScreen[None]):
         self._detail: RunDetail | None = None
         self._items: tuple[Item, ...] = ()
         self._chosen: int | None = None
-        self._numbers = False
 
     def parts(self) -> ComposeResult:
         yield Panel(id="run-facts")
@@ -141,13 +138,12 @@ class RunScreen(PageScreen[None]):
             nothing = "it has no results" if self._detail is not None else ""
             return [Content.styled(nothing, marks.MUTED)]
         lines: list[Line] = [Content(""), *item_lines(item, width, self.glyphs)]
-        if self._numbers:
+        if self.numbers:
             return lines + number_lines(item, width=width, glyphs=self.glyphs)
         # Below the chart are the members, each with a line, and what both are called.
         height = min(_MOST_CHART, max(_LEAST_CHART, room - len(lines) - len(item.members) - 5))
-        marker = Marker.chosen(self.main.world.settings.get("marker"), self.glyphs)
         return lines + chart_lines(
-            item, width=width, height=height, marker=marker, glyphs=self.glyphs
+            item, width=width, height=height, marker=self.marker, glyphs=self.glyphs
         )
 
     def why_not(self, action: str) -> str:
@@ -156,13 +152,11 @@ class RunScreen(PageScreen[None]):
             return "" if self.is_reading else "there is no result to look at"
         if action == "compare" and ":" in self._key:
             return "an import has no run before it: mark another run or import"
-        if action == "marker" and self.glyphs is marks.ASCII:
-            return "this terminal shows only ASCII"
         if action == "trend":
             return "" if item is not None and item.series is not None else _NO_TREND
         if action == "export" and self._detail is None and not self._items:
             return "it has not been read yet"
-        return ""
+        return super().why_not(action)
 
     @on(FilterTable.Moved)
     def _moved(self, event: FilterTable.Moved) -> None:
@@ -208,15 +202,6 @@ class RunScreen(PageScreen[None]):
     def action_scroll(self, pages: int) -> None:
         scroll = self.query_one("#run-scroll", VerticalScroll)
         scroll.scroll_relative(y=pages * max(1, scroll.size.height - 2), animate=False)
-
-    def action_numbers(self) -> None:
-        self._numbers = not self._numbers
-        self.redraw()
-
-    def action_marker(self) -> None:
-        marker = Marker.chosen(self.main.world.settings.get("marker"), self.glyphs)
-        self.main.remember("marker", marker.next(self.glyphs).value)
-        self.redraw()
 
     def action_trend(self) -> None:
         from tui.screens.results_trend import TrendScreen

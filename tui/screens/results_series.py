@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import DataTable
 
@@ -15,9 +15,10 @@ from appliance.figures.metric import Metric
 from appliance.model.findings import SeriesKey
 from tui import marks
 from tui.charts.strip import sparkline
+from tui.screens.charted import Charted, chart_keys
 from tui.screens.results_page import PageScreen
 from tui.widgets.results import change_cell, change_style, shown
-from tui.widgets.results_trend import ZOOMS, zoom_words
+from tui.widgets.results_trend import zoom_words
 from tui.widgets.table import Column, FilterTable, Row
 
 if TYPE_CHECKING:
@@ -27,22 +28,18 @@ _DAY = 86_400.0
 _WIDE_CELLS = 110
 
 
-class SeriesScreen(PageScreen[None]):
+class SeriesScreen(PageScreen[None], Charted[None]):
     """The cursor begins at ``key``, or at the first series of ``suite``; enter opens its chart."""
 
     NAME = "the series"
     OPENS = ("Trend", "this series over time")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("z", "zoom", "Zoom", tooltip="30, 90 days, all, 7 days", id="series.zoom"),
-        Binding("m", "metric", "Metric", tooltip="IOPS, bandwidth, latencies", id="series.metric"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = chart_keys("mz", footer="mz")
+    metric: Metric = Metric.IOPS
 
     def __init__(self, key: SeriesKey | None = None, *, suite: str = "") -> None:
         super().__init__()
         self._key, self._suite = key, suite
         self._found: Mapping[SeriesKey, tuple[str, Stretch] | None] = {}
-        self._metric = Metric.IOPS
-        self._zoom = 0
 
     def parts(self) -> ComposeResult:
         yield FilterTable(id="series")
@@ -53,16 +50,16 @@ class SeriesScreen(PageScreen[None]):
         self.read_again()
 
     def read_again(self) -> None:
-        results, metric = self.main.world.results, self._metric
+        results, metric = self.main.world.results, self.metric
 
         def found(answer: Mapping[SeriesKey, tuple[str, Stretch] | None]) -> None:
-            if metric is self._metric:
+            if metric is self.metric:
                 self._found = answer
 
         self.read("the series", lambda: results.series(metric), found)
 
     def heading(self) -> tuple[str, Content]:
-        words = f"{self._metric}, {zoom_words(ZOOMS[self._zoom])}; enter shows one"
+        words = f"{self.metric}, {zoom_words(self.days)}; enter shows one"
         return f"{len(self._found)} SERIES", Content.styled(words, marks.MUTED)
 
     def draw(self, width: int) -> None:
@@ -103,13 +100,13 @@ class SeriesScreen(PageScreen[None]):
         from appliance.drift.series.run_figures import change_of
 
         workload, stretch = found
-        days = ZOOMS[self._zoom]
+        days = self.days
         last = stretch.slots[-1]
         since = -1e300 if days is None else last.started_at - days * _DAY
         values = [slot.value for slot in stretch.slots if slot.valid and slot.started_at >= since]
         normal = stretch.normal
         made = [(key.suite, ""), (shown(workload, self.glyphs), "")]
-        words = shown(self._metric.words(last.value), self.glyphs)
+        words = shown(self.metric.words(last.value), self.glyphs)
         made.append((words, "" if last.valid else marks.BAD))
         change = None
         if normal is not None and last.valid:
@@ -119,32 +116,26 @@ class SeriesScreen(PageScreen[None]):
             if change is None
             else (
                 change_cell(change, self.glyphs),
-                change_style(change, less_is_better=self._metric.is_latency),
+                change_style(change, less_is_better=self.metric.is_latency),
             )
         )
         if columns > 5:
-            level = "-" if normal is None else shown(self._metric.words(normal.median), self.glyphs)
+            level = "-" if normal is None else shown(self.metric.words(normal.median), self.glyphs)
             made.append((level, marks.MUTED))
         return (*made, (sparkline(values, cells, self.glyphs), marks.BUSY))
 
     def why_not(self, action: str) -> str:
         return NOTHING if action == "metric" and not self._found and not self.is_reading else ""
 
-    def action_zoom(self) -> None:
-        self._zoom = (self._zoom + 1) % len(ZOOMS)
-        self.redraw()
-
-    def action_metric(self) -> None:
-        self._metric = self._metric.next
+    def metric_changed(self) -> None:
         self.read_again()
-        self.redraw()
 
     @on(FilterTable.Chosen)
     def _chosen(self, event: FilterTable.Chosen) -> None:
         from tui.screens.results_trend import TrendScreen
 
         key = list(self._found)[int(event.row.key)]
-        self.app.push_screen(TrendScreen(key, metric=self._metric, zoom=self._zoom))
+        self.app.push_screen(TrendScreen(key, metric=self.metric))
 
 
 NOTHING = "no complete run of a suite has results yet"

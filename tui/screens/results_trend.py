@@ -12,12 +12,12 @@ from textual.content import Content
 from appliance.figures.metric import Metric
 from appliance.model.findings import SeriesKey
 from tui import marks
-from tui.charts.markers import Marker
+from tui.screens.charted import Charted, chart_keys
 from tui.screens.results_page import PageScreen
 from tui.screens.results_series import NOTHING
 from tui.widgets.panel import Line, Panel, clean
 from tui.widgets.results import shown
-from tui.widgets.results_trend import ZOOMS, Drawing, chart, drawing, facts, numbers, zoom_words
+from tui.widgets.results_trend import Drawing, chart, drawing, facts, numbers, zoom_words
 from tui.widgets.table import Column, FilterTable, Row
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ _LEAST_CHART = 6
 _MOST_ROWS = 500
 
 
-class TrendScreen(PageScreen[None]):
-    """Begins with ``key``, by ``metric`` in the time span number ``zoom``."""
+class TrendScreen(PageScreen[None], Charted[None]):
+    """Begins with ``key``, by ``metric``."""
 
     NAME = "a trend"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -47,16 +47,12 @@ class TrendScreen(PageScreen[None]):
         Binding("V", "step(-1)", "Previous", tooltip="the series before", show=False,
                 id="trend.previous"),
         Binding("t", "all", "All", tooltip="every series side by side", id="trend.all"),
-        Binding("m", "metric", "Metric", tooltip="IOPS, bandwidth, latencies", id="trend.metric"),
-        Binding("z", "zoom", "Zoom", tooltip="30, 90 days, all, 7 days", id="trend.zoom"),
-        Binding("T", "numbers", "Numbers", tooltip="the chart or its numbers", id="trend.numbers"),
-        Binding("M", "marker", "Marker", tooltip="draw with other characters", show=False,
-                id="trend.marker"),
+        *chart_keys("mzTM", footer="mzT"),
     ]  # fmt: skip
 
-    def __init__(
-        self, key: SeriesKey | None = None, *, metric: Metric = Metric.IOPS, zoom: int = 0
-    ) -> None:
+    metric: Metric
+
+    def __init__(self, key: SeriesKey | None = None, *, metric: Metric = Metric.IOPS) -> None:
         super().__init__()
         self._key = key
         self._known: Mapping[SeriesKey, tuple[str, Stretch] | None] = {}
@@ -64,9 +60,7 @@ class TrendScreen(PageScreen[None]):
         self._steps = 0
         self._trend: Trend | None = None
         self._shown: tuple[SeriesKey | None, Metric] = (None, metric)
-        self._metric = metric
-        self._zoom = zoom
-        self._numbers = False
+        self.metric = metric
         self._cursor: int | None = None
 
     def parts(self) -> ComposeResult:
@@ -82,7 +76,7 @@ class TrendScreen(PageScreen[None]):
     # -- reading
 
     def _list(self) -> None:
-        results, metric = self.main.world.results, self._metric
+        results, metric = self.main.world.results, self.metric
         self.read("the list of series", lambda: results.series(metric), self._listed)
 
     def _listed(self, found: Mapping[SeriesKey, tuple[str, Stretch] | None]) -> None:
@@ -102,13 +96,13 @@ class TrendScreen(PageScreen[None]):
             self._list()
 
     def _ask(self) -> None:
-        key, metric, results = self._key, self._metric, self.main.world.results
+        key, metric, results = self._key, self.metric, self.main.world.results
         if key is None:
             return
 
         def found(trend: Trend) -> None:
             # An answer to the question before may come late.
-            if (key, metric) == (self._key, self._metric):
+            if (key, metric) == (self._key, self.metric):
                 self._trend, self._shown = trend, (key, metric)
 
         self.read("its runs", lambda: results.trend(key, metric), found)
@@ -116,7 +110,7 @@ class TrendScreen(PageScreen[None]):
     @property
     def _current(self) -> Trend | None:
         """What was read, if it is what is to be shown."""
-        return self._trend if self._shown == (self._key, self._metric) else None
+        return self._trend if self._shown == (self._key, self.metric) else None
 
     # -- drawing
 
@@ -128,7 +122,7 @@ class TrendScreen(PageScreen[None]):
         place = f", {keys.index(key) + 1} of {len(keys)}" if key in self._known else ""
         found = self._known.get(key)
         words = str(key) if found is None else f"{key.suite} {found[0]}"
-        note = f"{self._metric}, {zoom_words(ZOOMS[self._zoom])}{place}"
+        note = f"{self.metric}, {zoom_words(self.days)}{place}"
         return f"TREND {shown(words, self.glyphs)}", Content.styled(note, marks.MUTED)
 
     def draw(self, width: int) -> None:
@@ -136,7 +130,7 @@ class TrendScreen(PageScreen[None]):
         facts_panel = self.query_one("#trend-facts", Panel)
         table = self.query_one("#trend-numbers", FilterTable)
         trend = self._current
-        table.display = self._numbers and trend is not None
+        table.display = self.numbers and trend is not None
         chart_panel.display = not table.display
         if trend is None:
             nothing = "" if self._known or self.is_reading else NOTHING
@@ -157,25 +151,24 @@ class TrendScreen(PageScreen[None]):
             self._cursor = min(self._cursor, len(drawn.readings) - 1) if drawn.readings else None
         room = self.size.height - _FRAME_ROWS
         height = max(_LEAST_CHART, room - len(said))
-        marker = Marker.chosen(self.main.world.settings.get("marker"), self.glyphs)
         chart_panel.show(
             chart(
                 drawn,
                 width=width,
                 height=height,
-                marker=marker,
+                marker=self.marker,
                 glyphs=self.glyphs,
                 cursor=self._cursor,
             )
         )
 
     def _drawn(self, trend: Trend, width: int | None) -> Drawing:
-        days, now = ZOOMS[self._zoom], self.main.world.wall()
-        return drawing(trend, self._metric, days, self.glyphs, now=now, width=width)
+        days, now = self.days, self.main.world.wall()
+        return drawing(trend, self.metric, days, self.glyphs, now=now, width=width)
 
     def _fill(self, table: FilterTable, trend: Trend, width: int) -> None:
         made = numbers(self._drawn(trend, None))
-        columns = [Column("time (UTC)", 20), Column(self._metric, 13, right=True)]
+        columns = [Column("time (UTC)", 20), Column(self.metric, 13, right=True)]
         columns.append(Column("what", 12, grows=True))
         rows = [
             Row(f"{number} {cells[0]}", tuple((one, "") for one in (*cells, "")[:3]))
@@ -195,9 +188,7 @@ class TrendScreen(PageScreen[None]):
             return "there is no other series"
         if action == "open" and self._cursor is None:
             return "left and right move the cursor to a run"
-        if action == "marker" and self.glyphs is marks.ASCII:
-            return "this terminal shows only ASCII"
-        return ""
+        return super().why_not(action)
 
     def _step(self, by: int) -> None:
         keys = list(self._known)
@@ -238,24 +229,14 @@ class TrendScreen(PageScreen[None]):
         else:
             self.app.switch_screen(SeriesScreen(self._key))
 
-    def action_metric(self) -> None:
-        self._metric = self._metric.next
+    def metric_changed(self) -> None:
         self._ask()
-        self.redraw()
 
     def action_zoom(self) -> None:
-        self._zoom = (self._zoom + 1) % len(ZOOMS)
         self._cursor = None
-        self.redraw()
+        super().action_zoom()
 
     def action_numbers(self) -> None:
-        self._numbers = not self._numbers
-        self.redraw()
-        self.set_focus(
-            self.query_one("#trend-numbers", FilterTable).rows if self._numbers else None
-        )
-
-    def action_marker(self) -> None:
-        marker = Marker.chosen(self.main.world.settings.get("marker"), self.glyphs)
-        self.main.remember("marker", marker.next(self.glyphs).value)
-        self.redraw()
+        super().action_numbers()
+        table = self.query_one("#trend-numbers", FilterTable)
+        self.set_focus(table.rows if self.numbers else None)

@@ -17,12 +17,13 @@ from appliance.model.runs import RunRecord, Suite
 from appliance.text import duration
 from tui import marks
 from tui.asking import Answer
-from tui.charts.markers import Marker
 from tui.permission import may_start
 from tui.screens.base import FRAME_ROWS, MainScreen
+from tui.screens.charted import Charted, chart_keys
 from tui.screens.sheet import Sheet
 from tui.sources.suites import Catalog
 from tui.widgets import suites, suites_chart, suites_run
+from tui.widgets.live import Shown
 from tui.widgets.panel import Line, Panel, View, clean, section, wrapped
 from tui.widgets.suites_chart import Choice
 from tui.widgets.table import FilterTable
@@ -33,7 +34,7 @@ _LEAST_TABLE, _LEAST_CHART = 6, 7
 _CHART_SHARE = 0.4
 
 
-class SuitesScreen(MainScreen):
+class SuitesScreen(MainScreen, Charted[None]):
     """The table of suites; while one runs, that run in its stead."""
 
     NAME = "Suites"
@@ -47,15 +48,10 @@ class SuitesScreen(MainScreen):
         Binding("r,enter", "results", "Results", tooltip="the last run's results in full",
                 id="suites.results"),
         # Told above the chart: the footer has no room for what is of one page only.
-        Binding("m", "figure", "Metric", tooltip="chart IOPS, throughput or await",
-                show=False, id="suites.figure"),
-        Binding("z", "since", "Span", tooltip="chart since the job began, or the last minutes",
-                show=False, id="suites.since"),
-        Binding("T", "numbers", "Numbers", tooltip="the chart's figures as a table",
-                show=False, id="suites.numbers"),
-        Binding("M", "marker", "Marker", tooltip="draw the chart with other characters",
-                show=False, id="suites.marker"),
+        *chart_keys("mzTM"),
     ]  # fmt: skip
+
+    metric: Shown
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +62,8 @@ class SuitesScreen(MainScreen):
         # The run that is shown or was shown last, and whether the table is wanted in its stead.
         self._run_id = 0
         self._away = False
-        self._choice = Choice()
+        self.metric = Shown.IOPS
+        self._since_job = False
 
     def body(self) -> ComposeResult:
         with Vertical(id="suites-table"):
@@ -201,14 +198,13 @@ class SuitesScreen(MainScreen):
 
     def _warning(self, words: str, width: int) -> list[Line]:
         text = f"{self.main.glyphs.warn} {words}"
-        return wrapped(text, first=Content(""), indent=0, width=width, style=marks.WARN, rows=2)
+        return wrapped(text, width=width, style=marks.WARN, rows=2)
 
     def _draw_run(self, run: RunRecord, view: View, width: int) -> None:
         snapshot = view.snapshot
         room = self.size.height - FRAME_ROWS
         if snapshot is None or snapshot.status is None:
             return
-        marker = self._marker
         if snapshot.running is None:
             results = snapshot.status.last_results
             heading = suites_run.ended_heading(run, results, view, width)
@@ -227,7 +223,7 @@ class SuitesScreen(MainScreen):
                 width,
                 max(_LEAST_CHART, rest - len(jobs)),
                 choice=self._choice,
-                marker=marker,
+                marker=self.marker,
             )
         for part, lines in (
             ("heading", heading), ("jobs", jobs), ("latency", latency), ("chart", chart)
@@ -267,11 +263,6 @@ class SuitesScreen(MainScreen):
 
     # -- what may be done
 
-    @property
-    def _marker(self) -> Marker:
-        """How charts are drawn, as it was chosen last."""
-        return Marker.chosen(self.main.world.settings.get("marker"), self.main.glyphs)
-
     def copy_text(self) -> str:
         """The command that does the same from a shell."""
         return "" if self._suite is None else advice.start_suite(self._suite.name)
@@ -290,7 +281,7 @@ class SuitesScreen(MainScreen):
         if action == "watch":
             known = self.view is not None and self._shown_run(self.view) is not None
             return "" if known else "no suite is running"
-        if action in {"figure", "since", "numbers", "marker"}:
+        if action in {"metric", "zoom", "numbers", "marker"}:
             return self._why_no_chart(action)
         return ""
 
@@ -322,9 +313,7 @@ class SuitesScreen(MainScreen):
         running = None if self.main.snapshot is None else self.main.snapshot.running
         if running is None or not self._shows_run:
             return "only while a run is shown"
-        if action == "marker" and Marker.usual(self.main.glyphs) is Marker.ASCII:
-            return "this terminal shows ASCII only"
-        return ""
+        return super().why_not(action)
 
     def _results_of(self) -> int:
         """The run whose results are asked for: the one that is shown, or the cursor's last."""
@@ -386,23 +375,18 @@ class SuitesScreen(MainScreen):
         self.main.feed.hurry()
         self._read_schedule()
 
-    def action_figure(self) -> None:
-        self._choice = Choice(self._choice.shown.next(), self._choice.since_job)
+    def action_zoom(self) -> None:
+        """Since the job began, or the last minutes."""
+        self._since_job = not self._since_job
         self.redraw()
 
-    def action_since(self) -> None:
-        self._choice = Choice(self._choice.shown, not self._choice.since_job)
-        self.redraw()
-
-    def action_marker(self) -> None:
-        self.main.remember("marker", self._marker.next(self.main.glyphs).value)
-        self.redraw()
+    @property
+    def _choice(self) -> Choice:
+        return Choice(self.metric, self._since_job)
 
     def action_numbers(self) -> None:
         view = self.view
         run = None if view is None else self._shown_run(view)
         if view is not None and run is not None:
             text = suites_chart.numbers(run, view, self._choice)
-            self.app.push_screen(
-                Sheet(f"{self._choice.shown.words.capitalize()} each second", text)
-            )
+            self.app.push_screen(Sheet(f"{self.metric.words.capitalize()} each second", text))

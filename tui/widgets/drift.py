@@ -14,7 +14,7 @@ from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.sources.drift import Evidence
 from tui.widgets import drift_finding as finding
-from tui.widgets.panel import Line, View, cell, clean, section, wrapped
+from tui.widgets.panel import Line, View, cell, clean, labelled, section, wrapped
 from tui.widgets.table import Column, Row
 
 WIDE_CELLS = 130
@@ -137,7 +137,7 @@ def heading_lines(
         lines.append(Content.styled(cell(words, width, glyphs), marks.BUSY))
     if unjudged:
         words = clean(unjudged)
-        lines += wrapped(words, first=Content(""), indent=0, width=width, style=marks.MUTED, rows=2)
+        lines += wrapped(words, width=width, style=marks.MUTED, rows=2)
     return lines
 
 
@@ -180,7 +180,7 @@ def finding_lines(
             width,
             glyphs,
         ),
-        *wrapped(clean(record.fact.summary), first=Content(""), indent=0, width=width, rows=3),
+        *wrapped(clean(record.fact.summary), width=width, rows=3),
     ]
     return lines + _labelled(rows, _LABEL_CELLS, width)
 
@@ -203,11 +203,7 @@ def evidence_lines(record: FindingRecord, note: Content, width: int, glyphs: Gly
 
 
 def finding_sheet(
-    record: FindingRecord,
-    evidence: Evidence | None,
-    rows: finding.Rows,
-    width: int,
-    glyphs: Glyphs,
+    record: FindingRecord, evidence: Evidence | None, rows: finding.Rows, width: int, glyphs: Glyphs
 ) -> list[Line]:
     """Everything that is known of a finding; ``rows`` are its opening, and come first."""
     fact = record.fact
@@ -216,7 +212,7 @@ def finding_sheet(
         Content.assemble(
             (severity.text, f"bold {severity.style}"), "  ", (state.text, state.style)
         ),
-        *wrapped(clean(fact.summary), first=Content(""), indent=0, width=width, rows=9),
+        *wrapped(clean(fact.summary), width=width, rows=9),
         Content(""),
         *_labelled(rows, _LABEL_CELLS, width),
     ]
@@ -235,10 +231,9 @@ def finding_sheet(
     return lines
 
 
-def _labelled(rows: finding.Rows, indent: int, width: int) -> list[Line]:
-    lines: list[Line] = []
-    for label, text in rows:
-        lead = Content.styled(clean(label), marks.MUTED)
-        style = _STYLES.get(label, "")
-        lines += wrapped(clean(text), first=lead, indent=indent, width=width, rows=6, style=style)
-    return lines
+def _labelled(rows: finding.Rows, cells: int, width: int) -> list[Line]:
+    return [
+        line
+        for label, text in rows
+        for line in labelled(clean(label), text, width, _STYLES.get(label, ""), cells=cells, rows=6)
+    ]

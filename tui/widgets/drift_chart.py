@@ -6,20 +6,18 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from textual.content import Content
 
 from appliance.model.findings import FindingRecord
 from appliance.model.slots import Slot
-from appliance.text import table
 from tui import marks
 from tui.charts.axes import Axis, Unit, counts
 from tui.charts.histogram import Percentile, histogram
-from tui.charts.line import Band, Mark, Series, legend, line_chart
+from tui.charts.line import Band, Chart, Mark, Series
 from tui.charts.markers import Marker
 from tui.charts.plot import VRule
-from tui.charts.table import Table, table_of, table_of_bins
+from tui.charts.table import table_of, table_of_bins
 from tui.marks import Glyphs
 from tui.sources.drift import Evidence
 from tui.widgets.panel import Line, clean, section
@@ -29,18 +27,7 @@ _BEFORE = 60
 _MOST_AFTER = 400
 # Longer than so many usual intervals without a result is a gap.
 _GAP_INTERVALS = 4.0
-_X = Axis(Unit.CALENDAR)
 _LEAST_ROWS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What is on the chart of a series."""
-
-    series: tuple[Series, ...]
-    bands: tuple[Band, ...]
-    rules: tuple[VRule, ...]
-    marks: tuple[Mark, ...]
 
 
 def has_chart(evidence: Evidence | None) -> bool:
@@ -72,45 +59,27 @@ def chart_lines(
             percentiles=_latencies(record),
         )
         return [head, *drawn]
-    what = drawn_of(record, evidence, glyphs)
+    what = chart_of(record, evidence, glyphs)
     note = "IOPS of each run"
     if what.marks:
         note += f" {glyphs.dot} {glyphs.label} a repeat"
     return [
         section("EVIDENCE", Content.styled(note, marks.MUTED), width, glyphs),
-        legend(what.series, width=width, marker=marker, bands=what.bands),
-        *line_chart(
-            what.series,
-            width=width,
-            height=rows - 2,
-            marker=marker,
-            x=_X,
-            y=counts(zero=False),
-            bands=what.bands,
-            rules=what.rules,
-            marks=what.marks,
-        ),
+        what.legend(width=width, marker=marker),
+        *what.lines(width=width, height=rows - 2, marker=marker),
     ]
 
 
 def numbers(record: FindingRecord, evidence: Evidence, glyphs: Glyphs) -> Content:
     """The numbers of the chart, one line each, for the sheet."""
     if evidence.bins:
-        return _as_text(table_of_bins(evidence.bins, _latencies(record)))
-    what = drawn_of(record, evidence, glyphs)
-    return _as_text(
-        table_of(
-            what.series,
-            x=_X,
-            y=counts(zero=False),
-            bands=what.bands,
-            rules=what.rules,
-            marks=what.marks,
-        )
-    )
+        made = table_of_bins(evidence.bins, _latencies(record))
+    else:
+        made = table_of(chart_of(record, evidence, glyphs))
+    return Content("\n").join(made.lines(glyphs))
 
 
-def drawn_of(record: FindingRecord, evidence: Evidence, glyphs: Glyphs) -> Drawn:
+def chart_of(record: FindingRecord, evidence: Evidence, glyphs: Glyphs) -> Chart:
     """The series around the change, what was normal, when it changed, and the repeats."""
     known = record.fact.evidence
     slots = _around(evidence.stretch.slots if evidence.stretch else (), known.get("change_run"))
@@ -128,8 +97,10 @@ def drawn_of(record: FindingRecord, evidence: Evidence, glyphs: Glyphs) -> Drawn
         for one in evidence.said
         for value in one.repeats
     ]
-    return Drawn(
+    return Chart(
         (Series(clean(record.fact.subject), points, gap=_gap(points)),),
+        Axis(Unit.CALENDAR),
+        counts(zero=False),
         _normal(record, evidence),
         tuple(rules),
         tuple(repeats),
@@ -173,10 +144,3 @@ def _latencies(record: FindingRecord) -> tuple[Percentile, ...]:
         if isinstance(value, int | float):
             found.append(Percentile(words, float(value)))
     return tuple(found)
-
-
-def _as_text(what: Table) -> Content:
-    lines = table([what.header, *what.rows]).splitlines()
-    return Content("\n").join(
-        [Content.styled(lines[0], marks.MUTED), *(Content(line) for line in lines[1:])]
-    )

@@ -12,6 +12,7 @@ from textual.content import Content
 
 from appliance.text import bandwidth, count, duration
 from tui import marks
+from tui.charts.axes import Unit
 from tui.charts.strip import heat_row, sparkline
 from tui.marks import Glyphs
 from tui.snapshot import TREND_SECONDS
@@ -36,19 +37,16 @@ _RATE_STYLES = (marks.MUTED, "$primary", "$primary", "$primary")
 
 
 class Shown(Enum):
-    """What is drawn of volumes and members, in the order in which a key changes it."""
+    """What is drawn of volumes and members, in the order in which a key changes it: the figure, its
+    words, the unit of its axis, and what that is of the figure's own.
+    """
 
-    AWAIT = (Figure.AWAIT_MS, "await")
-    IOPS = (Figure.IOPS, "IOPS")
-    THROUGHPUT = (Figure.BYTES_PER_S, "throughput")
+    AWAIT = (Figure.AWAIT_MS, "await", Unit.LATENCY, 1e6)
+    IOPS = (Figure.IOPS, "IOPS", Unit.COUNT, 1.0)
+    THROUGHPUT = (Figure.BYTES_PER_S, "throughput", Unit.BANDWIDTH, 1.0)
 
-    @property
-    def figure(self) -> Figure:
-        return self.value[0]
-
-    @property
-    def words(self) -> str:
-        return self.value[1]
+    def __init__(self, figure: Figure, words: str, unit: Unit, factor: float) -> None:
+        self.figure, self.words, self.unit, self.factor = figure, words, unit, factor
 
     @property
     def next(self) -> Shown:
@@ -114,8 +112,7 @@ def live_lines(view: View, width: int, shown: Shown) -> list[Line]:
         title, style = f"{glyphs.warn} {age(view.live_age or 0.0)}", f"bold {marks.WARN}"
     names = " ".join(cell(name, cells, glyphs, right=True) for name, cells in _COLUMNS)
     heading = Content.assemble(
-        (cell(title, _NAME_CELLS, glyphs), style),
-        (f" {names} {shown.words}, {_LAST}", marks.MUTED),
+        (cell(title, _NAME_CELLS, glyphs), style), (f" {names} {shown.words}, {_LAST}", marks.MUTED)
     )
     room = width - heading.cell_length + len(shown.words) + len(_LAST) + 2
     rows = []

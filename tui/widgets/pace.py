@@ -13,8 +13,7 @@ from textual.content import Content
 
 from tui import marks
 from tui.charts.axes import Axis, Unit
-from tui.charts.canvas import spelt
-from tui.charts.line import Series, legend, line_chart
+from tui.charts.line import Chart, Series
 from tui.charts.markers import Marker
 from tui.charts.table import Table, table_of
 from tui.snapshot import TREND_SECONDS
@@ -27,8 +26,6 @@ _STEP_SECONDS = 15.0
 _GAP_SECONDS = 3.5
 _ROW_SECONDS = 10.0
 _TIME_CELLS = len("14:13:20Z")
-_NANOSECONDS = 1e6  # of a millisecond: latencies are drawn in nanoseconds
-_UNITS = {Shown.AWAIT: Unit.LATENCY, Shown.IOPS: Unit.COUNT, Shown.THROUGHPUT: Unit.BANDWIDTH}
 _LINES: dict[Shown, tuple[tuple[str, Figure, str], ...]] = {
     Shown.AWAIT: (("await", Figure.AWAIT_MS, "$accent"),),
     Shown.IOPS: (
@@ -52,8 +49,7 @@ def heading(view: View, volume: Followed, shown: Shown, width: int, *, several: 
     them. ``several``: there are other volumes.
     """
     peak = max((y for one in _series(view, volume, shown) for _, y in one.points if y), default=0.0)
-    value = peak / _NANOSECONDS if shown is Shown.AWAIT else peak
-    words = f"peak {shown.text(value, view.glyphs)}" if peak else "idle"
+    words = f"peak {shown.text(peak / shown.factor, view.glyphs)}" if peak else "idle"
     title = f"{shown.words.upper()} {clean(volume.label)}" if several else shown.words.upper()
     room = max(1, width - len(words) - 3)
     note = Content.styled(words, marks.MUTED)
@@ -70,16 +66,11 @@ def chart_lines(
             Series(one.name, one.points, style=marks.MUTED, gap=one.gap, filled=one.filled)
             for one in series
         ]
-    names = [legend(series, width=width, marker=marker)] if len(series) > 1 else []
     end = axis_end(view)
-    return names + line_chart(
-        series,
-        width=width,
-        height=rows - len(names),
-        marker=marker,
-        x=Axis(Unit.CALENDAR, low=end - TREND_SECONDS, high=end),
-        y=Axis(_UNITS[shown]),
-    )
+    x = Axis(Unit.CALENDAR, low=end - TREND_SECONDS, high=end)
+    chart = Chart(series, x, Axis(shown.unit))
+    names = [chart.legend(width=width, marker=marker)] if len(series) > 1 else []
+    return names + chart.lines(width=width, height=rows - len(names), marker=marker)
 
 
 def numbers(view: View, volume: Followed) -> Table:
@@ -90,7 +81,7 @@ def numbers(view: View, volume: Followed) -> Table:
         series = [
             Series(f"{of}{one.name}", _means(one.points)) for one in _series(view, volume, shown)
         ]
-        tables.append(table_of(series, x=Axis(Unit.CALENDAR), y=Axis(_UNITS[shown])))
+        tables.append(table_of(Chart(series, Axis(Unit.CALENDAR), Axis(shown.unit))))
     header = (tables[0].header[0], *(name for one in tables for name in one.header[1:]))
     # All of one day, or of two: the time is enough.
     rows = [
@@ -102,20 +93,7 @@ def numbers(view: View, volume: Followed) -> Table:
 
 def table_text(table: Table, view: View) -> Content:
     """``table`` in columns."""
-    widths = [
-        max(len(row[number]) for row in (table.header, *table.rows))
-        for number in range(len(table.header))
-    ]
-    marker = Marker.usual(view.glyphs)
-
-    def line(row: Sequence[str]) -> str:
-        return "  ".join(
-            cell(spelt(text, marker), width, view.glyphs, right=number > 0)
-            for number, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-
-    lines = [Content.styled(line(table.header), marks.MUTED)]
-    return Content("\n").join(lines + [Content(line(row)) for row in table.rows])
+    return Content("\n").join(table.lines(view.glyphs))
 
 
 def _means(found: Sequence[tuple[float, float | None]]) -> list[tuple[float, float | None]]:
@@ -132,12 +110,11 @@ def _series(view: View, volume: Followed, shown: Shown) -> list[Series]:
     # From the feed's clock to seconds since the epoch.
     offset = view.wall - view.now
     begin = axis_end(view) - TREND_SECONDS
-    times = _NANOSECONDS if shown is Shown.AWAIT else 1.0
     return [
         Series(
             name,
             [
-                (at + offset, None if value is None else value * times)
+                (at + offset, None if value is None else value * shown.factor)
                 for at, value in points(seconds, volume, figure)
                 # A feed that was silent for long has older ones, too.
                 if at + offset >= begin

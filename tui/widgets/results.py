@@ -155,10 +155,7 @@ def _figure_cells(one: RunFigures, width: int, glyphs: Glyphs) -> _Cells:
     cells: _Cells = {
         "workload": (shown(one.workload, glyphs), marks.MUTED),
         Order.FIGURE: (figure(one), style),
-        "trend": (
-            sparkline(one.recent, _SPARK_CELLS[width >= _WIDE_CELLS], glyphs),
-            marks.BUSY,
-        ),
+        "trend": (sparkline(one.recent, _SPARK_CELLS[width >= _WIDE_CELLS], glyphs), marks.BUSY),
     }
     if one.p99_ns is not None:
         cells[Order.P99] = (nanoseconds(one.p99_ns, glyphs), style)
@@ -258,19 +255,10 @@ def headline(one: RunFigures, width: int, glyphs: Glyphs) -> list[Line]:
         change = off.pop(0)
         words += f", {off_normal(change, glyphs)}"
         style = change_style(change)
-    lines = wrapped(
-        shown(words, glyphs), first=Content(""), indent=0, width=width, style=style, rows=2
-    )
+    lines = wrapped(shown(words, glyphs), width=width, style=style, rows=2)
     for change in off[:_FOOT_ROWS]:
         text = f"{change.workload}: {off_normal(change, glyphs)}"
-        lines += wrapped(
-            shown(text, glyphs),
-            first=Content(""),
-            indent=0,
-            width=width,
-            style=change_style(change),
-            rows=1,
-        )
+        lines += wrapped(shown(text, glyphs), width=width, style=change_style(change), rows=1)
     return lines
 
 
@@ -299,10 +287,6 @@ def _lines(
     words = f" {glyphs.dot} ".join(clean(fact) for fact in facts)
     return [
         section(name, Content.styled(mark.text, mark.style), width, glyphs),
-        *wrapped(words, first=Content(""), indent=0, width=width, style=marks.MUTED, rows=2),
-        *(
-            wrapped(clean(said), first=Content(""), indent=0, width=width, rows=_FOOT_ROWS)
-            if said
-            else []
-        ),
+        *wrapped(words, width=width, style=marks.MUTED, rows=2),
+        *(wrapped(clean(said), width=width, rows=_FOOT_ROWS) if said else []),
     ]

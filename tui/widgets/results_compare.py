@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from textual.content import Content
 
@@ -11,12 +12,12 @@ from appliance.figures.sides import Change, Chosen, WordedRow
 from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.sources.results import Comparison
-from tui.widgets.panel import Line, cell, clean, wrapped
+from tui.widgets import columns
+from tui.widgets.columns import Cell, Column
+from tui.widgets.panel import Line, labelled
 from tui.widgets.results import shown
 
 _GAP = "  "
-# Least cells of each column; the workload takes what is left of the width.
-_CELLS = (18, 10, 10, 6, 12, 4)
 _NOTE_INDENT = 5
 
 
@@ -35,52 +36,35 @@ def change_mark(change: Change, metric: Metric, glyphs: Glyphs) -> Mark:
 
 def compare_lines(found: Comparison, width: int, glyphs: Glyphs) -> list[Line]:
     """What A and B are, a table with a row for each workload, and its notes."""
-    lines: list[Line] = []
-    for name, side in (("A", found.a), ("B", found.b)):
-        lines += _side(name, side, width)
-    unit = "IOPS" if found.metric is Metric.IOPS else ""
-    heads = ("workload", f"A {unit}".strip(), f"B {unit}".strip(), "B/A", "95 %", "note")
-    lines += [Content(""), _row(heads, None, width, glyphs)]
-    for row in found.worded.rows:
-        cells = (row.workload, row.a, row.b, row.ratio, row.interval, _numbers(row))
+    lines = _side("A", found.a, width) + _side("B", found.b, width)
+    unit = " IOPS" if found.metric is Metric.IOPS else ""
+
+    def marked(row: WordedRow) -> Cell:
         mark = change_mark(row.change, found.metric, glyphs)
-        lines.append(_row(cells, mark, width, glyphs))
+        return f"{mark.glyph}{row.ratio}", mark.style
+
+    shares = (
+        Column("workload", 18, get=lambda row: (shown(row.workload, glyphs), "")),
+        Column(f"A{unit}", 10, right=True, get=lambda row: (shown(row.a, glyphs), "")),
+        Column(f"B{unit}", 10, right=True, get=lambda row: (shown(row.b, glyphs), "")),
+        Column("B/A", 6, right=True, get=marked),
+        Column("95 %", 12, get=lambda row: (row.interval, marks.MUTED)),
+        Column("note", 4, grows=True, get=lambda row: (",".join(map(str, row.notes)), marks.MUTED)),
+    )
+    room = max(18, min(40, width - sum(one.cells + 2 for one in shares[1:])))
+    table = (replace(shares[0], cells=room), *shares[1:])
+    lines += [Content(""), *columns.lines(table, found.worded.rows, width=width, glyphs=glyphs)]
     lines += [Content(""), *_legend(found.worded.rows, found.metric, glyphs)]
     for number, note in enumerate(found.worded.notes, start=1):
-        first = Content.styled(f"{number:>3}", marks.MUTED)
-        lines += wrapped(shown(note, glyphs), first=first, indent=_NOTE_INDENT, width=width, rows=4)
+        lines += labelled(f"{number:>3}", shown(note, glyphs), width, cells=_NOTE_INDENT)
     return lines
 
 
 def _side(name: str, side: Chosen, width: int) -> list[Line]:
-    first = Content.styled(name, f"bold {marks.BUSY}")
-    lines = wrapped(clean(side.what), first=first, indent=3, width=width, rows=4)
+    lines = labelled((name, f"bold {marks.BUSY}"), side.what, width, cells=3)
     for note in side.notes:
-        lines += wrapped(
-            clean(note), first=Content(""), indent=3, width=width, style=marks.WARN, rows=2
-        )
+        lines += labelled("", note, width, marks.WARN, cells=3, rows=2)
     return lines
-
-
-def _numbers(row: WordedRow) -> str:
-    return ",".join(str(number) for number in row.notes)
-
-
-def _row(cells: Sequence[str], mark: Mark | None, width: int, glyphs: Glyphs) -> Line:
-    """A line of the table; the heading has no mark."""
-    first = max(_CELLS[0], min(40, width - sum(_CELLS[1:]) - len(_GAP) * 5))
-    style = marks.MUTED if mark is None else ""
-    mark = mark or Mark(" ", "", marks.MUTED)
-    parts = [cell(shown(cells[0], glyphs), first, glyphs)]
-    parts += [
-        cell(shown(one, glyphs), cells_of, glyphs, right=True)
-        for one, cells_of in zip(cells[1:3], _CELLS[1:3], strict=True)
-    ]
-    ratio = cell(f"{mark.glyph}{cells[3]}", _CELLS[3], glyphs, right=True)
-    tail = cell(cells[4], _CELLS[4], glyphs) + _GAP + cells[5]
-    return Content.assemble(
-        (_GAP.join(parts), style), _GAP, (ratio, mark.style), _GAP, (tail, style or marks.MUTED)
-    )
 
 
 def _legend(rows: Sequence[WordedRow], metric: Metric, glyphs: Glyphs) -> list[Line]:

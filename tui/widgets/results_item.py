@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from tui import marks
 from tui.charts.bars import MemberBar
 from tui.charts.histogram import percentile_rules
 from tui.marks import Glyphs, Mark
-from tui.widgets.panel import Line, clean, nanoseconds, wrapped
+from tui.widgets.panel import Line, clean, labelled, nanoseconds
 from tui.widgets.results import change_cell, change_style, shown
 
 if TYPE_CHECKING:
@@ -100,12 +100,7 @@ def of_report(report: Measurement, glyphs: Glyphs) -> Item:
 
 
 def _item(
-    of: Measurement,
-    name: str,
-    device: str,
-    glyphs: Glyphs,
-    *,
-    bins: dict[int, int] | None = None,
+    of: Measurement, name: str, device: str, glyphs: Glyphs, *, bins: dict[int, int] | None = None
 ) -> Item:
     """``device`` is the one above the members."""
     return Item(
@@ -189,19 +184,20 @@ def item_lines(item: Item, width: int, glyphs: Glyphs) -> list[Line]:
     if item.change is not None:
         one = item.change
         way = {-1: "below normal", 0: "against normal, within it", 1: "above normal"}[one.side]
-        first = Content.styled("change", marks.MUTED)
         text, style = f"{change_cell(one, glyphs)} {way}", change_style(one) if one.side else ""
-        lines += wrapped(text, first=first, indent=_LABEL_CELLS, width=width, style=style)
-    facts = []
-    if item.corrected is not None:
-        facts.append(("corrected", f"~{count(item.corrected)} IOPS is probably true"))
-    facts.append(("published", item.published))
-    facts.append(("provisioned", item.limited))
-    facts.append(("by the disks", item.own))
-    if item.coverage is not None:
-        facts.append(("coverage", f"the disks did {100 * item.coverage:.1f} % of fio's bytes"))
-    facts.append(("percentiles", percentiles(item, glyphs)))
-    return lines + fact_lines([one for one in facts if one[1]], width, glyphs)
+        lines += labelled("change", text, width, style, cells=_LABEL_CELLS)
+    corrected = "" if item.corrected is None else f"~{count(item.corrected)} IOPS is probably true"
+    done = item.coverage
+    coverage = "" if done is None else f"the disks did {100 * done:.1f} % of fio's bytes"
+    facts = (
+        ("corrected", corrected),
+        ("published", item.published),
+        ("provisioned", item.limited),
+        ("by the disks", item.own),
+        ("coverage", coverage),
+        ("percentiles", percentiles(item, glyphs)),
+    )
+    return lines + fact_lines(facts, width, glyphs)
 
 
 def figures(item: Item, glyphs: Glyphs) -> str:
@@ -227,23 +223,19 @@ def finding_lines(item: Item, width: int, glyphs: Glyphs) -> list[Line]:
     lines: list[Line] = []
     for finding in item.findings:
         style = {"block": marks.BAD, "warn": marks.WARN, "label": marks.BUSY}[finding.severity]
-        code = clean(finding.code)
-        lines += wrapped(
-            shown(finding.message, glyphs),
-            first=Content.styled(code, f"bold {style}"),
-            indent=_LABEL_CELLS,
-            width=width,
-            rows=_FINDING_ROWS,
-        )
+        lead = (clean(finding.code), f"bold {style}")
+        text = shown(finding.message, glyphs)
+        lines += labelled(lead, text, width, cells=_LABEL_CELLS, rows=_FINDING_ROWS)
     return lines
 
 
 def fact_lines(
-    facts: Sequence[tuple[str, str]], width: int, glyphs: Glyphs, *, indent: int = _LABEL_CELLS
+    facts: Iterable[tuple[str, str]], width: int, glyphs: Glyphs, *, cells: int = _LABEL_CELLS
 ) -> list[Line]:
     """Labels with what there is to say of each, wrapped below itself."""
-    lines: list[Line] = []
-    for label, value in facts:
-        first = Content.styled(label, marks.MUTED)
-        lines += wrapped(shown(value, glyphs), first=first, indent=indent, width=width, rows=2)
-    return lines
+    return [
+        line
+        for label, text in facts
+        if text
+        for line in labelled(label, shown(text, glyphs), width, cells=cells, rows=2)
+    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.cells import cell_len
 from textual.content import Content
 
 from appliance.history.queries import ImportRecord
@@ -13,18 +12,16 @@ from tui import marks
 from tui.charts import bars, histogram, table
 from tui.charts.axes import Unit
 from tui.charts.markers import Marker
-from tui.charts.table import Table
 from tui.marks import Glyphs
 from tui.sources.results import RunDetail
-from tui.widgets.panel import Line, cell, clean, nanoseconds, section, wrapped
-from tui.widgets.results import change_cell, change_style, headline, shown
+from tui.widgets.panel import Line, clean, nanoseconds, section, wrapped
+from tui.widgets.results import change_cell, change_style, headline
 from tui.widgets.results_item import Item, fact_lines
 from tui.widgets.results_trend import finding_lines
 from tui.widgets.table import Column, Row
 
 _LABEL_CELLS = 8
 _WIDE_CELLS = 110
-_GAP = "  "
 _MEMBER_ROWS = 17
 _FINDINGS = 2
 
@@ -47,9 +44,7 @@ def run_facts(detail: RunDetail, items: Sequence[Item], width: int, glyphs: Glyp
     if bad:
         words = f"{glyphs.bad} {len(bad)} of {len(items)} results not valid: "
         words += ", ".join(f"{one.name} {one.mark.word}" for one in bad)
-        lines += wrapped(
-            clean(words), first=Content(""), indent=0, width=width, style=marks.BAD, rows=2
-        )
+        lines += wrapped(clean(words), width=width, style=marks.BAD, rows=2)
     if detail.figures is not None:
         lines += headline(detail.figures, width, glyphs)
     for one in detail.findings[:_FINDINGS]:
@@ -57,8 +52,7 @@ def run_facts(detail: RunDetail, items: Sequence[Item], width: int, glyphs: Glyp
     facts = [("on", f"{detail.layout}, {run.target}, {run.fio_version} {run.engine}".rstrip())]
     facts += [("reason", run.reason), ("scaled", run.scaled)]
     facts += [("note", note) for note in run.notes]
-    facts = [one for one in facts if one[1]]
-    return lines + fact_lines(facts, width, glyphs, indent=_LABEL_CELLS)
+    return lines + fact_lines(facts, width, glyphs, cells=_LABEL_CELLS)
 
 
 def import_facts(record: ImportRecord | None, width: int, glyphs: Glyphs) -> list[Line]:
@@ -67,7 +61,7 @@ def import_facts(record: ImportRecord | None, width: int, glyphs: Glyphs) -> lis
         return []
     machine = record.machine_type or "machine type not given"
     words = f"{record.file}, {machine}, imported {moment(record.at)}"
-    return fact_lines([("file", words)], width, glyphs, indent=_LABEL_CELLS)
+    return fact_lines([("file", words)], width, glyphs, cells=_LABEL_CELLS)
 
 
 def item_columns(width: int) -> tuple[Column, ...]:
@@ -141,28 +135,12 @@ def number_lines(item: Item, *, width: int, glyphs: Glyphs) -> list[Line]:
     rules = histogram.percentile_rules(item.percentiles_ns)
     lines = [Content(""), _title("LATENCY", "the histogram's bins", width, glyphs)]
     if item.bins:
-        lines += as_lines(table.table_of_bins(item.bins, rules), glyphs)
+        lines += table.table_of_bins(item.bins, rules).lines(glyphs)
     else:
         lines.append(Content.styled("no histogram is kept of this result", marks.MUTED))
     lines += [Content(""), _title("MEMBERS", "requests of this direction", width, glyphs)]
     members = table.table_of_members(item.members, unit=Unit.COUNT, what="I/Os")
-    return lines + as_lines(members, glyphs)
-
-
-def as_lines(made: Table, glyphs: Glyphs) -> list[Line]:
-    """A table as lines, figures to the right and the last column to the left."""
-    rows = [made.header, *made.rows]
-    widths = [max(cell_len(row[column]) for row in rows) for column in range(len(made.header))]
-    last = len(widths) - 1
-    lines = []
-    for number, row in enumerate(rows):
-        text = _GAP.join(
-            cell(words, width, glyphs, right=0 < column < last)
-            for column, (words, width) in enumerate(zip(row, widths, strict=True))
-        )
-        text = shown(text, glyphs)
-        lines.append(Content.styled(text.rstrip(), "" if number else marks.MUTED))
-    return lines
+    return lines + members.lines(glyphs)
 
 
 def _title(name: str, note: str, width: int, glyphs: Glyphs) -> Line:

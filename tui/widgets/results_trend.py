@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from textual.content import Content
@@ -17,14 +17,13 @@ from appliance.model.findings import DriftSeverity, DriftState, FindingRecord
 from appliance.model.slots import Slot
 from appliance.text import moment
 from tui import marks
-from tui.charts import line, table
 from tui.charts.axes import Axis, Unit
-from tui.charts.line import Band, Mark, Series
+from tui.charts.line import Band, Chart, Mark, Series
 from tui.charts.markers import Marker
 from tui.charts.plot import VRule
-from tui.charts.table import Table
+from tui.charts.table import Table, table_of
 from tui.marks import Glyphs
-from tui.widgets.panel import Line, cell, clean, wrapped
+from tui.widgets.panel import Line, cell, labelled
 from tui.widgets.results import shown
 
 _DAY = 86_400.0
@@ -68,12 +67,7 @@ class Drawing:
     """What a chart and its table are made of, within the days that are shown."""
 
     metric: Metric
-    series: tuple[Series, ...]
-    bands: tuple[Band, ...]
-    rules: tuple[VRule, ...]
-    marks: tuple[Mark, ...]
-    x: Axis
-    y: Axis
+    chart: Chart
     readings: tuple[Reading, ...]
     shown: int
     invalid: int
@@ -134,32 +128,18 @@ def drawing(
     found = _findings(trend, low, glyphs)
     # Of many runs in a column some are always not valid: only where half of them are is it marked.
     bad = [one for one in readings if 2 * one.invalid >= one.runs]
+    median = f"{metric}, median" if step else metric
+    gap = max(_gap(inside), _GAP_INTERVALS * step)
     return Drawing(
-        metric=metric,
-        series=(
-            Series(
-                f"{metric}, median" if step else metric,
-                tuple(points),
-                gap=max(_gap(inside), _GAP_INTERVALS * step),
-            ),
+        metric,
+        Chart(
+            (Series(median, tuple(points), gap=gap),),
+            x=Axis(Unit.CALENDAR, low=min(low, last - 1), high=last),
+            y=Axis(_UNITS.get(metric, Unit.LATENCY), zero=False),
+            bands=bands,
+            rules=(*rules, *(VRule(one.at, one.label, one.style) for one in found)),
+            marks=(*(_bad(one, metric, glyphs, each=not step) for one in bad), *found),
         ),
-        bands=tuple(bands),
-        rules=(*rules, *(VRule(one.at, one.label, one.style) for one in found)),
-        marks=(
-            *(
-                Mark(
-                    _middle(one),
-                    None if step else one.low,
-                    glyphs.bad,
-                    marks.BAD,
-                    _bad(one, metric),
-                )
-                for one in bad
-            ),
-            *found,
-        ),
-        x=Axis(Unit.CALENDAR, low=min(low, last - 1), high=last),
-        y=Axis(_UNITS.get(metric, Unit.LATENCY), zero=False),
         readings=tuple(readings),
         shown=len(inside),
         invalid=sum(not slot.valid for slot in inside),
@@ -203,11 +183,12 @@ def _middle(one: Reading) -> float:
     return one.begin / 2 + one.end / 2
 
 
-def _bad(one: Reading, metric: Metric) -> str:
-    """For the table, in which the value of a run that is not valid is in no column."""
-    if one.runs > 1:
-        return f"{one.invalid} of {one.runs} not valid"
-    return f"not valid, {metric.words(one.low)}"
+def _bad(one: Reading, metric: Metric, glyphs: Glyphs, *, each: bool) -> Mark:
+    """With words for the table, in which the value of a run that is not valid is in no column."""
+    words = f"{one.invalid} of {one.runs} not valid"
+    if one.runs == 1:
+        words = f"not valid, {metric.words(one.low)}"
+    return Mark(_middle(one), one.low if each else None, glyphs.bad, marks.BAD, words)
 
 
 def _spread(readings: Sequence[Reading]) -> list[Band]:
@@ -266,19 +247,10 @@ def chart(
     """
     if not drawn.shown:
         return [Content.styled("no complete run in this time", marks.MUTED)]
-    lines = line.line_chart(
-        drawn.series,
-        width=width,
-        height=max(1, height - 1),
-        marker=marker,
-        x=drawn.x,
-        y=drawn.y,
-        bands=drawn.bands,
-        rules=drawn.rules
-        if cursor is None
-        else (*drawn.rules, VRule(_middle(drawn.readings[cursor]), "", marks.BUSY)),
-        marks=drawn.marks,
-    )
+    of = drawn.chart
+    if cursor is not None:
+        of = replace(of, rules=(*of.rules, VRule(_middle(drawn.readings[cursor]), "", marks.BUSY)))
+    lines = of.lines(width=width, height=max(1, height - 1), marker=marker)
     if cursor is not None:
         words = reading_words(drawn.readings[cursor], drawn.metric)
         text = cell(shown(words, glyphs), width, glyphs).rstrip()
@@ -286,13 +258,12 @@ def chart(
     said = []
     if drawn.invalid:
         said.append(Content.styled(f"{glyphs.bad} {drawn.invalid:,} not valid", marks.BAD))
-    if any(mark.glyph == glyphs.warn for mark in drawn.marks):
+    if any(mark.glyph == glyphs.warn for mark in of.marks):
         said.append(Content.styled(f"{glyphs.warn} finding", marks.WARN))
     said.append(Content.styled("| epoch", marks.MUTED))
     key = Content("   ").join(said)
     room = max(0, width - key.cell_length - 1)
-    legend = line.legend(drawn.series, width=room, marker=marker, bands=drawn.bands)
-    return [*lines, Content.assemble(legend, " ", key)]
+    return [*lines, Content.assemble(of.legend(width=room, marker=marker), " ", key)]
 
 
 def reading_words(one: Reading, metric: Metric) -> str:
@@ -313,14 +284,7 @@ def reading_words(one: Reading, metric: Metric) -> str:
 
 def numbers(drawn: Drawing) -> Table:
     """The numbers of the chart, latest first."""
-    made = table.table_of(
-        drawn.series,
-        x=drawn.x,
-        y=drawn.y,
-        bands=drawn.bands,
-        rules=drawn.rules,
-        marks=drawn.marks,
-    )
+    made = table_of(drawn.chart)
     return Table(made.header, tuple(reversed(made.rows)))
 
 
@@ -328,20 +292,24 @@ def facts(trend: Trend, drawn: Drawing, *, width: int, rows: int, glyphs: Glyphs
     """What it is now, what is normal, and the findings about it, in at most ``rows`` lines."""
     words = drawn.metric.words
     lines: list[Line] = []
+
+    def fact(label: str, text: str) -> list[Line]:
+        return labelled(label, shown(text, glyphs), width, cells=_LABEL_CELLS, rows=2)
+
     last = trend.stretches[-1] if trend.stretches else None
     valid = [slot for slot in last.slots if slot.valid] if last else []
     if last is not None and valid:
         level = statistics.median(slot.value for slot in valid[-_LEVEL_SLOTS:])
         of = min(len(valid), _LEVEL_SLOTS)
         now = f"{words(level)}{_unit(drawn.metric)}, the median of the last {of} valid"
-        lines += _fact("now", shown(f"{now} of epoch {last.epoch.id}", glyphs), width)
+        lines += fact("now", f"{now} of epoch {last.epoch.id}")
     if last is not None:
-        lines += _fact("normal", shown(_normal_words(last, drawn.metric), glyphs), width)
+        lines += fact("normal", _normal_words(last, drawn.metric))
     runs = "run" if drawn.shown == 1 else "runs"
     of_runs = f"{drawn.shown} {runs}, {drawn.invalid} not valid"
     if trend.left_out:
         of_runs += f"; {trend.left_out} of an earlier version of the suite left out"
-    lines += _fact("shown", of_runs, width)
+    lines += fact("shown", of_runs)
     room = rows - len(lines)
     for one in sorted(trend.findings, key=lambda one: one.opened_at, reverse=True):
         if room < 1:
@@ -374,10 +342,4 @@ def finding_lines(one: FindingRecord, width: int, rows: int, glyphs: Glyphs) -> 
     glyph = glyphs.good if closed else glyphs.warn
     style = marks.MUTED if closed else _STYLES[one.fact.severity]
     words = f"{one.fact.code} {one.state.value}: {one.fact.summary}"
-    first = Content.styled(f"{glyph} {one.id}", style)
-    return wrapped(clean(words), first=first, indent=_LABEL_CELLS, width=width, rows=rows)
-
-
-def _fact(label: str, words: str, width: int) -> list[Line]:
-    first = Content.styled(label, marks.MUTED)
-    return wrapped(words, first=first, indent=_LABEL_CELLS, width=width, rows=2)
+    return labelled((f"{glyph} {one.id}", style), words, width, cells=_LABEL_CELLS, rows=rows)

@@ -15,7 +15,7 @@ from tui import marks
 from tui.marks import Glyphs
 from tui.snapshot import Snapshot
 from tui.sources.suites import Catalog
-from tui.widgets.panel import Line, View, cell, clean, section, wrapped
+from tui.widgets.panel import Line, View, cell, clean, labelled, section, wrapped
 from tui.widgets.results import run_mark
 from tui.widgets.suite import ago, describe_job
 from tui.widgets.table import Column, Row
@@ -146,13 +146,11 @@ def _facts(suite: Suite, known: Known, view: View, width: int, rows: int) -> lis
     facts += [("writes", words, "") for words in _writes(suite, view.snapshot)]
     facts.append(("last", *last_words(last, catalog.problem, view)))
     facts.append(("next", next_words(holds(schedule, suite.name), view), ""))
-    lines: list[Line] = []
-    for label, words, style in facts:
-        first = Content.styled(label, marks.MUTED)
-        lines += wrapped(
-            clean(words), first=first, indent=_LABEL_CELLS, width=width, style=style, rows=rows
-        )
-    return lines
+    return [
+        line
+        for label, words, style in facts
+        for line in labelled(label, words, width, style, cells=_LABEL_CELLS, rows=rows)
+    ]
 
 
 def _takes(suite: Suite, last: RunSummary | None) -> str:
@@ -224,6 +222,6 @@ def job_rows(suite: Suite, glyphs: Glyphs) -> list[Line]:
 def schedule_words(suite: str, now: ScheduleNow, view: View) -> Content:
     """What holds for ``suite``, for the question what shall."""
     words = f"Now: {next_words(holds(now, suite), view)}"
-    lines = wrapped(clean(words), first=Content(""), indent=0, width=_SHEET_CELLS, rows=2)
+    lines = wrapped(clean(words), width=_SHEET_CELLS, rows=2)
     lines.append(Content.styled(_ABOUT_TIMES, marks.MUTED))
     return Content("\n").join(lines)

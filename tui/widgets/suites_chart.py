@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from rich.cells import cell_len
 from textual.content import Content
 
 from appliance.client.suite_facts import volume_of
 from appliance.model.runs import RunRecord
-from appliance.text import bandwidth, count, table
 from tui import marks
 from tui.charts.axes import Axis, Unit
-from tui.charts.line import Series, legend, line_chart
+from tui.charts.line import Chart, Series
 from tui.charts.markers import Marker
 from tui.charts.table import table_of
 from tui.marks import Glyphs
 from tui.snapshot import TREND_SECONDS, Snapshot
-from tui.tracks import Figure, Followed, Second, group, points, spread, waits
-from tui.widgets.live import slow_words
-from tui.widgets.panel import Line, View, clean, milliseconds, section
+from tui.tracks import Followed, Second, group, points, spread, waits
+from tui.widgets.live import Shown, slow_words
+from tui.widgets.panel import Line, View, clean, section
 
 # More lines than these cannot be told apart: then the least, the median and the most are drawn.
 _MOST_MEMBERS = 6
@@ -36,48 +34,12 @@ _STEP_SECONDS = 5.0
 _OF_MANY = ("least", "median", "most")
 
 
-class Shown(Enum):
-    """Which figure is drawn, in the order in which a key changes it."""
-
-    IOPS = (Figure.IOPS, "IOPS", Unit.COUNT, 1.0)
-    BANDWIDTH = (Figure.BYTES_PER_S, "throughput", Unit.BANDWIDTH, 1.0)
-    AWAIT = (Figure.AWAIT_MS, "await", Unit.LATENCY, 1e6)
-
-    @property
-    def figure(self) -> Figure:
-        return self.value[0]
-
-    @property
-    def words(self) -> str:
-        return self.value[1]
-
-    @property
-    def unit(self) -> Unit:
-        return self.value[2]
-
-    @property
-    def factor(self) -> float:
-        """What the axis' unit is of the figure's: latencies are drawn in nanoseconds."""
-        return self.value[3]
-
-    def next(self) -> Shown:
-        order = tuple(Shown)
-        return order[(order.index(self) + 1) % len(order)]
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
     """How the chart is drawn: ``since_job`` from the beginning of the job on."""
 
     shown: Shown = Shown.IOPS
     since_job: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    series: tuple[Series, ...]
-    x: Axis
-    y: Axis
 
 
 def group_of(run: RunRecord, snapshot: Snapshot) -> tuple[Followed, ...]:
@@ -111,36 +73,28 @@ def chart_lines(
     head = section(title, now, width, glyphs)
     if rows < _LEAST_ROWS:
         return [head]
-    drawn = _drawn(run, devices, view, choice)
+    drawn = _chart(run, devices, view, choice)
     return [
         head,
-        legend(drawn.series, width=width, marker=marker),
-        *line_chart(
-            drawn.series, width=width, height=rows - 2, marker=marker, x=drawn.x, y=drawn.y
-        ),
+        drawn.legend(width=width, marker=marker),
+        *drawn.lines(width=width, height=rows - 2, marker=marker),
     ]
 
 
 def numbers(run: RunRecord, view: View, choice: Choice) -> Content:
     """The numbers of the chart, a second a line, the latest last."""
-    snapshot = view.snapshot
-    devices = () if snapshot is None else group_of(run, snapshot)
+    devices = () if view.snapshot is None else group_of(run, view.snapshot)
     if not devices:
         return Content("there are no figures of these disks")
-    drawn = _drawn(run, devices, view, choice)
-    made = table_of(drawn.series, x=drawn.x, y=drawn.y)
-    text = table([made.header, *made.rows])
-    if view.glyphs is marks.ASCII:
-        text = text.replace("µ", "u")
-    first, *rest = text.splitlines()
-    return Content("\n").join([Content.styled(first, marks.MUTED), *map(Content, rest)])
+    made = table_of(_chart(run, devices, view, choice))
+    return Content("\n").join(made.lines(view.glyphs))
 
 
 def _span(choice: Choice) -> str:
     return "this job" if choice.since_job else f"last {TREND_SECONDS // 60} min"
 
 
-def _drawn(run: RunRecord, devices: tuple[Followed, ...], view: View, choice: Choice) -> _Drawn:
+def _chart(run: RunRecord, devices: tuple[Followed, ...], view: View, choice: Choice) -> Chart:
     seconds = () if view.snapshot is None else view.snapshot.seconds
     began = view.now - (view.wall - run.phase_started_at)
     if choice.since_job:
@@ -152,7 +106,7 @@ def _drawn(run: RunRecord, devices: tuple[Followed, ...], view: View, choice: Ch
         high = math.ceil(view.now / _STEP_SECONDS) * _STEP_SECONDS
         x = Axis(Unit.AGO, low=high - TREND_SECONDS, high=high)
         shift = 0.0
-    return _Drawn(tuple(_series(devices, seconds, choice.shown, shift)), x, Axis(choice.shown.unit))
+    return Chart(_series(devices, seconds, choice.shown, shift), x, Axis(choice.shown.unit))
 
 
 def _series(
@@ -199,9 +153,9 @@ def _now(
     """
     last = seconds[-1]
     value = points([last], devices[0], shown.figure)[0][1]
-    now = Content.styled(f"now {_figure(value, shown, glyphs)}", marks.MUTED)
+    now = Content.styled(f"now {shown.text(value, glyphs)}", marks.MUTED)
     between = spread(last, devices[0], shown.figure)
-    low, high = (_figure(one, shown, glyphs) for one in (between.least, between.most))
+    low, high = (shown.text(one, glyphs) for one in (between.least, between.most))
     more = slow_words(waits(seconds, devices[0]), glyphs)
     if not more and between.least is not None:
         more = Content.styled(f"members {low} to {high}", marks.MUTED)
@@ -211,11 +165,3 @@ def _now(
 
 def _times(value: float | None, shown: Shown) -> float | None:
     return None if value is None else value * shown.factor
-
-
-def _figure(value: float | None, shown: Shown, glyphs: Glyphs) -> str:
-    if value is None:
-        return "-"
-    if shown is Shown.AWAIT:
-        return milliseconds(value, glyphs)
-    return bandwidth(value) if shown is Shown.BANDWIDTH else count(value)

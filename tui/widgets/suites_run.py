@@ -44,10 +44,7 @@ _FEW_ABOVE = 10
 _ASKED_SECONDS, _ASKED_TIMES = 3.0, 60
 # Not at all in its last seconds.
 _QUIET_SECONDS = 5.0
-_PHASES = {
-    "check": "waits until the disks are quiet",
-    "prepare": "writes its files in full",
-}
+_PHASES = {"check": "waits until the disks are quiet", "prepare": "writes its files in full"}
 
 
 def run_heading(run: RunRecord, view: View, width: int) -> list[Line]:
@@ -90,9 +87,7 @@ def ended_heading(
     room = max(12, width - note.cell_length - 4)
     lines = [section(cell(title, room, glyphs).rstrip(), note, width, glyphs)]
     if run.reason:
-        lines += wrapped(
-            clean(run.reason), first=Content(""), indent=0, width=width, style=marks.WARN, rows=2
-        )
+        lines += wrapped(clean(run.reason), width=width, style=marks.WARN, rows=2)
     words = "enter shows its results in full, w the table of suites"
     if run.ended_at is not None:
         words = f"took {duration(max(0.0, run.ended_at - run.started_at))}; {words}"
