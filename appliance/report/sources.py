@@ -168,9 +168,11 @@ def _pieces(
                     f"there is no import {what.number} in {reader.path}",
                     "it may have been removed since: read the list again",
                 )
-            document = exports.import_document(reader, record)
+            document = exports.import_document(reader, record, left_out)
         else:
-            document = exports.run_document(reader, reader.run(what.number))
+            document = exports.run_document(reader, reader.run(what.number), left_out)
+        if left_out:
+            document["left_out"] = left_out
         return (json.dumps(document, indent=1), "\n")
     made = of_import if is_import else of_run
     return (REPORTS[form](made(reader, what.number)),)

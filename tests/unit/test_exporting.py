@@ -15,7 +15,7 @@ from appliance.history.store import History
 from appliance.model.runs import RunState
 from appliance.report import sources
 from appliance.system import files
-from tests.unit.histories import FINGERPRINT, RESULT, begin, report
+from tests.unit.histories import FINGERPRINT, RESULT, begin, report, select
 
 pytestmark = pytest.mark.usefixtures("journalled")
 
@@ -57,6 +57,16 @@ def test_every_figure_as_json(filled, tmp_path):
     _write(filled, "import:1", tmp_path / "import.json")
     found = json.loads((tmp_path / "import.json").read_text())
     assert (found["file"], found["results"][0]["evidence"]["iops"]) == ("d.txt", 824_600.0)
+
+
+@pytest.mark.parametrize(("what", "key"), [("1", "run"), ("import:1", "id")])
+def test_a_damaged_result_is_left_out_and_told(filled, tmp_path, what, key):
+    select(filled, "UPDATE result SET percentiles_ns = '7'")
+    said = _write(filled, what, tmp_path / "one.json")
+    assert said.endswith(", without 1 that cannot be read")
+    found = json.loads((tmp_path / "one.json").read_text())
+    assert (found[key], found["results"]) == (1, [])
+    assert found["left_out"][0].startswith("result ")
 
 
 def test_the_whole_history_as_csv(filled, tmp_path):
