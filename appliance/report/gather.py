@@ -213,8 +213,7 @@ def import_report(
 
 
 def _import_summary(judged: Sequence[Measurement], machine_type: str) -> str:
-    versions = _each(one.fio_version for one in judged)
-    parts = [machine_type or "machine type not given", ", ".join(versions)]
+    parts = [machine_type or "machine type not given", _each(one.fio_version for one in judged)]
     return ", ".join(part for part in parts if part)
 
 
@@ -227,23 +226,25 @@ def _import_facts(
         ("Machine type", machine_type or "not given"),
     ]
     found = [
-        ("fio", ", ".join(_each(one.fio_version for one in judged))),
-        ("Engines", ", ".join(_each(one.engine for one in judged))),
-        ("Devices", ", ".join(_each(one.device for one in judged))),
-        (
-            "Members",
-            ", ".join(_each(member for one in judged for member in one.members)),
-        ),
+        ("fio", _each(one.fio_version for one in judged)),
+        ("Engines", _each(one.engine for one in judged)),
+        ("Devices", _each(one.device for one in judged)),
+        ("Members", _each(member for one in judged for member in one.members)),
     ]
-    return tuple(
-        FactGroup(title, tuple(one for one in pairs if one[1]))
-        for title, pairs in (("Import", given), ("Found in it", found))
-        if any(value for _, value in pairs)
+    return _groups(("Import", given), ("Found in it", found))
+
+
+def _groups(*groups: tuple[str, Iterable[tuple[str, str]]]) -> tuple[FactGroup, ...]:
+    """What is not known is left out."""
+    known = (
+        (title, tuple((clipped(label, NAME), value) for label, value in pairs if value))
+        for title, pairs in groups
     )
+    return tuple(FactGroup(title, facts) for title, facts in known if facts)
 
 
-def _each(values: Iterable[str]) -> list[str]:
-    return [value for value in dict.fromkeys(values) if value]
+def _each(values: Iterable[str]) -> str:
+    return ", ".join(value for value in dict.fromkeys(values) if value)
 
 
 def _where(one: Measurement) -> str:
@@ -283,7 +284,7 @@ def _run_summary(run: RunRecord, epoch: EpochRecord | None) -> str:
 
 
 def _run_facts(run: RunRecord, epoch: EpochRecord | None, host: str) -> tuple[FactGroup, ...]:
-    """Everything that is recorded of the surroundings; what is not known is left out."""
+    """Everything that is recorded of the surroundings."""
     own = _own_volume(run, epoch)
     machine = [
         ("Type", run.machine_type or "not known"),
@@ -309,17 +310,12 @@ def _run_facts(run: RunRecord, epoch: EpochRecord | None, host: str) -> tuple[Fa
         ("Target kind", _TARGETS.get(run.target_kind, run.target_kind)),
         ("Time factor", f"{run.time_factor:g}" if run.scaled else ""),
     ]
-    groups = [
+    return _groups(
         ("Machine", machine),
         ("Layout", layout),
         ("Run", measured),
-        ("Conditions", list(run.conditions.items())),
+        ("Conditions", run.conditions.items()),
         ("Epoch", _epoch_facts(epoch)),
-    ]
-    return tuple(
-        FactGroup(title, tuple((clipped(label, NAME), value) for label, value in pairs if value))
-        for title, pairs in groups
-        if any(value for _, value in pairs)
     )
 
 
