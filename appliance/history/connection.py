@@ -25,6 +25,8 @@ from appliance.model import advice
 
 _T = TypeVar("_T")
 _WAIT_SECONDS = 5.0
+# What decoding a damaged value raises.
+NOT_DECODED = (ValueError, TypeError, LookupError, AttributeError, zlib.error)
 _START = f"start a run: {advice.run_suite()}"
 
 
@@ -120,7 +122,7 @@ class Connection:
         """A value that cannot be decoded is damage too, though SQLite does not see it."""
         try:
             yield
-        except (ValueError, TypeError, LookupError, AttributeError, zlib.error) as error:
+        except NOT_DECODED as error:
             kind = file_format.UndecodableError
             raise file_format.damaged(self._path, error, kind) from error
 

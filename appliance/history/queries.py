@@ -316,14 +316,13 @@ class Reader(drift_queries.DriftQueries):
         for row in found:
             told = findings.get(row["id"], ())
             try:
-                with self.understood():
-                    more = apart(row["id"])
-                    made.append(rows.to_result(kind, row, columns=columns, findings=told, **more))
-            except file_format.UndecodableError as error:
+                more = apart(row["id"])
+                made.append(rows.to_result(kind, row, columns=columns, findings=told, **more))
+            except connection.NOT_DECODED as error:
                 if left_out is None:
                     raise
                 whose = "run" if of == "run_id" else "import"
-                left_out.append(f"result {row['id']} of {whose} {number}: {error.message}")
+                left_out.append(f"result {row['id']} of {whose} {number}: {error}")
         return tuple(made)
 
     def _parts(self, table: str, of: str, number: int) -> dict[int, list[Any]]:
