@@ -15,15 +15,14 @@ from appliance.clouds.provider import (
     Metadata,
     NetworkLimits,
     Provider,
-    Sold,
     page_text,
     plain_name,
 )
-from appliance.data import DiskRule, csv_rows
+from appliance.data import DiskRule, csv_rows, instance_type
 from appliance.model.disks import DiskKind
 
 if TYPE_CHECKING:
-    from appliance.model.measurement import Capability, Exceeded, Times
+    from appliance.model.measurement import Exceeded, Times
 
 _EPHEMERAL = re.compile(r"ephemeral([0-9]{1,2})", re.ASCII)
 _DEVICE = re.compile(r"(?:/dev/)?(?:sd|xvd)([a-z]{1,2})", re.ASCII)
@@ -34,17 +33,6 @@ _PAGE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class InstanceType(Sold):
-    """``nvme`` is false for Xen disks. IOPS are random, of 4 KiB; ``None`` if not published."""
-
-    instance_type: str
-    nvme: bool
-    read_iops_per_disk: int | None
-    write_iops_per_disk: int | None
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class _EbsLimits:
     instance_type: str
     baseline_iops: int
@@ -52,13 +40,6 @@ class _EbsLimits:
     baseline_mbit_s: int
     max_mbit_s: int
     source: str
-
-
-@cache
-def instance_types() -> dict[str, InstanceType]:
-    """Every machine type that is sold with instance storage, by name."""
-    rows = csv_rows("aws_instance_store.csv", InstanceType)
-    return {row.instance_type: row for row in rows}
 
 
 @cache
@@ -74,24 +55,6 @@ def ebs_limits() -> dict[str, NetworkLimits]:
         )
         for row in csv_rows("aws_ebs_limits.csv", _EbsLimits)
     }
-
-
-def _local(machine_type: str, count: int, direction: str) -> Capability | None:
-    row = instance_types().get(machine_type)
-    if row is None or count > row.disk_count:
-        return None
-    each = row.read_iops_per_disk if direction == "read" else row.write_iops_per_disk
-    if each is None:
-        return None
-    from appliance.model.measurement import Capability
-
-    return Capability(
-        kind=DiskKind.INSTANCE_STORE.value,
-        iops=float(each * count),
-        member_iops=float(each),
-        basis=f"{count} × {each:,} ({machine_type})" if count > 1 else f"{each:,} ({machine_type})",
-        source=row.source,
-    )
 
 
 # -------------------------------------------------------------------------- the machine
@@ -114,14 +77,14 @@ def ephemeral_names(machine_type: str, told: Metadata) -> tuple[str, ...]:
     volume can have that name; so only as many count as the type is sold with.
     """
     mapping = told.get("block-device-mapping")
-    sold = instance_types().get(machine_type)
-    if sold is None or sold.nvme or not isinstance(mapping, dict):
+    sold = instance_type(machine_type)
+    if sold is None or sold.transport != "xen" or not isinstance(mapping, dict):
         return ()
     found = {}
     for key, value in mapping.items():
         number = _EPHEMERAL.fullmatch(str(key))
         device = _DEVICE.fullmatch(value) if isinstance(value, str) else None
-        if number and device and int(number.group(1)) < sold.disk_count:
+        if number and device and int(number.group(1)) < (sold.disk_count or 0):
             found[int(number.group(1))] = f"xvd{device.group(1)}"
     return tuple(found[number] for number in sorted(found))
 
@@ -232,9 +195,7 @@ PROVIDER = Provider(
         r"(?:[a-z]{1,3}\d{1,2}[a-z]{0,4}(?:-[a-z0-9]{2,8})?|u-\d{1,2}tb\d)\."
         r"(?:nano|micro|small|medium|large|\d{0,3}xlarge|metal(?:-\d{1,3}xl)?)"
     ),
-    is_type=lambda name: name in instance_types() or name in ebs_limits(),
-    sold=lambda machine_type: instance_types().get(machine_type),
-    local=_local,
+    is_type=lambda name: name in ebs_limits(),
     network=lambda machine_type: ebs_limits().get(machine_type),
     told_type=_told_type,
     told_disks=ephemeral_names,

@@ -1,12 +1,9 @@
-"""Azure: the machine, its disks and their agent, and what Azure says of local disks. Pure."""
+"""Azure: the machine, its disks and their agent. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
 
 from appliance.clouds.provider import (
     Agent,
@@ -14,15 +11,9 @@ from appliance.clouds.provider import (
     Dmi,
     Metadata,
     Provider,
-    Sold,
     page_text,
     plain_name,
 )
-from appliance.data import csv_rows
-from appliance.model.disks import DiskKind
-
-if TYPE_CHECKING:
-    from appliance.model.measurement import Capability
 
 # The same Microsoft strings appear on any Hyper-V host; this asset tag is Azure's own
 # (cloud-init, DataSourceAzure).
@@ -32,47 +23,6 @@ _NAME = slice(384, 4096)
 _SCSI_CONTROLLER = "f8b3781a-1e82-4818-a1c3-63d806ec15bb"
 _DATA_CONTROLLERS = re.compile(r"f8b3781[bcd]-1e82-4818-a1c3-63d806ec15bb")
 _AGENT_OPTIONS = frozenset({"ResourceDisk.Format", "ResourceDisk.EnableSwap"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Type(Sold):
-    """A storage-optimized size; its rates are what is reached by all disks, not a limit: they
-    may do more.
-    """
-
-    instance_type: str
-    read_iops_total: int | None
-    read_mb_s_total: int | None
-    source: str
-
-
-@cache
-def _types() -> dict[str, _Type]:
-    # Azure's names are compared without regard to case by everything of Azure's.
-    rows = csv_rows("azure_instance_store.csv", _Type)
-    return {row.instance_type.casefold(): row for row in rows}
-
-
-def _sold(machine_type: str) -> _Type | None:
-    return _types().get(machine_type.casefold())
-
-
-def _local(machine_type: str, count: int, direction: str) -> Capability | None:
-    row = _sold(machine_type)
-    if row is None or not row.read_iops_total or count > row.disk_count or direction != "read":
-        return None
-    share = count / row.disk_count
-    from appliance.model.measurement import Capability
-
-    return Capability(
-        kind=DiskKind.INSTANCE_STORE.value,
-        iops=row.read_iops_total * share,
-        bytes_per_s=(row.read_mb_s_total or 0) * 1_000_000 * share,
-        member_iops=row.read_iops_total / row.disk_count,
-        is_limit=False,
-        basis=f"{count} of {row.disk_count} disks of {machine_type}",
-        source=row.source,
-    )
 
 
 def _told_type(_: Dmi, told: Metadata) -> object:
@@ -135,9 +85,6 @@ PROVIDER = Provider(
     is_here=lambda dmi: dmi.vendor == "Microsoft Corporation" and dmi.asset_tag == _ASSET_TAG,
     disk_name=_disk_name,
     machine_type_pattern=(r"Standard_[A-Z]{1,3}\d{1,3}[a-z-]{0,6}\d{0,3}[a-z]{0,4}(?:_v\d{1,2})?"),
-    is_type=lambda machine_type: _sold(machine_type) is not None,
-    sold=_sold,
-    local=_local,
     told_type=_told_type,
     agent=Agent("etc/waagent.conf", agent_claims),
 )

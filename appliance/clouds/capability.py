@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from appliance.clouds import volumes
 from appliance.clouds.provider import disk_count, providers
 from appliance.clouds.volumes import Volume
-from appliance.data import csv_rows
+from appliance.data import InstanceType, csv_rows, instance_type
 from appliance.model.disks import DiskKind
 from appliance.model.measurement import Capability, Measurement
 
@@ -102,13 +102,41 @@ def _depth(published_iops: float) -> int:
 # ------------------------------------------------------------------------- local disks
 
 
+def _local(machine_type: str, count: int, direction: str) -> Capability | None:
+    """By the type: a share of what is published for all its disks; or by its provider."""
+    row = instance_type(machine_type)
+    if row is None or row.disk_count is None or count <= row.disk_count:
+        by_type = _of_type(row, count, read=direction == "read") if row else None
+        each = (one.local(machine_type, count, direction) for one in providers())
+        return by_type or next((one for one in each if one), None)
+    return None
+
+
+def _of_type(row: InstanceType, count: int, *, read: bool) -> Capability | None:
+    iops = row.read_iops if read else row.write_iops
+    bytes_per_s = row.read_bytes_per_s if read else row.write_bytes_per_s
+    if iops is None or row.disk_count is None:
+        return None
+    share = count / row.disk_count
+    each = iops / row.disk_count
+    times = f"{count} × " if count > 1 else ""
+    return Capability(
+        kind=DiskKind.INSTANCE_STORE.value,
+        iops=iops * share,
+        bytes_per_s=None if bytes_per_s is None else bytes_per_s * share,
+        member_iops=each,
+        is_limit=row.published_by.limit,
+        basis=f"{times}{each:,.0f} ({row.name})",
+        source=row.published_by.source,
+    )
+
+
 # A diary has thousands of results of one machine.
 @lru_cache(maxsize=1024)
 def _instance_store(
     machine_type: str, count: int, direction: str, block_size_bytes: int | None
 ) -> Capability | None:
-    each = (one.local(machine_type, count, direction) for one in providers())
-    found = next((one for one in each if one), None)
+    found = _local(machine_type, count, direction)
     measured = _measured(machine_type, count, direction)
     if found is None:
         if measured is None:
@@ -133,8 +161,10 @@ def _instance_store(
 
 
 @dataclass(frozen=True, slots=True)
-class _MeasuredByOthers:
-    """What others measured on local disks; ``scope`` is ``disk`` (of one) or ``array``."""
+class MeasuredByOthers:
+    """What others measured on local disks; ``scope`` is ``disk`` (of one) or ``array`` (of all).
+    ``instance_type`` may be a whole family: ``i3.ALL``.
+    """
 
     instance_type: str
     scope: str
@@ -146,16 +176,20 @@ class _MeasuredByOthers:
 
 
 @cache
-def _measurements() -> dict[str, _MeasuredByOthers]:
-    rows = csv_rows("measured_by_others.csv", _MeasuredByOthers)
+def _measurements() -> dict[str, MeasuredByOthers]:
+    rows = csv_rows("measured_by_others.csv", MeasuredByOthers)
     return {row.instance_type.casefold(): row for row in rows}
 
 
-def _measured(machine_type: str, count: int, direction: str) -> tuple[float, float, str] | None:
-    # On this type, or on its family's other sizes.
+def measured_by_others(machine_type: str) -> MeasuredByOthers | None:
+    """On this type, or on its family's other sizes."""
     family = machine_type.split(".", 1)[0]
     known = _measurements()
-    found = known.get(machine_type.casefold()) or known.get(f"{family}.ALL".casefold())
+    return known.get(machine_type.casefold()) or known.get(f"{family}.ALL".casefold())
+
+
+def _measured(machine_type: str, count: int, direction: str) -> tuple[float, float, str] | None:
+    found = measured_by_others(machine_type)
     if found is None:
         return None
     of_type = disk_count(machine_type)

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from appliance.data import DiskRule, disk_rules
+from appliance.data import DiskRule, disk_rules, instance_type
 from appliance.model.disks import DiskKind
 
 if TYPE_CHECKING:
@@ -34,16 +34,6 @@ class Dmi:
     product_name: str = ""
     product_version: str = ""
     asset_tag: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Sold:
-    """The instance storage that a machine type is sold with. The size is of one disk, in the
-    provider's GB (10^9 bytes).
-    """
-
-    disk_count: int
-    disk_size_gb: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +90,17 @@ class Provider:
     ``machine_type_pattern`` is the form of its machine types, for texts that mention one.
     ``told_type`` is a machine type that metadata tells better than DMI, of any type and not yet
     checked. ``told_disks`` are kernel names of instance storage that only metadata tells, and
-    ``told_disk`` what such a disk is, in words. ``local`` and ``network`` are published limits:
-    of so many local disks in one direction, of all network volumes. ``describe`` says what a
-    disk is better than its rule does, or nothing.
+    ``told_disk`` what such a disk is, in words. ``is_type`` knows machine types beside those of
+    :func:`appliance.data.instance_types`, ``local`` published limits of so many local disks in one
+    direction where the type alone does not tell; ``network`` those of all network volumes.
+    ``describe`` says what a disk is better than its rule does, or nothing.
     """
 
     name: str
     is_here: Callable[[Dmi], bool]
     disk_name: Callable[[Attached], str]
     machine_type_pattern: str
-    is_type: Callable[[str], bool]
-    sold: Callable[[str], Sold | None] = lambda _: None
+    is_type: Callable[[str], bool] = lambda _: False
     local: Callable[[str, int, str], Capability | None] = lambda *_: None
     network: Callable[[str], NetworkLimits | None] = lambda _: None
     told_type: Callable[[Dmi, Metadata], object] = lambda *_: None
@@ -133,20 +123,17 @@ def provider(name: str) -> Provider | None:
     return next((one for one in providers() if one.name == name), None)
 
 
-def sold(machine_type: str) -> Sold | None:
-    """The instance storage of a machine type of any provider, if known."""
-    return next((found for one in providers() if (found := one.sold(machine_type))), None)
-
-
 def disk_count(machine_type: str) -> int | None:
-    """How many instance-storage disks a machine type of any provider is sold with, if known."""
-    found = sold(machine_type)
-    return found.disk_count if found else None
+    """How many instance-storage disks each machine of a type has, of any provider, if known."""
+    found = instance_type(machine_type)
+    return found.disk_count if found and not found.chosen else None
 
 
 def is_type(machine_type: str) -> bool:
     """Whether anything is known of this machine type: of a mistyped one nothing is."""
-    return any(one.is_type(machine_type) for one in providers())
+    return instance_type(machine_type) is not None or any(
+        one.is_type(machine_type) for one in providers()
+    )
 
 
 def page_text(raw: bytes) -> str:

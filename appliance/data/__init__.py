@@ -1,9 +1,8 @@
 """Facts about clouds and their disks, each row with its source; no decisions here.
 
-``disk_models.toml`` says how a disk tells what it is. Random IOPS of machine types are the
-provider's totals, of which the figures per disk in ``aws_instance_store.csv`` are a share.
-``measured_by_others.csv`` is no limit of anybody's: what the io_properties of Scylla's machine
-images were measured to be. What a column is in stands in its name, or at the row's type.
+``disk_models.toml`` says how a disk tells what it is, ``instance_types.csv`` what a machine type is
+sold with. ``measured_by_others.csv`` is no limit of anybody's: what the io_properties of Scylla's
+machine images were measured to be. What a column is in stands in its name, or at the row's type.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ _CELLS: dict[Any, Callable[[str], object]] = {
     int: int,
     bool: lambda cell: cell == "yes",
     int | None: lambda cell: int(cell) if cell else None,
+    tuple[str, ...]: lambda cell: tuple(cell.split()),
 }
 
 
@@ -95,3 +95,75 @@ def disk_rule(*, transport: str, vendor: str, model: str, cloud_name: str = "") 
         if rule.matches(transport=transport, vendor=vendor, model=model, cloud_name=cloud_name):
             return rule
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where facts come from. ``conditions`` is what its figures are for; ``limit``: the provider
+    gives them as the most that is possible.
+    """
+
+    key: str
+    source: str
+    conditions: str = ""
+    limit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceType:
+    """A machine type and its local disks. ``None`` and ``unknown`` are not known.
+
+    ``chosen``: these disks can be left out when a machine is made. ``transport`` is how Linux sees
+    them (``nvme``, ``xen``), ``media`` ``ssd`` or ``hdd``. Published IOPS and bandwidth are of all
+    disks together; :attr:`published_by` says for what. ``atomic_write_bytes`` is the largest write
+    that is never torn. ``boot_modes`` are ``bios`` and ``uefi``, empty if not known.
+    """
+
+    provider: str
+    name: str
+    architecture: str
+    vcpus: int | None
+    memory_mib: int | None
+    disk_count: int | None
+    disk_size_bytes: int | None
+    chosen: bool
+    transport: str
+    media: str
+    read_iops: int | None
+    write_iops: int | None
+    read_bytes_per_s: int | None
+    write_bytes_per_s: int | None
+    atomic_write_bytes: int | None
+    boot_modes: tuple[str, ...]
+    hypervisor: str
+    sources: tuple[str, ...]
+    note: str
+
+    @property
+    def published_by(self) -> Source:
+        """Whose the figures are; of a type without figures, whose the disks are."""
+        return instance_sources()[self.sources[0]]
+
+
+@cache
+def instance_types() -> dict[str, InstanceType]:
+    """Every machine type that is sold with local disks, by name."""
+    return {row.name: row for row in csv_rows("instance_types.csv", InstanceType)}
+
+
+@cache
+def _azure_types() -> dict[str, InstanceType]:
+    # Azure's names are compared without regard to case by everything of Azure's.
+    rows = instance_types().values()
+    return {row.name.casefold(): row for row in rows if row.provider == "azure"}
+
+
+def instance_type(name: str) -> InstanceType | None:
+    """The machine type of this name, if it is known to be sold with local disks."""
+    return instance_types().get(name) or _azure_types().get(name.casefold())
+
+
+@cache
+def instance_sources() -> dict[str, Source]:
+    """By the keys that :class:`InstanceType` names."""
+    return {row["key"]: Source(**row) for row in toml_rows("instance_sources.toml")}

@@ -1,4 +1,4 @@
-"""A provider is a module of appliance.clouds and rules in a data file: nothing else knows it."""
+"""A provider is a module of appliance.clouds and rows in data files: nothing else knows it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from appliance.clouds.provider import (
     Attached,
     NetworkLimits,
     Provider,
-    Sold,
     is_type,
     providers,
 )
@@ -34,6 +33,7 @@ kind = "instance-store"
 what = "Toy local disk"
 source = "the toy's manual"
 """
+_TYPE = "toy,toybox-2,x86_64,4,8192,2,100000000000,,nvme,ssd,,,,,,uefi,kvm,ec2-api,\n"
 
 
 def _name(disk: Attached) -> str:
@@ -51,15 +51,13 @@ TOY = Provider(
     is_here=lambda dmi: dmi.vendor == "Toymaker",
     disk_name=_name,
     machine_type_pattern=r"toybox-\d{1,2}",
-    is_type=lambda name: name == "toybox-2",
-    sold=lambda name: Sold(2, 100) if name == "toybox-2" else None,
     local=_local,
     network=lambda name: NetworkLimits(1, 2, 4096, 8192, "x") if name == "toybox-2" else None,
 )
 
 
 def _forget() -> None:
-    for cached in (data.disk_rules, providers, context._machine_type):
+    for cached in (data.disk_rules, data.instance_types, providers, context._machine_type):
         cached.cache_clear()
 
 
@@ -68,6 +66,8 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     shutil.copytree(data.DIRECTORY, tmp_path / "data")
     rules = tmp_path / "data/disk_models.toml"
     rules.write_text(rules.read_text() + _RULES)
+    types = tmp_path / "data/instance_types.csv"
+    types.write_text(types.read_text() + _TYPE)
     monkeypatch.setattr(data, "DIRECTORY", tmp_path / "data")
     module = ModuleType("appliance.clouds.toy")
     module.PROVIDER = TOY  # type: ignore[attr-defined]

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.clouds.aws import instance_types
-from appliance.clouds.provider import disk_count
 from appliance.data import disk_rules
 from appliance.model.disks import (
     Disk,
@@ -142,16 +140,6 @@ def test_without_root_udevs_label_is_all_there_is() -> None:
     assert (
         identify(disk(1, blank=None)).reason == "EC2 instance store, contents not read (needs root)"
     )
-
-
-def test_instance_types_have_counts_limits_and_sources() -> None:
-    found = instance_types()["i3.16xlarge"]
-    assert (found.disk_count, found.disk_size_gb) == (8, 1900)
-    assert (found.read_iops_per_disk, found.write_iops_per_disk) == (412_500, 180_000)
-    assert "t3.micro" not in instance_types()
-    for row in instance_types().values():
-        assert row.disk_count > 0
-        assert row.source
 
 
 def test_two_of_one_serial_are_both_refused() -> None:
@@ -333,11 +321,3 @@ def test_xen_disks_by_the_providers_metadata() -> None:
     rules = (OperatorRule(cloud_name="xvdf", role="data", kind=DiskKind.NETWORK),)
     ruled = identify(xen("xvdf", 40), layout=Layout((), rules=rules), machine=machine)
     assert (ruled.kind, ruled.role, ruled.claimable) == (DiskKind.NETWORK, "data", True)
-
-
-def test_counts_of_azure() -> None:
-    assert disk_count("Standard_L80s_v3") == 10
-    assert disk_count("standard_l8s_V2") == 1
-    assert disk_count("Standard_L48as_v4") == 6
-    assert disk_count("i3.16xlarge") == 8
-    assert disk_count("Standard_D2s_v4") is None

@@ -100,6 +100,29 @@ def test_azure_sizes(tmp_path: Path) -> None:
     assert (unknown.machine_type, unknown.expected_disks) == ("Standard_D2s_v4", None)
 
 
+_GCP = {"sys_vendor": "Google", "product_name": "Google Compute Engine"}
+
+
+def test_google_machines_are_what_their_attribute_says(tmp_path: Path) -> None:
+    def seen(told: object) -> tuple[str, int | None]:
+        found = machine_with(tmp_path, _GCP, told)
+        assert found.provider == "gcp"
+        return found.machine_type, found.expected_disks
+
+    def attributes(**named: object) -> dict[str, str]:
+        return {"instance-data": json.dumps({"ssh-keys": "x", **named})}
+
+    name = "stripewright-machine-type"
+    assert seen(attributes(**{name: "c4-standard-32-lssd"})) == ("c4-standard-32-lssd", 5)
+    assert seen(attributes(**{name: "n2-standard-32"})) == ("n2-standard-32", None)
+    untold = ("Google Compute Engine", None)
+    for told in (
+        attributes(), attributes(**{name: 7}), attributes(**{name: "x y"}), {}, None,
+        {"instance-data": "[" * 100_000}, {"instance-data": "[1]"}, {"instance-data": {name: "x"}},
+    ):  # fmt: skip
+        assert seen(told) == untold
+
+
 def test_nitro_is_told_by_dmi_alone(tmp_path: Path) -> None:
     dmi = {"sys_vendor": "Amazon EC2", "product_name": "i4i.4xlarge"}
     told = {"instance-type": "m5d.24xlarge", "block-device-mapping": _MAPPING}

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from appliance.clouds.provider import provider, sold
-from appliance.data import DiskRule, disk_rule
+from appliance.clouds.provider import provider
+from appliance.data import DiskRule, disk_rule, instance_type
 from appliance.model.disks import Array, Disk, DiskKind, Machine, MarkState, VolumeGroup
 from appliance.model.plans import Layout, OperatorRule
 from appliance.storage.formats import lvm, md, serials
@@ -21,7 +21,7 @@ from appliance.storage.policy import exclusions, ownership
 from appliance.storage.policy.layout import DEFAULT_LAYOUT
 
 _UNKNOWN = Machine()
-# The provider's GB against the disk's own size: GB or GiB, and what is rounded.
+# The type's size against the disk's own: the provider's GB may be GiB, and is rounded.
 _SIZE_TOLERANCE = 0.1
 
 
@@ -77,10 +77,12 @@ def _is_ephemeral(disk: Disk, machine: Machine) -> bool:
     The size has to be right, too: the names are what an image asked for, not what it got.
     """
     name = disk.path.rpartition("/")[2]
-    storage = sold(machine.machine_type)
-    if disk.transport != "xen" or name not in machine.ephemeral_names or storage is None:
+    sold = instance_type(machine.machine_type)
+    if disk.transport != "xen" or name not in machine.ephemeral_names:
         return False
-    ratio = disk.size_bytes / (storage.disk_size_gb * 10**9)
+    if sold is None or sold.disk_size_bytes is None:
+        return False
+    ratio = disk.size_bytes / sold.disk_size_bytes
     return 1 - _SIZE_TOLERANCE <= ratio <= 1 + _SIZE_TOLERANCE
 
 
