@@ -9,6 +9,7 @@ from tests.tui.driving import both_sizes, notices, settled, until
 from tests.tui.fake_log import READ_AT, FakeLog, entries, entry
 from tests.tui.fakes import screen_text, snapshot, stage
 from tests.tui.pictures import assert_looks_as_kept
+from tests.tui.test_typed_ahead import in_one_read
 from tui.sources.journal import EntryDetail, LogState
 from tui.widgets.log_list import LogList
 
@@ -56,6 +57,18 @@ async def test_the_end_is_followed_until_somebody_looks_back(size):
         text = await again(acted, pilot)
         assert "following" in text
         assert "[231]" in text
+
+
+async def test_the_end_is_followed_from_entries_that_fit_to_more_than_fit():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(140, 45)) as pilot:
+        await shown(acted, pilot)
+        for keys, last in (("fff", "[55]"), ("f", "[59]")):
+            in_one_read(acted.app, *keys)
+            text = await again(acted, pilot)
+            assert "following" in text
+            # In the list, and in full below it.
+            assert text.count(last) == 2
 
 
 @both_sizes

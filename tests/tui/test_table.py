@@ -123,7 +123,7 @@ async def test_a_filter_that_finds_nothing_says_so_and_goes_when_it_is_empty():
         assert app.table.shown_count == 1
         await pilot.press("slash", "enter")
         await settled(pilot)
-        assert not app.table.has_class("-filtering")
+        assert not app.table.line.display
         assert app.table.rows.has_focus
 
 

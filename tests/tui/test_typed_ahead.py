@@ -14,9 +14,7 @@ def in_one_read(app, *keys):
         app.post_message(events.Key(key, character))
 
 
-@pytest.mark.parametrize(
-    ("screen", "line"), [("2", "#filter"), ("4", "#filter"), ("7", "#log-words")]
-)
+@pytest.mark.parametrize(("screen", "line"), [("2", "#filter"), ("4", "#filter"), ("7", "#filter")])
 async def test_words_behind_a_slash_are_words(screen, line):
     acted = stage(snapshot())
     async with acted.app.run_test(size=(80, 24)) as pilot:

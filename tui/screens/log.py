@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from appliance.text import moment
 from tui import marks
@@ -20,6 +20,7 @@ from tui.sources.journal import Entry, EntryDetail, LogState
 from tui.widgets import log
 from tui.widgets.log_list import LogList
 from tui.widgets.panel import Panel, View, clean
+from tui.widgets.table import FilterLine
 
 _DETAIL = "detail"
 # The entry under the cursor in full: on a small screen, and on a high one.
@@ -61,7 +62,7 @@ class LogScreen(MainScreen):
         yield Panel(id="log-heading")
         yield Static("", id="log-nothing", markup=False)
         yield LogList(self._line, id="log-list")
-        yield Input(placeholder="words to find; enter keeps, escape ends", id="log-words")
+        yield FilterLine(lambda: self._list)
         yield Panel(id="log-entry")
 
     def on_mount(self) -> None:
@@ -200,14 +201,13 @@ class LogScreen(MainScreen):
         self.main.world.log.load_older()
 
     def action_words(self) -> None:
-        self.add_class("-searching")
-        self.set_focus(self._words)
+        self.query_one(FilterLine).begin()
 
     def action_leave(self) -> None:
         """Take back what was chosen, the words first; then leave."""
-        if self.has_class("-searching"):
-            self._end_words()
-        elif self._choice != log.Choice():
+        if self.query_one(FilterLine).end():
+            return
+        if self._choice != log.Choice():
             self._choose(log.Choice())
         else:
             self.main.call_later(self.main.action_back)
@@ -216,27 +216,7 @@ class LogScreen(MainScreen):
         self._choice = choice
         self.redraw()
 
-    @property
-    def _words(self) -> Input:
-        return self.query_one("#log-words", Input)
-
-    def _end_words(self) -> None:
-        self._words.value = ""
-        self.remove_class("-searching")
-        self._list.focus()
-        self._choose(replace(self._choice, words=()))
-
-    @on(Input.Changed, "#log-words")
-    def _typed(self, event: Input.Changed) -> None:
-        event.stop()
-        words = tuple(event.value.lower().split())
-        self._sought = words or self._sought
-        self._choose(replace(self._choice, words=words))
-
-    @on(Input.Submitted, "#log-words")
-    def _kept(self, event: Input.Submitted) -> None:
-        event.stop()
-        if self._choice.words:
-            self._list.focus()
-        else:
-            self._end_words()
+    @on(FilterLine.Typed)
+    def _typed(self, event: FilterLine.Typed) -> None:
+        self._sought = event.words or self._sought
+        self._choose(replace(self._choice, words=event.words))

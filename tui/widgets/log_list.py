@@ -89,7 +89,7 @@ class LogList(ScrollView, can_focus=True):
             last = max(0, len(entries) - 1)
             self._at = places.get(current.key, 0) if current else 0
             self._at = min(self._at, last)
-            self.scroll_to(y=places.get(before, 0), animate=False, immediate=True)
+            self._scroll(places.get(before, 0))
         self.refresh()
         self.post_message(self.Moved())
 
@@ -163,11 +163,14 @@ class LogList(ScrollView, can_focus=True):
     def _show_cursor(self) -> None:
         top, height = self.scroll_offset.y, self.size.height
         if self._at < top:
-            self.scroll_to(y=self._at, animate=False, immediate=True)
+            self._scroll(self._at)
         elif height and self._at >= top + height:
-            self.scroll_to(y=self._at - height + 1, animate=False, immediate=True)
+            self._scroll(self._at - height + 1)
 
     def _go_to_end(self) -> None:
         self._at = max(0, len(self._entries) - 1)
-        top = max(0, len(self._entries) - self.size.height)
-        self.scroll_to(y=top, animate=False, immediate=True)
+        self._scroll(max(0, len(self._entries) - self.size.height))
+
+    def _scroll(self, top: int) -> None:
+        # By force: more entries than before may not have their scroll bar yet.
+        self.scroll_to(y=top, animate=False, immediate=True, force=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -14,6 +14,7 @@ from textual.containers import Vertical
 from textual.coordinate import Coordinate
 from textual.message import Message
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
 from tui.marks import Glyphs
@@ -28,44 +29,60 @@ _PADDING = 2
 class FilterLine(Input):
     """A line for words to find, in place of the keys: enter keeps them, escape takes them away.
 
-    What is typed is found at once. :class:`Typed` has the words in lower case, :class:`Ended`
-    follows enter and escape; without words both end it.
+    It is seen from :meth:`begin` to :meth:`end`. What is typed is found at once: :class:`Typed` has
+    the words in lower case. Without words enter ends it, too.
     """
 
     class Typed(Message):
-        """Other words."""
+        """Other words, or (empty) that there are no words any more."""
 
         def __init__(self, words: tuple[str, ...]) -> None:
             super().__init__()
             self.words = words
 
-    class Ended(Message):
-        """Enter, or escape."""
+    DEFAULT_CSS = "FilterLine { height: 1; border: none; padding: 0 1; display: none; }"
 
-        def __init__(self, *, kept: bool) -> None:
-            super().__init__()
-            self.kept = kept
+    def __init__(self, back: Callable[[], Widget]) -> None:
+        super().__init__(placeholder="words to find; enter keeps, escape ends", id="filter")
+        # What has the focus otherwise.
+        self._back = back
 
-    DEFAULT_CSS = "FilterLine { height: 1; border: none; padding: 0 1; }"
+    def begin(self) -> None:
+        """Show the line, and go there."""
+        self.display = True
+        # At once, not with the next message as focus() does: what is typed next is for it.
+        self.screen.set_focus(self)
 
-    def __init__(self, *, id: str) -> None:  # noqa: A002  Textual's name
-        super().__init__(placeholder="words to find; enter keeps, escape ends", id=id)
+    def end(self) -> bool:
+        """Take words and line away; whether it was there."""
+        if not self.display:
+            return False
+        with self.prevent(Input.Changed):
+            self.value = ""
+        self.display = False
+        self.post_message(self.Typed(()))
+        self._back().focus()
+        return True
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        self.post_message(self.Typed(tuple(event.value.lower().split())))
+        if self.display:
+            self.post_message(self.Typed(tuple(self.value.lower().split())))
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        self.post_message(self.Ended(kept=bool(event.value.split())))
+        if self.value.split():
+            self._back().focus()
+        else:
+            self.end()
 
     def on_key(self, event: events.Key) -> None:
         """Escape ends it."""
         if event.key == "escape":
             event.stop()
-            self.post_message(self.Ended(kept=False))
+            self.end()
 
 
 class FilterTable(Vertical):
@@ -80,9 +97,7 @@ class FilterTable(Vertical):
     DEFAULT_CSS = """
     FilterTable { height: 1fr; }
     FilterTable > DataTable { height: 1fr; }
-    FilterTable > #filter { display: none; }
     FilterTable > #nothing { height: auto; padding: 0 1; display: none; }
-    FilterTable.-filtering > #filter { display: block; }
     """
 
     class Moved(Message):
@@ -165,10 +180,10 @@ class FilterTable(Vertical):
             return table
 
         def action_filter(self) -> None:
-            self._table.begin_filter()
+            self._table.line.begin()
 
         async def action_leave(self) -> None:
-            if self._table.clear_filter():
+            if self._table.line.end():
                 return
             if isinstance(self.screen, ModalScreen):
                 self.screen.dismiss()
@@ -203,7 +218,12 @@ class FilterTable(Vertical):
         yield Static("", id="nothing", markup=False)
         # A severity keeps its colour under the cursor.
         yield self._Rows(id="rows", cursor_type="row", cursor_foreground_priority="renderable")
-        yield FilterLine(id="filter")
+        yield FilterLine(lambda: self.rows)
+
+    @property
+    def line(self) -> FilterLine:
+        """Where words are typed."""
+        return self.query_one(FilterLine)
 
     @property
     def rows(self) -> DataTable[Text]:
@@ -283,41 +303,12 @@ class FilterTable(Vertical):
         at = names.index(self._sorted)
         return tuple(sorted(rows, key=lambda row: row.rank(at), reverse=self._descending))
 
-    # -- the filter
-
-    def begin_filter(self) -> None:
-        """Show the line for the words and go there."""
-        self.add_class("-filtering")
-        # At once, not with the next message as focus() does: what is typed next is for it.
-        self.screen.set_focus(self.query_one(FilterLine))
-
-    def clear_filter(self) -> bool:
-        """Show all rows again; whether there was a filter."""
-        if not self.has_class("-filtering"):
-            return False
-        line = self.query_one(FilterLine)
-        with line.prevent(Input.Changed):
-            line.value = ""
-        self._words = ()
-        self.remove_class("-filtering")
-        self._changed()
-        self.rows.focus()
-        return True
-
     @on(FilterLine.Typed)
     def _typed(self, event: FilterLine.Typed) -> None:
         event.stop()
-        if self.has_class("-filtering"):
-            self._words = self._sought = event.words
-            self._changed()
-
-    @on(FilterLine.Ended)
-    def _ended(self, event: FilterLine.Ended) -> None:
-        event.stop()
-        if event.kept:
-            self.rows.focus()
-        else:
-            self.clear_filter()
+        self._words = event.words
+        self._sought = event.words or self._sought
+        self._changed()
 
     # -- drawing
 
