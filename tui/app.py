@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
@@ -13,6 +14,7 @@ from textual._compositor import ChopsUpdate
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.command import CommandPalette
+from textual.content import Content
 from textual.dom import DOMNode
 from textual.markup import escape
 from textual.message_pump import MessagePump
@@ -37,6 +39,7 @@ from tui.world import World
 
 if TYPE_CHECKING:
     from tui.jump import Target
+    from tui.screens.layout import LayoutScreen
 
 _Severity = Literal["information", "warning", "error"]
 # Each snapshot is drawn when it comes; without one for so long the screens draw by themselves.
@@ -307,6 +310,22 @@ class StripewrightApp(App[int]):
             self.current_mode != self.DEFAULT_MODE
         ):
             self.action_show(before or self.DEFAULT_MODE)
+
+    async def action_quit(self) -> None:
+        """Leave; where the draft of a layout would be lost, ask first."""
+        from tui.screens.sheet import Reply, Sheet
+
+        # Only a screen that was shown has a stack.
+        with suppress(KeyError):
+            layout = cast("LayoutScreen", self.get_screen_stack("layout")[0])
+            if not layout.draft.is_empty:
+                words = Content("The draft of the layout is lost; nothing of it was carried out.")
+                self.push_screen(
+                    Sheet("Quit without the draft?", words, [Reply("quit", "Quit", danger=True)]),
+                    lambda reply: self.exit() if reply else None,
+                )
+                return
+        self.exit()
 
     def action_help_quit(self) -> None:
         """Say how to leave: ctrl+c is what many try first."""

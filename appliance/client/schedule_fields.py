@@ -83,7 +83,7 @@ def why_not_default(suite: str, now: ScheduleNow) -> str:
     found = holds(now, suite)
     if found is not None and found.source not in {_BUILT_IN, "it has no timer"}:
         return ""
-    return "nothing else is declared"
+    return "the built-in schedule is already in effect"
 
 
 def built_in(suite: str) -> str:

@@ -6,6 +6,7 @@ from threading import Event, Thread
 
 import pytest
 
+from appliance.client.machine_status import Health
 from appliance.errors import OperatorError
 from appliance.model.disks import DiskKind
 from appliance.model.plans import Selector
@@ -403,3 +404,39 @@ async def test_help_and_palette_have_every_action_and_the_reason_of_a_disabled_o
         assert names["Plans"] == "not now: nothing was planned since boot"
         await keys(pilot, "question_mark")
         await shows(acted, pilot, "have root read the disks and plan; writes nothing")
+
+
+async def test_q_asks_before_a_draft_is_lost():
+    acted = stage(HERE)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await keys(pilot, "3", "minus", "1", "q")
+        assert "Quit without the draft?" in screen_text(acted.app)
+        await keys(pilot, "enter")
+        assert acted.app.is_running
+        assert len(acted.app.screen_stack) == 1
+        await keys(pilot, "q", "right", "enter")
+        assert acted.app._exit
+
+
+async def test_q_leaves_at_once_without_a_draft():
+    acted = stage(HERE)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await keys(pilot, "3", "minus", "minus", "q")
+        assert acted.app._exit
+
+
+async def test_where_the_boot_refused_the_reason_stands_in_place_of_a_preview():
+    refused = replace(
+        STATUS_HERE, inventory=None, disks=(), volumes=(), health=Health.REFUSED,
+        summary="layout.toml is not valid: line 3", hint="mend it and reboot",
+    )  # fmt: skip
+    acted = stage(snapshot(refused))
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await keys(pilot, "3")
+        text = screen_text(acted.app)
+        assert "no preview: layout.toml is not valid: line 3; mend it and reboot" in text
+        assert "DRAFT" not in text
+        assert "left no list" not in text

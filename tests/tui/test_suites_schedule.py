@@ -23,7 +23,7 @@ async def test_a_schedule_is_set_with_its_mistakes_told_at_the_field(size):
         assert "Now: in 4 h 12 min" in text
         assert "Sun 02:00 or Mon..Fri" in text
         plain = " ".join(text.replace("│", " ").split())
-        assert "Built-in not now: nothing else is declared" in plain
+        assert "Built-in not now: the built-in schedule is already in effect" in plain
         assert acted.app.screen.query_one("#default", Button).disabled
         assert acted.app.screen.query_one("#set", Button).disabled
         await press(pilot, *"5h")

@@ -131,7 +131,7 @@ class LayoutScreen(MainScreen):
         """Have ``draft`` previewed; where that is not possible, say why."""
         base, inventory = self.base, self._inventory
         if base is None or inventory is None:
-            done(None, "no preview: the boot unit left no list of disks")
+            done(None, f"no preview: {self._why_no_disks()}")
             return
         layout, removed = draft.layout(base), draft.removed
         layouts = self.main.world.layouts
@@ -140,6 +140,16 @@ class LayoutScreen(MainScreen):
             lambda: layouts.preview(layout, inventory, removed),
             lambda answer: done(answer.value, answer.problem),
         )
+
+    def _why_no_disks(self) -> str:
+        snapshot = self.main.snapshot
+        if snapshot is None or snapshot.status is None:
+            return "the state of this machine has not been read yet"
+        if self.main.world.history:
+            return "a history has no list of disks"
+        status = snapshot.status
+        why = "; ".join(filter(None, (status.summary, status.hint)))
+        return why or "the boot unit left no list of disks"
 
     def _preview_again(self) -> None:
         wanted_now = (self.base, self.draft, self._inventory)

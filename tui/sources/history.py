@@ -91,7 +91,7 @@ class HistorySuites(MachineSuites):
         self._why = why
 
     def schedule(self) -> ScheduleNow:
-        raise OperatorError("a history does not keep the schedule", "")
+        raise OperatorError("not kept in a history", "")
 
     def set_schedule(self, wanted: str) -> None:  # noqa: ARG002
         raise OperatorError(self._why, "")
