@@ -158,7 +158,7 @@ async def test_a_page_says_that_it_reads_until_the_last_question_is_answered():
         await keys(pilot, "v", "v")
         await answer(pilot, waiting)
         acted.clock[0] += 30
-        acted.app.screen._tick()
+        acted.app.present()
         await settled(pilot)
         assert "reading its runs, for 30 s" in screen_text(acted.app)
         await answer(pilot, waiting)
@@ -181,7 +181,7 @@ async def test_a_trend_that_was_opened_too_early_finds_its_first_runs():
         results.begun = True
         acted.give(snapshot(history_mark="42"))
         await settled(pilot)
-        acted.app.screen._tick()
+        acted.app.present()
         await until(pilot, lambda: f"{len(KEYS)} SERIES" in screen_text(acted.app))
 
 

@@ -138,7 +138,7 @@ async def test_a_run_without_results_and_one_that_cannot_be_read():
         results.problem = None
         acted.give(snapshot(history_mark="new"))
         await settled(pilot)
-        acted.app.screen._tick()
+        acted.app.present()
         await settled(pilot)
         assert "seq-read-1m" in screen_text(acted.app)
 
@@ -367,7 +367,7 @@ async def test_an_export_that_takes_long_says_so_and_can_be_left():
         acted.app.asker._in_background = waiting.append
         await pressed(pilot, "enter", "enter")
         acted.clock[0] += 12
-        acted.app.screen._tick()
+        acted.app.present()
         await settled(pilot)
         assert "writing stripewright-run-240.html, for 12 s" in screen_text(acted.app)
         await pressed(pilot, "escape")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tui.app import StripewrightApp
 
 T = TypeVar("T")
+V = TypeVar("V")
 # Lines of a main screen that are not its body: the two of the top bar, and the footer.
 FRAME_ROWS = 3
 
@@ -37,8 +38,8 @@ _EVERYWHERE = {"cancel_run.x", "help.question_mark", "quit.q", "page.back"}
 class FrameScreen(Screen[T]):
     """What every screen that fills the terminal has: top bar, keys, the way to the application.
 
-    Subclasses give :meth:`body`. Bindings have an ``id`` and a ``tooltip``, from which help and
-    palette are made.
+    Subclasses give :meth:`body` and :meth:`redraw`. Bindings have an ``id`` and a ``tooltip``, from
+    which help and palette are made.
     """
 
     NAME: ClassVar[str]
@@ -56,6 +57,8 @@ class FrameScreen(Screen[T]):
     def __init__(self) -> None:
         super().__init__()
         self._view: View | None = None
+        # Of the history that was asked of last; ``None``: it was not asked yet.
+        self._mark: str | None = None
 
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
@@ -107,10 +110,61 @@ class FrameScreen(Screen[T]):
         """What ``y`` copies: the name or the figures of what the cursor is on; empty if nothing."""
         return ""
 
+    def history_changed(self) -> None:
+        """The history has something new, or cannot be read any more, or this screen is shown for
+        the first time.
+        """
+
+    def ask(self, key: str, work: Callable[[], V], done: Callable[[Answer[V]], None]) -> None:
+        """Have ``work`` done beside the application; see :meth:`tui.asking.Asker.ask`.
+
+        ``key`` is this screen's own. An answer that comes when the screen has gone is dropped.
+        """
+
+        def answered(answer: Answer[V]) -> None:
+            if self.is_mounted:
+                done(answer)
+                # What can be done now may be more, and the footer is not to say so a second later.
+                self.call_after_refresh(self.main.update_permissions)
+
+        self.main.asker.ask(self._question(key), work, answered)
+
+    def _question(self, key: str) -> str:
+        """Of this very screen: the answer to a page that was left is not waited for."""
+        return f"{self.NAME}.{id(self)}.{key}"
+
+    def is_asking(self, key: str) -> bool:
+        """Whether a question of ``key`` is open."""
+        return self.main.asker.waiting_since(self._question(key)) is not None
+
+    def asking_seconds(self, key: str) -> float:
+        """For how long the open question of ``key`` has been asked; 0 if there is none."""
+        since = self.main.asker.waiting_since(self._question(key))
+        return 0.0 if since is None else max(0.0, self.main.world.clock() - since)
+
     def present(self, view: View) -> None:
-        """Take ``view`` and draw what is in it, if this screen has its size already."""
+        """Take ``view`` and draw it, if this screen has its size already."""
         self._view = view
-        self.draw_bar()
+        snapshot = view.snapshot
+        # Before the first status it is unknown whether there is a history; after it one without a
+        # mark cannot be read, and what needs none is asked for all the same.
+        if snapshot is not None and (snapshot.status or snapshot.status_problem):
+            mark = snapshot.history_mark
+            if mark != self._mark and self.is_mounted:
+                self._mark = mark
+                self.history_changed()
+        self.tick()
+
+    def tick(self) -> None:
+        """A second has passed."""
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw the last view again, as after a resize."""
+        raise NotImplementedError
+
+    def on_resize(self) -> None:
+        self.redraw()
 
     def draw_bar(self) -> bool:
         """Draw the top bar; whether there is a place to draw in."""
@@ -132,66 +186,16 @@ class MainScreen(FrameScreen[None]):
         _key("escape", "back", "Back", "to where you came from, or to the overview", show=False),
     ]
 
-    def __init__(self) -> None:
-        super().__init__()
-        # Of the history that was asked of last; ``None``: it was not asked yet.
-        self._mark: str | None = None
-
     def draw(self, view: View, width: int) -> None:
         """Show ``view``; ``width`` is the text width inside the margins. Called once a second."""
         raise NotImplementedError
 
-    def history_changed(self) -> None:
-        """The history has something new, or cannot be read any more, or this screen is shown for
-        the first time.
-        """
-
-    def jump(self, name: str) -> None:
-        """Put the cursor on what is called ``name``, now or when it has been read."""
-
-    def ask(self, key: str, work: Callable[[], T], done: Callable[[Answer[T]], None]) -> None:
-        """Have ``work`` done beside the application; see :meth:`tui.asking.Asker.ask`.
-
-        ``key`` is this screen's own. An answer that comes when the screen has gone is dropped.
-        """
-
-        def answered(answer: Answer[T]) -> None:
-            if self.is_mounted:
-                done(answer)
-                # What can be done now may be more, and the footer is not to say so a second later.
-                self.call_after_refresh(self.main.update_permissions)
-
-        self.main.asker.ask(f"{self.NAME}.{key}", work, answered)
-
-    def is_asking(self, key: str) -> bool:
-        """Whether a question of ``key`` is open."""
-        return self.main.asker.waiting_since(f"{self.NAME}.{key}") is not None
-
-    def asking_seconds(self, key: str) -> float:
-        """For how long the open question of ``key`` has been asked; 0 if there is none."""
-        since = self.main.asker.waiting_since(f"{self.NAME}.{key}")
-        return 0.0 if since is None or self._view is None else max(0.0, self._view.now - since)
-
-    def present(self, view: View) -> None:
-        """Take ``view`` and draw it, if this screen has its size already."""
-        self._view = view
-        snapshot = view.snapshot
-        # Before the first status it is unknown whether there is a history; after it one without a
-        # mark cannot be read, and what needs none is asked for all the same.
-        if snapshot is not None and (snapshot.status or snapshot.status_problem):
-            mark = snapshot.history_mark
-            if mark != self._mark and self.is_mounted:
-                self._mark = mark
-                self.history_changed()
-        self.redraw()
-
     def redraw(self) -> None:
-        """Draw the last view again, as after a resize."""
         if self.draw_bar() and self._view is not None:
             self.draw(self._view, self.size.width - 2)
 
-    def on_resize(self) -> None:
-        self.redraw()
+    def jump(self, name: str) -> None:
+        """Put the cursor on what is called ``name``, now or when it has been read."""
 
     def focus_first(self, widget: type[Widget]) -> None:
         """Put the focus on the first ``widget`` of this screen."""

@@ -18,7 +18,8 @@ from tui.widgets.panel import Line, Panel, clean, section, wrapped
 
 T = TypeVar("T")
 V = TypeVar("V")
-_PROBLEM_ROWS = 3
+# The one question of a page.
+_PAGE = "page"
 
 
 class PageScreen(FrameScreen[T]):
@@ -40,7 +41,6 @@ class PageScreen(FrameScreen[T]):
         super().__init__()
         self._problem = ""
         self._reading = ""
-        self._mark = ""
 
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
@@ -72,25 +72,18 @@ class PageScreen(FrameScreen[T]):
         """The history has something new: read what is shown again, if it may be other now."""
 
     def on_mount(self) -> None:
-        self._mark = self._newest_mark
         self._view = self.main.view()
-        self.set_interval(self.main.world.policy.interval_seconds, self._tick)
+        self._mark = "" if self._view.snapshot is None else self._view.snapshot.history_mark
 
-    def on_resize(self) -> None:
-        self.redraw()
+    def history_changed(self) -> None:
+        self.read_again()
 
-    def _tick(self) -> None:
-        """While something is being read, say for how long; read again what may have changed."""
+    def tick(self) -> None:
+        """While something is being read, say for how long; else only the bar moves."""
         if self._reading:
             self.redraw()
-        elif self._mark != self._newest_mark:
-            self._mark = self._newest_mark
-            self.read_again()
-
-    @property
-    def _newest_mark(self) -> str:
-        snapshot = self.main.snapshot
-        return "" if snapshot is None else snapshot.history_mark
+        else:
+            self.draw_bar()
 
     def read(self, what: str, work: Callable[[], V], done: Callable[[V], None]) -> None:
         """Have ``work`` done beside the application; ``done`` gets its value here.
@@ -100,36 +93,22 @@ class PageScreen(FrameScreen[T]):
         self._reading = what
 
         def answered(answer: Answer[V]) -> None:
-            if not self.is_mounted:
-                return
             # Of another question since, the answer is still to come.
-            if self.main.asker.waiting_since(self._question) is None:
+            if not self.is_asking(_PAGE):
                 self._reading = ""
             self._problem = answer.problem
             if answer.value is not None:
                 done(answer.value)
             self.redraw()
 
-        self.main.asker.ask(self._question, work, answered)
+        self.ask(_PAGE, work, answered)
 
     @property
     def is_reading(self) -> bool:
         """Whether an answer is still to come."""
         return bool(self._reading)
 
-    @property
-    def _question(self) -> str:
-        """Of this very page: the answer to a page that was left is not waited for."""
-        return f"{self.NAME}.{id(self)}"
-
-    @property
-    def seconds(self) -> float:
-        """For how long the open question has been asked."""
-        since = self.main.asker.waiting_since(self._question)
-        return 0.0 if since is None else max(0.0, self.main.world.clock() - since)
-
     def redraw(self) -> None:
-        """Draw everything again."""
         if not self.draw_bar() or not self.query("#page-heading"):
             return
         width = self.size.width - 2
@@ -140,12 +119,13 @@ class PageScreen(FrameScreen[T]):
         self.main.update_permissions()
 
     def _asking_lines(self, width: int) -> list[Line]:
-        if self._reading and self.seconds >= 1:
-            words = f"{self.glyphs.busy} reading {self._reading}, for {duration(self.seconds)}"
+        seconds = self.asking_seconds(_PAGE)
+        if self._reading and seconds >= 1:
+            words = f"{self.glyphs.busy} reading {self._reading}, for {duration(seconds)}"
             return [Content.styled(words, marks.BUSY)]
         if self._problem:
             words = f"{self.glyphs.warn} {clean(self._problem)}"
-            return wrapped(words, width=width, style=marks.WARN, rows=_PROBLEM_ROWS)
+            return wrapped(words, width=width, style=marks.WARN)
         return []
 
     def action_leave(self) -> None:
