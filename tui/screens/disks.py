@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,31 +30,18 @@ from tui.details import (
 from tui.marks import Mark
 from tui.screens.base import MainScreen
 from tui.screens.sheet import Sheet
-from tui.tracks import Figure, Followed, Wait, columns, volumes, waits
+from tui.tracks import Figure, Followed, columns, volumes, waits
+from tui.widgets.columns import Cell, Column, marked, row
 from tui.widgets.live import factor
 from tui.widgets.panel import Line, Panel, View, clean, labelled, milliseconds, section
-from tui.widgets.table import Column, FilterTable, Row
+from tui.widgets.table import FilterTable
 
 if TYPE_CHECKING:
     from appliance.client.machine_status import Status
     from appliance.model.disks import Disk
     from appliance.model.runs import Sample
 
-# Cells of the texts alone; the table puts one more at each side of a column. What has no column
-# stands below the table.
-_USE, _DISK, _VOLUME = Column("used", 8), Column("disk", 8), Column("volume", 8)
-_SERIAL, _HEALTH = Column("serial", 20), Column("health", 12)
-_AWAIT = Column("await", 12, right=True)
-_WIDE = (
-    Column("temp", 5, right=True),
-    Column("size", 8, right=True),
-    Column("read+write", 10, right=True),
-    Column("IOPS", 7, right=True),
-    _AWAIT,
-)
 _SPARK_CELLS = 14
-_SPARK = Column("await, 5 min", _SPARK_CELLS)
-_MODEL, _WHY = Column("model", 20), Column("why", 20, grows=True)
 # From these widths on there is room for live figures; and for model and why, too.
 _WIDE_CELLS, _WIDEST_CELLS = 130, 190
 
@@ -85,14 +74,9 @@ class DisksScreen(MainScreen):
 
     NAME = "Disks"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "f",
-            "choose",
-            "Which",
-            tooltip="only unused, only used, or all",
-            id="disks.choose",
-        ),
-    ]
+        Binding("f", "choose", "Which", tooltip="only unused, only used, or all",
+                id="disks.choose"),
+    ]  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,24 +120,15 @@ class DisksScreen(MainScreen):
 
     def _fill(self, view: View, width: int) -> None:
         status = _status(view)
-        wide, widest = width >= _WIDE_CELLS, width >= _WIDEST_CELLS
-        # A history has serials, and hardly more.
-        known = () if view.history else (_HEALTH,)
-        live = () if view.history else (*_WIDE, _SPARK) if wide else (_AWAIT,)
-        shown = (_USE, _DISK, _VOLUME, _SERIAL, *known, *live)
-        shown = (*shown, *((_MODEL, _WHY) if widest else (_WHY,) if view.history else ()))
-        seconds = () if view.snapshot is None else view.snapshot.seconds
-        waiting = {one.member.device: one for volume in volumes(seconds)
-                   for one in waits(seconds, volume)}  # fmt: skip
+        # What is not seen is not sorted by, either.
+        shown = tuple(one for one in _columns(view) if one.wide <= width)
         rows = []
         for disk in self._disks:
             if self._choice.takes(_use(disk, view)):
-                cells = self._cells(disk, view, waiting.get(_name(disk)))
                 reason, hint = disk_reason(disk, status), disk_hint(disk, status)
                 also = f"{disk.path} {disk.kind.value} {_model(disk)} {reason} {hint}"
-                rows.append(Row(disk.path, tuple(cells[one.name] for one in shown), also=also))
-        table = self.query_one("#disks", FilterTable)
-        table.show(
+                rows.append(row(shown, disk, key=disk.path, also=also))
+        self._table.show(
             shown,
             rows,
             width=width,
@@ -163,33 +138,9 @@ class DisksScreen(MainScreen):
         if self._wanted and rows:
             self.jump(self._wanted)
 
-    def _cells(self, disk: Disk, view: View, wait: Wait | None) -> dict[str, tuple[str, str]]:
-        """Text and style of every column by its name."""
-        status, glyphs = _status(view), view.glyphs
-        use, health = _use(disk, view), disk_health(disk, status, glyphs)
-        volume = member_of(disk, status)
-        sample = _samples(view).get(_name(disk))
-        live = marks.MUTED if view.live_is_stale else ""
-        slow = wait is not None and wait.is_slow
-        read_write, iops, awaited = _figures(sample, view)
-        if wait is not None:
-            awaited = milliseconds(wait.await_ms, glyphs)
-            awaited += f" {factor(wait, glyphs)}" if slow else ""
-        return {
-            _USE.name: (use.text, use.style),
-            _DISK.name: (_name(disk), marks.WARN if slow else ""),
-            _VOLUME.name: (volume.name if volume else "", ""),
-            _SERIAL.name: (disk.serial, ""),
-            _HEALTH.name: (health.text, health.style),
-            "temp": (temperature(disk, status), ""),
-            "size": (size(disk.size_bytes) if disk.size_bytes else "-", ""),
-            "read+write": (read_write, live),
-            "IOPS": (iops, live),
-            _AWAIT.name: (awaited, marks.WARN if slow and not live else live),
-            _SPARK.name: (_spark(disk, view), marks.WARN if slow and not live else live),
-            _MODEL.name: (_model(disk), ""),
-            _WHY.name: (disk_reason(disk, status), ""),
-        }
+    @property
+    def _table(self) -> FilterTable:
+        return self.query_one("#disks", FilterTable)
 
     def _show_reason(self, width: int) -> None:
         disk, view = self._present_disk(), self._view
@@ -239,15 +190,15 @@ class DisksScreen(MainScreen):
             self.app.push_screen(Sheet(clean(disk.path), text))
 
     def _present_disk(self) -> Disk | None:
-        row = self.query_one("#disks", FilterTable).current
-        return next((disk for disk in self._disks if row and disk.path == row.key), None)
+        at = self._table.current
+        return next((disk for disk in self._disks if at and disk.path == at.key), None)
 
     def jump(self, name: str) -> None:
         """Put the cursor on the disk with this serial or kernel name, as soon as it is known."""
         found = next((one for one in self._disks if name in {one.serial, _name(one)}), None)
         self._wanted = name if found is None else ""
         if found is not None:
-            self.query_one("#disks", FilterTable).move_to(found.path)
+            self._table.move_to(found.path)
 
     def copy_text(self) -> str:
         """The serial: the one name of a disk that stays."""
@@ -285,21 +236,74 @@ def _model(disk: Disk) -> str:
     return f"{disk.vendor} {disk.model}".strip()
 
 
-def _samples(view: View) -> dict[str, Sample]:
-    """The live figures of members, by kernel name."""
-    live = () if view.snapshot is None else view.snapshot.live
-    return {one.device: one.sample for one in live if one.sample is not None}
+def _columns(view: View) -> tuple[Column, ...]:
+    """Of a table of disks; what has no column stands below it. A history has serials, and hardly
+    more.
+    """
+    snapshot, status, glyphs = view.snapshot, _status(view), view.glyphs
+    seconds = () if snapshot is None else snapshot.seconds
+    waiting = {one.member.device: one for volume in volumes(seconds)
+               for one in waits(seconds, volume)}  # fmt: skip
+    slow = {name for name, wait in waiting.items() if wait.is_slow}
+    samples = {} if snapshot is None else {one.device: one.sample for one in snapshot.live}
+    stale = marks.MUTED if view.live_is_stale else ""
 
+    def live(write: Callable[[Sample], str]) -> Callable[[Disk], Cell]:
+        def cell(disk: Disk) -> Cell:
+            sample = samples.get(_name(disk))
+            return "" if sample is None else write(sample), stale
 
-def _figures(sample: Sample | None, view: View) -> tuple[str, str, str]:
-    if sample is None:
-        return "", "", ""
-    iops = sample.read_iops + sample.write_iops
-    return (
-        bandwidth(sample.read_bytes_per_s + sample.write_bytes_per_s),
-        count(iops),
-        milliseconds(sample.await_ms, view.glyphs) if iops else "-",
+        return cell
+
+    def warned(write: Callable[[Disk], str]) -> Callable[[Disk], Cell]:
+        return lambda disk: (write(disk), stale or warning(disk))
+
+    def warning(disk: Disk) -> str:
+        return marks.WARN if _name(disk) in slow else ""
+
+    def awaited(disk: Disk) -> str:
+        wait, sample = waiting.get(_name(disk)), samples.get(_name(disk))
+        if wait is not None:
+            figure = f" {factor(wait, glyphs)}" if wait.is_slow else ""
+            return milliseconds(wait.await_ms, glyphs) + figure
+        if sample is None:
+            return ""
+        return (
+            milliseconds(sample.await_ms, glyphs) if sample.read_iops + sample.write_iops else "-"
+        )
+
+    def volume(disk: Disk) -> str:
+        found = member_of(disk, status)
+        return found.name if found else ""
+
+    why = Column("why", 20, grows=True, get=lambda disk: (disk_reason(disk, status), ""))
+    known = (
+        Column("used", 8, get=lambda disk: marked(_use(disk, view))),
+        Column(
+            "disk", 8, get=lambda disk: (_name(disk), marks.WARN if _name(disk) in slow else "")
+        ),
+        Column("volume", 8, get=lambda disk: (volume(disk), "")),
+        Column("serial", 20, get=lambda disk: (disk.serial, "")),
     )
+    if view.history:
+        return (*known, why)
+    return (
+        *known,
+        Column("health", 12, get=lambda disk: marked(disk_health(disk, status, glyphs))),
+        Column("temp", 5, right=True, wide=_WIDE_CELLS,
+               get=lambda disk: (temperature(disk, status), "")),
+        Column("size", 8, right=True, wide=_WIDE_CELLS,
+               get=lambda disk: (size(disk.size_bytes) if disk.size_bytes else "-", "")),
+        Column("read+write", 10, right=True, wide=_WIDE_CELLS,
+               get=live(lambda one: bandwidth(one.read_bytes_per_s + one.write_bytes_per_s))),
+        Column("IOPS", 7, right=True, wide=_WIDE_CELLS,
+               get=live(lambda one: count(one.read_iops + one.write_iops))),
+        Column("await", 12, right=True, get=warned(awaited)),
+        Column("await, 5 min", _SPARK_CELLS, wide=_WIDE_CELLS,
+               get=warned(lambda disk: _spark(disk, view))),
+        Column("model", 20, wide=_WIDEST_CELLS, get=lambda disk: (_model(disk), "")),
+        replace(why, wide=_WIDEST_CELLS),
+    )  # fmt: skip
 
 
 def _followed(disk: Disk, view: View) -> Followed | None:

@@ -35,18 +35,11 @@ class PickTable(FilterTable):
 
     class _Rows(FilterTable._Rows):
         BINDINGS: ClassVar[list[BindingType]] = [
-            Binding(
-                "enter",
-                "select_cursor",
-                "Take",
-                tooltip="take the disk, or leave it",
-                show=False,
-                id="picker.enter",
-            ),
-            Binding(
-                "escape", "leave", "Back", tooltip="go back and change nothing", id="picker.back"
-            ),
-        ]
+            Binding("enter", "select_cursor", "Take", tooltip="take the disk, or leave it",
+                    show=False, id="picker.enter"),
+            Binding("escape", "leave", "Back", tooltip="go back and change nothing",
+                    id="picker.back"),
+        ]  # fmt: skip
 
 
 class DiskPicker(Sheet, inherit_bindings=False):

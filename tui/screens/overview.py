@@ -107,51 +107,19 @@ class OverviewScreen(MainScreen):
         (0, "-low"), (40, "-tall"),
     ]  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "s",
-            "start_suite",
-            "Start smoke",
-            tooltip="measure the volume; asks first",
-            id="overview.start",
-        ),
-        Binding(
-            "r",
-            "results",
-            "Verdicts",
-            tooltip="the last suite, all figures and verdicts",
-            id="overview.results",
-        ),
-        Binding(
-            "m",
-            "metric",
-            "Metric",
-            tooltip="await, IOPS or throughput of the members",
-            id="overview.metric",
-        ),
-        Binding(
-            "T",
-            "numbers",
-            "Numbers",
-            tooltip="the last minutes as a table",
-            id="overview.numbers",
-        ),
-        Binding(
-            "v",
-            "volume",
-            "Volume",
-            tooltip="members and charts of the next volume",
-            show=False,
-            id="overview.volume",
-        ),
-        Binding(
-            "M",
-            "marker",
-            "Marker",
-            tooltip="draw charts in braille, blocks or ASCII",
-            show=False,
-            id="overview.marker",
-        ),
-    ]
+        Binding("s", "start_suite", "Start smoke", tooltip="measure the volume; asks first",
+                id="overview.start"),
+        Binding("r", "results", "Verdicts", tooltip="the last suite, all figures and verdicts",
+                id="overview.results"),
+        Binding("m", "metric", "Metric", tooltip="await, IOPS or throughput of the members",
+                id="overview.metric"),
+        Binding("T", "numbers", "Numbers", tooltip="the last minutes as a table",
+                id="overview.numbers"),
+        Binding("v", "volume", "Volume", tooltip="members and charts of the next volume",
+                show=False, id="overview.volume"),
+        Binding("M", "marker", "Marker", tooltip="draw charts in braille, blocks or ASCII",
+                show=False, id="overview.marker"),
+    ]  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from textual.content import Content
 
 from tui import marks
-from tui.marks import Glyphs
+from tui.marks import Glyphs, Mark
 from tui.widgets.panel import Line, cell, clean
 
 T = TypeVar("T")
@@ -36,8 +36,9 @@ class Column:
     cells: int
     right: bool = False
     grows: bool = False
-    get: Callable[[Any], Cell] | None = None
-    sort: Callable[[Any], Any] | None = None
+    # Not compared: these are made again with each drawing.
+    get: Callable[[Any], Cell] | None = field(default=None, compare=False)
+    sort: Callable[[Any], Any] | None = field(default=None, compare=False)
     wide: int = 0
     sorts: bool = True
 
@@ -79,10 +80,17 @@ _SCALES = {
 }  # fmt: skip
 
 
+def marked(mark: Mark) -> Cell:
+    """``mark`` as what stands in a cell."""
+    return mark.text, mark.style
+
+
 def row(columns: Sequence[Column], item: object, *, key: str, also: str = "") -> Row:
     """The row of ``item``."""
     cells = tuple(("", "") if one.get is None else one.get(item) for one in columns)
     made = Row(key, cells, also)
+    if all(one.sort is None for one in columns):
+        return made
     order = tuple(
         made.rank(at) if one.sort is None else (one.sort(item) is not None, one.sort(item))
         for at, one in enumerate(columns)

@@ -7,9 +7,9 @@ from textual.content import Content
 from appliance.text import size
 from tui import marks
 from tui.details import disk_reason, disk_use
-from tui.widgets.panel import ALL, Line, View, cell, clean, section
-
-_USE_CELLS, _NAME_CELLS, _SIZE_CELLS = 9, 9, 9
+from tui.widgets.columns import Column, marked
+from tui.widgets.columns import lines as table
+from tui.widgets.panel import ALL, Line, View, section
 
 
 def disk_lines(view: View, width: int, rows: int = ALL) -> list[Line]:
@@ -26,21 +26,14 @@ def disk_lines(view: View, width: int, rows: int = ALL) -> list[Line]:
     hidden = max(0, len(disks) - (rows - 1))
     if hidden:
         hidden += 1
-    for disk in disks[: len(disks) - hidden]:
-        mark = disk_use(disk, status, glyphs)
-        name = clean(disk.path).removeprefix("/dev/")
-        room = width - _USE_CELLS - _NAME_CELLS - _SIZE_CELLS - 3
-        lines.append(
-            Content.assemble(
-                (cell(mark.text, _USE_CELLS, glyphs), mark.style),
-                " ",
-                cell(name, _NAME_CELLS, glyphs),
-                " ",
-                (cell(size(disk.size_bytes), _SIZE_CELLS, glyphs, right=True), marks.MUTED),
-                " ",
-                cell(clean(disk_reason(disk, status)), room, glyphs),
-            )
-        )
+    columns = (
+        Column("", 9, get=lambda disk: marked(disk_use(disk, status, glyphs))),
+        Column("", 9, get=lambda disk: (disk.path.removeprefix("/dev/"), "")),
+        Column("", 9, right=True, get=lambda disk: (size(disk.size_bytes), marks.MUTED)),
+        Column("", 9, grows=True, get=lambda disk: (disk_reason(disk, status), "")),
+    )
+    shown = disks[: len(disks) - hidden]
+    lines += table(columns, shown, width=width, glyphs=glyphs, gap=1, heading=False)
     if hidden:
         lines.append(Content.styled(f"{glyphs.ellipsis} {hidden} more", marks.MUTED))
     return lines

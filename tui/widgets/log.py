@@ -13,12 +13,12 @@ from appliance.text import duration, moment
 from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.sources.journal import MOST, Entry, EntryDetail, LogState
+from tui.widgets.columns import Column, marked
+from tui.widgets.columns import lines as table
 from tui.widgets.panel import Line, View, cell, clean, section, wrapped
 
 _WIDE_CELLS = 130
 _TIME_CELLS, _WIDE_TIME_CELLS = 11, 19
-_MARK_CELLS = 10
-_UNIT_CELLS, _WIDE_UNIT_CELLS = 14, 34
 _PREFIX = "stripewright-"
 # A log that has not answered for so long is shown as stale: a look takes a second, of the
 # history five.
@@ -110,19 +110,14 @@ def short(unit: str) -> str:
 def log_line(entry: Entry, width: int, wall: float, glyphs: Glyphs) -> Content:
     """One entry in one line of ``width`` cells."""
     wide = width >= _WIDE_CELLS
-    mark = severity_mark(entry.priority, glyphs)
-    unit_cells = _WIDE_UNIT_CELLS if wide else _UNIT_CELLS
-    time_cells = _WIDE_TIME_CELLS if wide else _TIME_CELLS
-    room = max(0, width - time_cells - _MARK_CELLS - unit_cells - 3)
-    return Content.assemble(
-        (cell(_when(entry.at, wall, wide=wide), time_cells, glyphs), marks.MUTED),
-        " ",
-        (cell(mark.text, _MARK_CELLS, glyphs), mark.style),
-        " ",
-        (cell(short(entry.unit), unit_cells, glyphs), marks.MUTED),
-        " ",
-        cell(clean(entry.message), room, glyphs),
-    )
+    columns = (
+        Column("", _WIDE_TIME_CELLS if wide else _TIME_CELLS,
+               get=lambda one: (_when(one.at, wall, wide=wide), marks.MUTED)),
+        Column("", 10, get=lambda one: marked(severity_mark(one.priority, glyphs))),
+        Column("", 34 if wide else 14, get=lambda one: (short(one.unit), marks.MUTED)),
+        Column("", 1, grows=True, get=lambda one: (one.message, "")),
+    )  # fmt: skip
+    return table(columns, [entry], width=width, glyphs=glyphs, gap=1, heading=False)[0]
 
 
 def _when(at: float, wall: float, *, wide: bool) -> str:

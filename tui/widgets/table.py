@@ -144,23 +144,12 @@ class FilterTable(Vertical):
 
     class _Rows(DataTable[Text]):
         BINDINGS: ClassVar[list[BindingType]] = [
-            Binding(
-                "enter", "select_cursor", "Detail", tooltip="all of this row", id="table.detail"
-            ),
-            Binding(
-                "slash",
-                "filter",
-                "Filter",
-                tooltip="show only rows with these words",
-                id="table.filter",
-            ),
-            Binding(
-                "escape",
-                "leave",
-                "Back",
-                tooltip="all rows again, or go back",
-                id="table.back",
-            ),
+            Binding("enter", "select_cursor", "Detail", tooltip="all of this row",
+                    id="table.detail"),
+            Binding("slash", "filter", "Filter", tooltip="show only rows with these words",
+                    id="table.filter"),
+            Binding("escape", "leave", "Back", tooltip="all rows again, or go back",
+                    id="table.back"),
             Binding("n", "match(1)", "Next", tooltip="next match", show=False, id="table.next"),
             Binding("N", "match(-1)", "Previous", tooltip="previous match", show=False,
                     id="table.previous"),
