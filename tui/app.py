@@ -24,7 +24,6 @@ from appliance.text import printable
 from tui import marks, plain
 from tui.asking import Answer, Asker
 from tui.help import described, help_text
-from tui.messages import Delivered, SnapshotReady
 from tui.narrow import NarrowUpdate
 from tui.permission import may_cancel
 from tui.screens.base import FrameScreen, MainScreen
@@ -67,9 +66,9 @@ class StripewrightApp(App[int]):
         self.world = world
         self.snapshot: Snapshot | None = None
         self.glyphs = marks.ASCII if world.policy.ascii_only else marks.UNICODE
-        self.asker = Asker(self._deliver, world.clock, world.in_background)
+        self.asker = Asker(self.call_later, world.clock, world.in_background)
         self.suite_actions = SuiteActions(self)
-        self.feed = world.feed(self._receive)
+        self.feed = world.feed(lambda snapshot: self.call_later(self._receive, snapshot))
         self._started = self._received = world.clock()
         self._allowed: tuple[tuple[str, bool], ...] = ()
         self._typed: deque[events.Key] = deque()
@@ -114,28 +113,19 @@ class StripewrightApp(App[int]):
             renderable = NarrowUpdate.of(renderable)
         super()._display(screen, renderable)
 
-    # -- from other threads
+    # -- from the feed
 
     def _receive(self, snapshot: Snapshot) -> None:
-        self.post_message(SnapshotReady(snapshot))
+        before, self.snapshot = self.snapshot, snapshot
+        self._received = self.world.clock()
+        self._tell_changes(before, snapshot)
+        self.present()
 
     def _go_on(self) -> None:
         """Draw without a snapshot if none has come: clock and ages advance."""
         silent = self.world.clock() - self._received
         if silent > _SILENT_INTERVALS * self.world.policy.interval_seconds:
             self.present()
-
-    def _deliver(self, call: Callable[[], None]) -> None:
-        self.post_message(Delivered(call))
-
-    def on_delivered(self, message: Delivered) -> None:
-        message.call()
-
-    def on_snapshot_ready(self, message: SnapshotReady) -> None:
-        before, self.snapshot = self.snapshot, message.snapshot
-        self._received = self.world.clock()
-        self._tell_changes(before, message.snapshot)
-        self.present()
 
     # -- drawing
 

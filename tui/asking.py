@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from appliance.errors import OperatorError
 
 T = TypeVar("T")
-Deliver = Callable[[Callable[[], None]], None]
+Deliver = Callable[[Callable[[], None]], object]
 
 
 @dataclass(frozen=True, slots=True)

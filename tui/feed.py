@@ -86,7 +86,7 @@ class Feed:
     """The pump. ``post`` receives every snapshot, in the pump's thread."""
 
     sources: Sources
-    post: Callable[[Snapshot], None]
+    post: Callable[[Snapshot], object]
     interval_seconds: float = 1.0
     clock: Callable[[], float] = time.monotonic
     _latest: Snapshot = field(default_factory=lambda: Snapshot(taken_at=0.0))

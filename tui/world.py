@@ -55,7 +55,7 @@ class World:
     ``clock`` is monotonic, ``wall`` seconds since the epoch.
     """
 
-    feed: Callable[[Callable[[Snapshot], None]], FeedControl]
+    feed: Callable[[Callable[[Snapshot], object]], FeedControl]
     control: Control
     policy: Policy
     overview: Overview

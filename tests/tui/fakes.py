@@ -278,7 +278,7 @@ REFUSED_STATUS = replace(
 class FakeFeed:
     """Posts only what a test gives it."""
 
-    post: Callable[[Snapshot], None]
+    post: Callable[[Snapshot], object]
     first: Snapshot | None = None
     calls: list[str] = field(default_factory=list)
 
@@ -346,7 +346,7 @@ def stage(
     feeds: list[FakeFeed] = []
     clock = [NOW]
 
-    def make_feed(post: Callable[[Snapshot], None]) -> FakeFeed:
+    def make_feed(post: Callable[[Snapshot], object]) -> FakeFeed:
         feeds.append(FakeFeed(post, first))
         return feeds[0]
 

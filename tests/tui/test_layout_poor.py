@@ -73,4 +73,4 @@ async def test_steps_on_a_screen_that_is_being_taken_down_are_not_drawn():
         await acted.app.push_screen(screen)
         await screen.query_one(".sheet-title").remove()
         watched.append(object())
-        screen.tick()
+        screen.draw()

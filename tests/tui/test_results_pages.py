@@ -367,7 +367,7 @@ async def test_an_export_that_takes_long_says_so_and_can_be_left():
         acted.app.asker._in_background = waiting.append
         await pressed(pilot, "enter", "enter")
         acted.clock[0] += 12
-        acted.app.present()
+        acted.app.screen._tick()
         await settled(pilot)
         assert "writing stripewright-run-240.html, for 12 s" in screen_text(acted.app)
         await pressed(pilot, "escape")

@@ -37,7 +37,6 @@ from tui.widgets.panel import Line, Panel, View, clean, labelled, milliseconds, 
 from tui.widgets.table import FilterTable
 
 if TYPE_CHECKING:
-    from appliance.client.machine_status import Status
     from appliance.model.disks import Disk
     from appliance.model.runs import Sample
 
@@ -95,7 +94,7 @@ class DisksScreen(MainScreen):
     # -- drawing
 
     def draw(self, view: View, width: int) -> None:
-        status = _status(view)
+        status = view.status
         self._disks = () if status is None else status.disks
         note = Content.styled(self._note(view), marks.MUTED)
         self.query_one("#disks-heading", Panel).show([section("DISKS", note, width, view.glyphs)])
@@ -103,7 +102,7 @@ class DisksScreen(MainScreen):
         self._show_reason(width)
 
     def _note(self, view: View) -> str:
-        status = _status(view)
+        status = view.status
         if status is None:
             return "not read yet"
         if not self._disks:
@@ -119,7 +118,7 @@ class DisksScreen(MainScreen):
         return note if self._choice is _Choice.ALL else f"{note}; shown: {self._choice.value}"
 
     def _fill(self, view: View, width: int) -> None:
-        status = _status(view)
+        status = view.status
         # What is not seen is not sorted by, either.
         shown = tuple(one for one in _columns(view) if one.wide <= width)
         rows = []
@@ -146,7 +145,7 @@ class DisksScreen(MainScreen):
         disk, view = self._present_disk(), self._view
         lines: list[Line] = []
         if disk is not None and view is not None:
-            status, glyphs = _status(view), view.glyphs
+            status, glyphs = view.status, view.glyphs
             mark = _use(disk, view)
             facts = (
                 clean(_model(disk)),
@@ -181,7 +180,7 @@ class DisksScreen(MainScreen):
         disk, view = self._present_disk(), self._view
         if disk is not None and view is not None:
             mark = _use(disk, view)
-            text = disk_sheet(disk, _status(view), view.glyphs, mark=mark)
+            text = disk_sheet(disk, view.status, view.glyphs, mark=mark)
             if (followed := _followed(disk, view)) is not None:
                 from tui.widgets import pace
 
@@ -217,15 +216,11 @@ class DisksScreen(MainScreen):
         self.redraw()
 
 
-def _status(view: View) -> Status | None:
-    return None if view.snapshot is None else view.snapshot.status
-
-
 def _use(disk: Disk, view: View) -> Mark:
     """Of a history only members are known, and not whether they still are."""
     if view.history:
         return Mark(view.glyphs.label, "member", marks.BUSY)
-    return disk_use(disk, _status(view), view.glyphs)
+    return disk_use(disk, view.status, view.glyphs)
 
 
 def _name(disk: Disk) -> str:
@@ -240,10 +235,9 @@ def _columns(view: View) -> tuple[Column, ...]:
     """Of a table of disks; what has no column stands below it. A history has serials, and hardly
     more.
     """
-    snapshot, status, glyphs = view.snapshot, _status(view), view.glyphs
-    seconds = () if snapshot is None else snapshot.seconds
-    waiting = {one.member.device: one for volume in volumes(seconds)
-               for one in waits(seconds, volume)}  # fmt: skip
+    snapshot, status, glyphs = view.snapshot, view.status, view.glyphs
+    waiting = {one.member.device: one for volume in volumes(view.seconds)
+               for one in waits(view.seconds, volume)}  # fmt: skip
     slow = {name for name, wait in waiting.items() if wait.is_slow}
     samples = {} if snapshot is None else {one.device: one.sample for one in snapshot.live}
     stale = marks.MUTED if view.live_is_stale else ""
@@ -308,16 +302,13 @@ def _columns(view: View) -> tuple[Column, ...]:
 
 def _followed(disk: Disk, view: View) -> Followed | None:
     """The disk among those with live figures."""
-    seconds = () if view.snapshot is None else view.snapshot.seconds
-    devices = seconds[-1].devices if seconds else ()
+    devices = view.seconds[-1].devices if view.seconds else ()
     return next((one for one in devices if one.device == _name(disk)), None)
 
 
 def _spark(disk: Disk, view: View) -> str:
     followed = _followed(disk, view)
-    if followed is None or view.snapshot is None:
+    if followed is None:
         return ""
-    made = columns(
-        view.snapshot.seconds, followed, Figure.AWAIT_MS, cells=_SPARK_CELLS, now=view.now
-    )
+    made = columns(view.seconds, followed, Figure.AWAIT_MS, cells=_SPARK_CELLS, now=view.now)
     return sparkline(made, _SPARK_CELLS, view.glyphs, from_zero=True)

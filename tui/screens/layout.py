@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable
 
-from appliance.client.machine_status import Status
+from appliance.client.machine_status import Health, Status
 from appliance.client.plan_requests import PlannedHere
 from appliance.client.volume_rows import Change, VolumeRow, volume_rows
 from appliance.model.disks import Inventory
@@ -148,8 +148,9 @@ class LayoutScreen(MainScreen):
         if self.main.world.history:
             return "a history has no list of disks"
         status = snapshot.status
-        why = "; ".join(filter(None, (status.summary, status.hint)))
-        return why or "the boot unit left no list of disks"
+        if status.health is Health.OK:
+            return "the boot unit left no list of disks"
+        return "; ".join(filter(None, (status.summary, status.hint)))
 
     def _preview_again(self) -> None:
         wanted_now = (self.base, self.draft, self._inventory)
@@ -168,15 +169,14 @@ class LayoutScreen(MainScreen):
     # -- drawing
 
     def draw(self, view: View, width: int) -> None:
-        status = None if view.snapshot is None else view.snapshot.status
-        self._status_read(status)
+        self._status_read(view.status)
         self._preview_again()
         self.work.follow(view)
         base = self.base
         self._rows = (
             ()
             if base is None
-            else volume_rows(base, self.draft, status, self._preview, self._carried)
+            else volume_rows(base, self.draft, view.status, self._preview, self._carried)
         )
         heading = clipped(self._heading(view, width), width, view.glyphs)
         self.query_one("#layout-heading", Panel).show(heading)
@@ -192,8 +192,8 @@ class LayoutScreen(MainScreen):
         )
         self._draw_detail(view, width)
         if isinstance(self.app.screen, PlanScreen):
-            self.app.screen.tick()
-        self.work.tick()
+            self.app.screen.draw()
+        self.work.draw()
 
     def _heading(self, view: View, width: int) -> list[Line]:
         lines = [section("LAYOUT", self._base_words(view), width, view.glyphs)]

@@ -49,12 +49,6 @@ class ApplyScreen(Sheet):
             yield Panel(id="apply-steps")
         yield Panel(id="apply-end")
 
-    def on_mount(self) -> None:
-        self.call_after_refresh(self.tick)
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self.tick)
-
     def _all_lines(self, width: int) -> list[Line]:
         watched = self._watched()
         if watched is None:
@@ -62,7 +56,7 @@ class ApplyScreen(Sheet):
         lines, _ = steps_lines(watched, self._clock(), width, self._glyphs)
         return [*lines, *end_lines(watched, width, self._glyphs)]
 
-    def tick(self) -> None:
+    def draw(self) -> None:
         """Draw how far it is now."""
         watched = self._watched()
         # A screen that is being closed loses its parts before its timer stops.

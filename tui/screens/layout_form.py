@@ -121,9 +121,6 @@ class VolumeForm(Sheet, inherit_bindings=False):
     def on_mount(self) -> None:
         self._changed()
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._draw)
-
     def _field(self, name: str) -> Field:
         return self.query_one(f"#field-{name.replace('_', '-')}", Field)
 
@@ -141,11 +138,11 @@ class VolumeForm(Sheet, inherit_bindings=False):
     def _left_field(self, event: events.DescendantBlur) -> None:
         """Nothing is said of a field before it is left; from then on, as it is typed."""
         self._seen |= {one.field for one in event.widget.ancestors if isinstance(one, Field)}
-        self._draw()
+        self.draw()
 
     @on(events.DescendantFocus)
     def _entered_field(self) -> None:
-        self._draw()
+        self.draw()
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
@@ -181,7 +178,7 @@ class VolumeForm(Sheet, inherit_bindings=False):
         else:
             asked = self._volume
             self._ask_preview(asked, lambda *found: self._previewed(asked, *found))
-        self._draw()
+        self.draw()
 
     def _previewed(self, asked: Volume, preview: Preview | None, why_none: str) -> None:
         # The preview of what was typed before.
@@ -189,7 +186,7 @@ class VolumeForm(Sheet, inherit_bindings=False):
             return
         self._preview, self._no_preview = preview, why_none
         if self.is_mounted:
-            self._draw()
+            self.draw()
 
     # -- drawing
 
@@ -211,7 +208,7 @@ class VolumeForm(Sheet, inherit_bindings=False):
             if one.field in self._seen or (len(problems) == 1 and one.field != at)
         }
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
         if not self.is_mounted or not self.query("#form-verdict"):
             return
         used, said, entered = used_fields(self._fields), self._said, self._entered

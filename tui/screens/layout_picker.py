@@ -73,13 +73,7 @@ class DiskPicker(Sheet, inherit_bindings=False):
     def focus_first(self) -> None:
         self.query_one(DataTable).focus()
 
-    def on_mount(self) -> None:
-        self.call_after_refresh(self._draw)
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._draw)
-
-    def _draw(self) -> None:
+    def draw(self) -> None:
         glyphs = self._glyphs
         rows = [
             Row(
@@ -143,7 +137,7 @@ class DiskPicker(Sheet, inherit_bindings=False):
             self._taken.remove(serial)
         else:
             self._taken.append(serial)
-        self._draw()
+        self.draw()
 
     def why_not(self, action: str) -> str:
         """Why ``action`` cannot be done now; empty if it can."""

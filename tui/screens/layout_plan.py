@@ -86,12 +86,6 @@ class PlanScreen(Sheet, inherit_bindings=False):
         yield Input(id="typed", placeholder="type here", compact=True, select_on_focus=False)
         yield Panel(id="plan-against")
 
-    def on_mount(self) -> None:
-        self.call_after_refresh(self._draw)
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._draw)
-
     # -- from below
 
     def copy_text(self) -> str:
@@ -102,20 +96,16 @@ class PlanScreen(Sheet, inherit_bindings=False):
         self._made, self._problem = answer.value, answer.problem
         if answer.value is not None:
             self._names = names_to_type(answer.value.plan)
-        if self.is_mounted:
-            self._draw()
-            line = self.query_one("#typed", Input)
-            if line.display:
-                line.focus()
-
-    def tick(self) -> None:
-        """Once a second: how long it takes, and whether the plan still stands."""
-        if self.is_mounted:
-            self._draw()
+        self.draw()
+        if self.is_mounted and (line := self.query_one("#typed", Input)).display:
+            line.focus()
 
     # -- drawing
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Also once a second: how long it takes, and whether the plan still stands."""
+        if not self.is_mounted:
+            return
         # A column is left for the scroll bar.
         width = max(20, self.query_one(Scroll).size.width - 1)
         plan = self.query_one("#plan", Panel)
@@ -223,7 +213,7 @@ class PlanScreen(Sheet, inherit_bindings=False):
     # -- actions
 
     def on_descendant_focus(self) -> None:
-        self._draw()
+        self.draw()
 
     def on_key(self, event: events.Key) -> None:
         """What is typed is for the line, wherever the focus is."""
@@ -244,7 +234,7 @@ class PlanScreen(Sheet, inherit_bindings=False):
 
     @on(Input.Changed, "#typed")
     def _typed(self) -> None:
-        self._draw()
+        self.draw()
 
     @on(Input.Submitted, "#typed")
     def _submitted(self) -> None:
@@ -268,12 +258,11 @@ class PlanScreen(Sheet, inherit_bindings=False):
             return
         # Looked at again: the machine went on since the button was drawn.
         if made is None or self._against():
-            self._draw()
+            self.draw()
             return
         self._begun_at = now
         self._desk.begin(made, self._not_begun)
-        if self.is_mounted:
-            self._draw()
+        self.draw()
 
     def _not_begun(self, problem: str) -> None:
         """It was begun, or why it was not."""
@@ -285,4 +274,4 @@ class PlanScreen(Sheet, inherit_bindings=False):
         self._problem = problem
         if self.is_mounted:
             self.query_one("#leave", Button).focus()
-            self._draw()
+            self.draw()

@@ -142,8 +142,7 @@ class PlanWork:
             return f"stale: {clean(end.message)}; plan again"
         if view.now - made_at_s > PLAN_LIFETIME_SECONDS:
             return f"stale: {TOO_OLD}; plan again"
-        status = None if view.snapshot is None else view.snapshot.status
-        decided_at = None if status is None else status.decided_at
+        decided_at = None if view.status is None else view.status.decided_at
         made_at = view.wall - (view.now - made_at_s)
         # A decision in the future was made before the clock was put back: ignore it.
         if decided_at is not None and made_at + _SLACK_SECONDS < decided_at <= view.wall:
@@ -226,7 +225,7 @@ class PlanWork:
             self.watched = watched.seen(answer.value)
             if isinstance(answer.value, ApplyEnd):
                 self._over(watched, answer.value)
-        self.tick()
+        self.draw()
 
     def _over(self, watched: Watched, end: ApplyEnd) -> None:
         self._stop()
@@ -255,10 +254,10 @@ class PlanWork:
             ApplyScreen(lambda: self.watched, main.world.clock, main.glyphs)
         )
 
-    def tick(self) -> None:
+    def draw(self) -> None:
         """Draw how far it is, if that is what is shown."""
         if isinstance(self._screen.app.screen, ApplyScreen):
-            self._screen.app.screen.tick()
+            self._screen.app.screen.draw()
 
     def _ask(self, work: Callable[[], T], done: Callable[[Answer[T]], None]) -> None:
         """Ask under a key of its own: one that hangs must not hold up the next."""

@@ -156,7 +156,9 @@ class OverviewScreen(MainScreen):
         # Without figures there is room for what was measured before.
         self.set_class(volume is None, "-at-rest")
         now = live.live_lines(view, left, self._shown)
-        self._panel("live", now)
+        panel = self.query_one("#live", Panel)
+        panel.set_class(not now, "-empty")
+        panel.show(now)
         several = len(now) > 2
 
         def members(rows: int) -> list[Line]:
@@ -167,15 +169,15 @@ class OverviewScreen(MainScreen):
         wanted = len(disk_lines(view, left))
         if volume is not None:
             wanted = 1 + len(live.members_of(view, volume))
-        self._fitted("members", wanted, members)
+        self.query_one("#members", Fitted).fit(wanted, members)
         lookback = self._lookback
         levels = {} if lookback is None else lookback.levels
         result = suite_lines(view, left, levels=levels)
-        self._fitted(
-            "suite", len(result), lambda rows: suite_lines(view, left, rows, levels=levels)
+        self.query_one("#suite", Fitted).fit(
+            len(result), lambda rows: suite_lines(view, left, rows, levels=levels)
         )
         runs = run_lines(lookback, view, left, note=self._note())
-        self._fitted("runs", len(runs), lambda rows: runs[:rows])
+        self.query_one("#runs", Fitted).fit(len(runs), lambda rows: runs[:rows])
         self._draw_charts(view, volume, several=several)
 
     def _draw_charts(self, view: View, volume: Followed | None, *, several: bool) -> None:
@@ -186,14 +188,6 @@ class OverviewScreen(MainScreen):
         for chart in self.query(Chart):
             chart.set_class(chart.id == f"chart-{self._shown.name.lower()}", "-chosen")
             chart.draw(view, volume, marker, several=several)
-
-    def _panel(self, name: str, lines: list[Line]) -> None:
-        panel = self.query_one(f"#{name}", Panel)
-        panel.set_class(not lines, "-empty")
-        panel.show(lines)
-
-    def _fitted(self, name: str, wanted: int, make: Callable[[int], list[Line]]) -> None:
-        self.query_one(f"#{name}", Fitted).fit(wanted, make)
 
     def _note(self) -> str:
         """What is to be said of the look into the history, if it is not as it should be."""
@@ -260,12 +254,9 @@ class OverviewScreen(MainScreen):
         self.redraw()
 
     def _marker(self) -> Marker:
-        """The one that is remembered, where this terminal can show it."""
         from tui.charts.markers import Marker
 
-        word = self.main.world.settings.get("marker")
-        known = word in set(Marker) and not self.main.world.policy.ascii_only
-        return Marker(word) if known else Marker.usual(self.main.glyphs)
+        return Marker.chosen(self.main.world.settings.get("marker"), self.glyphs)
 
     def action_volume(self) -> None:
         view = self.main.view()

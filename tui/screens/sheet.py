@@ -100,9 +100,10 @@ class Sheet(ModalScreen[str]):
         self.query_one(f"#{'leave' if careful else self._replies[-1].id}", Button).focus()
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._write)
+        self.call_after_refresh(self.draw)
 
-    def _write(self) -> None:
+    def draw(self) -> None:
+        """Draw what depends on the size; also after a resize, and so when it is shown first."""
         for text in self.query("#sheet-text").results(Static):
             width = self.query_one(Scroll).scrollable_content_region.width
             if width > 0 and width != self._width:

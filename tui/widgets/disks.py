@@ -14,8 +14,7 @@ from tui.widgets.panel import ALL, Line, View, section
 
 def disk_lines(view: View, width: int, rows: int = ALL) -> list[Line]:
     """Use, name, size and reason of every disk, in at most ``rows`` lines."""
-    glyphs = view.glyphs
-    status = None if view.snapshot is None else view.snapshot.status
+    status, glyphs = view.status, view.glyphs
     if view.history:
         return []
     disks = () if status is None else status.disks

@@ -17,7 +17,7 @@ from tui.charts.line import Chart, Series
 from tui.charts.markers import Marker
 from tui.charts.table import Table, table_of
 from tui.snapshot import TREND_SECONDS
-from tui.tracks import Figure, Followed, Second, points
+from tui.tracks import Figure, Followed, points
 from tui.widgets.live import Shown
 from tui.widgets.panel import Line, View, cell, clean, section
 
@@ -106,7 +106,6 @@ def _means(found: Sequence[tuple[float, float | None]]) -> list[tuple[float, flo
 
 
 def _series(view: View, volume: Followed, shown: Shown) -> list[Series]:
-    seconds: Sequence[Second] = () if view.snapshot is None else view.snapshot.seconds
     # From the feed's clock to seconds since the epoch.
     offset = view.wall - view.now
     begin = axis_end(view) - TREND_SECONDS
@@ -115,7 +114,7 @@ def _series(view: View, volume: Followed, shown: Shown) -> list[Series]:
             name,
             [
                 (at + offset, None if value is None else value * shown.factor)
-                for at, value in points(seconds, volume, figure)
+                for at, value in points(view.seconds, volume, figure)
                 # A feed that was silent for long has older ones, too.
                 if at + offset >= begin
             ],

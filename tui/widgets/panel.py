@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, get_character_cell_size, set_cell_size
 from textual.content import Content
@@ -14,6 +15,10 @@ from appliance.text import duration, latency, printable
 from tui import marks
 from tui.marks import Glyphs
 from tui.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from appliance.client.machine_status import Status
+    from tui.tracks import Second
 
 LIVE_IS_STALE_AFTER_SECONDS = 3.5
 STATUS_IS_STALE_AFTER_SECONDS = 15.0
@@ -45,6 +50,16 @@ class View:
     host: str = ""
     started: float = 0.0
     history: str = ""
+
+    @property
+    def status(self) -> Status | None:
+        """What was read of the machine last, ``None`` before the first time."""
+        return None if self.snapshot is None else self.snapshot.status
+
+    @property
+    def seconds(self) -> tuple[Second, ...]:
+        """What every device did in each of the last minutes' seconds."""
+        return () if self.snapshot is None else self.snapshot.seconds
 
     @property
     def live_age(self) -> float | None:

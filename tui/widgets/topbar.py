@@ -15,7 +15,7 @@ _GAP = "  "
 def topbar_lines(view: View, width: int, *, screen: str) -> list[Line]:
     """Product, machine, clock (UTC) and freshness; below them the screens with what is on."""
     glyphs = view.glyphs
-    status = None if view.snapshot is None else view.snapshot.status
+    status = view.status
     machine = None if status is None else status.machine
     kind = "" if machine is None else clean(machine.machine_type)
     host = view.host
@@ -42,8 +42,7 @@ def _tab(tab: Tab, view: View, *, here: bool) -> Content:
 
 def _flag(mode: str, view: View) -> Content:
     """A mark behind the name of a screen on which there is something to see."""
-    snapshot, glyphs = view.snapshot, view.glyphs
-    status = None if snapshot is None else snapshot.status
+    snapshot, status, glyphs = view.snapshot, view.status, view.glyphs
     if snapshot is None or status is None:
         return Content("")
     if mode == "suites" and (snapshot.running is not None or snapshot.starting):
