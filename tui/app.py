@@ -362,7 +362,7 @@ class StripewrightApp(App[int]):
 
     def _kept(self, answer: Answer[None]) -> None:
         if answer.problem:
-            self.tell(f"settings are not kept: {answer.problem}", "warning")
+            self.tell(f"settings not saved: {answer.problem}", "warning")
 
     def action_update(self) -> None:
         """Read everything again now."""

@@ -409,7 +409,7 @@ async def test_a_plan_is_stale_when_the_volumes_changed_since_or_root_forgot_it(
         acted.clock[0] += 10
         acted.give(HERE)
         await settled(pilot)
-        await shows(acted, pilot, "root keeps it no more")
+        await shows(acted, pilot, "root no longer keeps it")
     assert applied(layouts) == []
 
 

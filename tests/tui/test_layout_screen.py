@@ -88,7 +88,7 @@ async def test_a_volume_is_added_in_a_form_that_checks_fields_when_they_are_left
         await keys(pilot, "U")
         assert draft(acted).is_empty
         await keys(pilot, "U")
-        assert notices(acted.app)[-1] == "Undo: the draft was not changed"
+        assert notices(acted.app)[-1] == "Undo: there is nothing to undo"
         assert [one for one in acted.app.world.layouts.calls if one.startswith("plan")] == []
 
 
@@ -293,7 +293,7 @@ async def test_chosen_serials_that_no_disk_has_stay_and_can_be_left():
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, "enter", "tab", "tab", "enter", "ctrl+end")
         await shows(acted, pilot, "GONE1")
-        await shows(acted, pilot, "no disk here has this serial now")
+        await shows(acted, pilot, "no disk with this serial is present")
         await keys(pilot, "space", "ctrl+s")
         await shows(acted, pilot, "1: AWS00001EXAMPLE")
 

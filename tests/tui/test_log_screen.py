@@ -157,7 +157,7 @@ async def test_n_goes_to_the_next_match_and_keeps_what_is_around_it():
         await shown(acted, pilot)
         listed = acted.app.screen.query_one(LogList)
         await pilot.press("n")
-        assert any("nothing has been looked for" in notice for notice in notices(acted.app))
+        assert any("no words to look for yet" in notice for notice in notices(acted.app))
         await pilot.press("slash", *"coverage", "enter", "g")
         assert [entry.key for entry in listed.entries][:2] == ["c4", "c11"]
         await pilot.press("escape")

@@ -64,7 +64,7 @@ async def test_a_home_that_cannot_be_written_costs_a_line(tmp_path):
         acted.app.action_colours("light")
         await settled(pilot)
         assert acted.app.theme == "stripewright-light"
-        assert "settings are not kept" in notices(acted.app)[-1]
+        assert "settings not saved" in notices(acted.app)[-1]
 
 
 async def test_the_palette_is_remembered(tmp_path):

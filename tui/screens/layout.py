@@ -273,7 +273,7 @@ class LayoutScreen(MainScreen):
         if action == "discard" and self.draft.is_empty:
             return "there is no draft"
         if action == "undo" and not self._undo:
-            return "the draft was not changed"
+            return "there is nothing to undo"
         if action == "plans" and not self.work.notes:
             return "nothing was planned since boot"
         if action == "progress" and self.work.watched is None:

@@ -27,7 +27,7 @@ _COLUMNS = (
     Column("role", 6),
     Column("model", 12, grows=True),
 )
-_ABSENT = "no disk here has this serial now"
+_ABSENT = "no disk with this serial is present"
 
 
 class PickTable(FilterTable):

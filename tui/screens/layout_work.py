@@ -149,7 +149,7 @@ class PlanWork:
             return "stale: volumes were changed or brought up since it was made; plan again"
         kept = {note.digest for note in self.notes}
         if self.notes and digest not in kept and self._known_since(made_at_s):
-            return "stale: many others were planned since, and root keeps it no more; plan again"
+            return "stale: root no longer keeps it after the many plans made since; plan again"
         return ""
 
     def _known_since(self, made_at_s: float) -> bool:

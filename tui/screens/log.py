@@ -32,7 +32,7 @@ class LogScreen(MainScreen):
 
     NAME = "Log"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "level", "Severity", tooltip="raise the least severity shown, step by step",
+        Binding("f", "level", "Severity", tooltip="raise the lowest severity shown, step by step",
                 id="log.level"),
         Binding("v", "unit", "Unit", tooltip="show the entries of one unit", id="log.unit"),
         Binding("slash", "words", "Filter", tooltip="show only entries with these words",
@@ -170,7 +170,7 @@ class LogScreen(MainScreen):
         if action == "unit" and not self._state.entries:
             return "there are no entries yet"
         if action == "match" and not self._sought:
-            return "nothing has been looked for yet; / does"
+            return "no words to look for yet: type / first"
         return ""
 
     def action_level(self) -> None:

@@ -169,7 +169,7 @@ def _change_lines(row: VolumeRow, width: int, glyphs: Glyphs) -> list[Line]:
         return labelled("draft", text, width, marks.BAD)
     if row.change is Change.UNDECLARED:
         return labelled(
-            "draft", "the disks carry it, the layout does not declare it; - removes it", width
+            "draft", "on the disks, but not declared in the layout; - removes it", width
         )
     return []
 

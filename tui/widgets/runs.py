@@ -8,15 +8,14 @@ from textual.content import Content
 
 from tui import marks
 from tui.marks import Glyphs
-from tui.widgets.panel import Line, View, cell, clean, section
+from tui.widgets.columns import Column, marked
+from tui.widgets.columns import lines as table
+from tui.widgets.panel import Line, View, clean, section
 from tui.widgets.suite import ago
 
 if TYPE_CHECKING:
     from appliance.history.pages import RunSummary
-    from appliance.history.queries import ImportRecord
     from tui.sources.overview import Lookback
-
-_NUMBER_CELLS, _SUITE_CELLS, _STATE_CELLS, _AGO_CELLS = 6, 14, 11, 13
 
 
 def run_lines(lookback: Lookback | None, view: View, width: int, *, note: str = "") -> list[Line]:
@@ -27,44 +26,34 @@ def run_lines(lookback: Lookback | None, view: View, width: int, *, note: str = 
     imports = () if lookback is None else lookback.imports
     if not (note or runs or imports):
         return []
-    words = Content.styled(note or "5 shows all", marks.MUTED)
-    if imports and not runs:
-        heading = section("IMPORTS", words, width, view.glyphs)
-        return [heading, *(_import(one, view, width) for one in imports)]
-    heading = section("LAST RUNS", words, width, view.glyphs)
-    return [heading, *(_line(one, view, width) for one in runs)]
+    words, glyphs = Content.styled(note or "5 shows all", marks.MUTED), view.glyphs
+    title = "IMPORTS" if imports and not runs else "LAST RUNS"
+    columns = _columns(view) if runs else _import_columns(view)
+    shown = table(columns, runs or imports, width=width, glyphs=glyphs, gap=1, heading=False)
+    return [section(title, words, width, glyphs), *shown]
 
 
-def _import(one: ImportRecord, view: View, width: int) -> Line:
+def _columns(view: View) -> tuple[Column, ...]:
     glyphs = view.glyphs
-    style = marks.MUTED if one.valid == one.reports else marks.WARN
-    words = f"{one.valid} of {one.reports} reports valid"
-    name = max(_SUITE_CELLS, width - _NUMBER_CELLS - _AGO_CELLS - len(words) - 4)
-    return Content.assemble(
-        (cell(str(one.id), _NUMBER_CELLS, glyphs, right=True), marks.MUTED),
-        f" {cell(clean(one.file), name, glyphs)} ",
-        (f"{cell(ago(view.wall - one.at), _AGO_CELLS, glyphs)} ", marks.MUTED),
-        (words, style),
-    )
+    return (
+        Column("", 6, right=True, get=lambda one: (str(one.run.id), marks.MUTED)),
+        Column("", 14, get=lambda one: (one.run.suite, "")),
+        Column("", 11, get=lambda one: marked(marks.run_state(one.run.state, glyphs))),
+        Column("", 13, get=lambda one: (
+            ago(view.wall - (one.run.ended_at or one.run.started_at)), marks.MUTED)),
+        Column("", 1, grows=True, get=lambda one: _verdicts(one, glyphs)),
+    )  # fmt: skip
 
 
-def _line(one: RunSummary, view: View, width: int) -> Line:
-    glyphs, run = view.glyphs, one.run
-    state = marks.run_state(run.state, glyphs)
-    ended = run.ended_at if run.ended_at is not None else run.started_at
-    words, style = _verdicts(one, glyphs)
-    room = max(0, width - _NUMBER_CELLS - _SUITE_CELLS - _STATE_CELLS - _AGO_CELLS - 4)
-    return Content.assemble(
-        (cell(str(run.id), _NUMBER_CELLS, glyphs, right=True), marks.MUTED),
-        " ",
-        cell(clean(run.suite), _SUITE_CELLS, glyphs),
-        " ",
-        (cell(state.text, _STATE_CELLS, glyphs), state.style),
-        " ",
-        (cell(ago(view.wall - ended), _AGO_CELLS, glyphs), marks.MUTED),
-        " ",
-        (cell(words, room, glyphs), style),
-    )
+def _import_columns(view: View) -> tuple[Column, ...]:
+    return (
+        Column("", 6, right=True, get=lambda one: (str(one.id), marks.MUTED)),
+        Column("", 14, grows=True, get=lambda one: (one.file, "")),
+        Column("", 13, get=lambda one: (ago(view.wall - one.at), marks.MUTED)),
+        Column("", 24, get=lambda one: (
+            f"{one.valid} of {one.reports} reports valid",
+            marks.MUTED if one.valid == one.reports else marks.WARN)),
+    )  # fmt: skip
 
 
 def _verdicts(one: RunSummary, glyphs: Glyphs) -> tuple[str, str]:
