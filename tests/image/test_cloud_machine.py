@@ -77,7 +77,7 @@ SYSCTLS = {
 
 @pytest.fixture(scope="module")
 def life(new_machine: Callable[..., QemuMachine]) -> Iterator[Life]:
-    machine = new_machine(QemuMachine, blank_drives(), full_path=True, extra=ERST, may_panic=True)
+    machine = new_machine(QemuMachine, blank_drives(), firmware="uefi", extra=ERST, may_panic=True)
     living = Life(machine)
     yield living
     if living.guest is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.rig.build import TREE, Image
-from tests.rig.diskimage import RootFilesystem
+from tests.rig.diskimage import BIOS_BOOT, BootFilesystem, RootFilesystem, offset_bytes
 
 CLEAN_SHADOW = "root:*:20000:0:99999:7:::\noperator:!*:20000::::::\n"
 
@@ -30,6 +30,30 @@ def test_no_host_key_and_no_machine_id(root: RootFilesystem) -> None:
     assert [name for name in root.names("/etc/ssh") if name.startswith("ssh_host")] == []
     assert root.read("/etc/machine-id").strip() in ("", "uninitialized")
     assert root.names("/home/operator/.ssh") == []
+
+
+def test_both_firmwares_find_the_same_kernel(image: Image, root: RootFilesystem) -> None:
+    """BIOS by GRUB, UEFI by systemd-boot, which shows nothing but the unified kernel image: what
+    GRUB loads is not signed.
+    """
+    boot = BootFilesystem(image.disk)
+    paths = boot.paths()
+    (unified,) = [path for path in paths if path.startswith("/EFI/Linux/")]
+    commands = [line.split() for line in boot.read("/grub/grub.cfg").splitlines()]
+    (kernel,) = [words[1] for words in commands if words[:1] == ["linux"]]
+    initrds = [path for words in commands if words[:1] == ["initrd"] for path in words[1:]]
+    assert {kernel, *initrds} <= set(paths)
+    assert initrds
+    release = Path(kernel).parent.name
+    assert release in unified
+    assert root.names("/usr/lib/modules") == [release]
+    assert not [path for path in paths if path.startswith("/loader/entries/")]
+    with image.disk.open("rb") as disk:
+        assert b"GRUB" in disk.read(440)
+        disk.seek(offset_bytes(image.disk, BIOS_BOOT))
+        assert any(disk.read(512))
+    # What installed it stays behind.
+    assert root.names("/usr/lib/grub") == []
 
 
 def test_mdadm_assembles_nothing_by_itself(root: RootFilesystem) -> None:

@@ -1,9 +1,10 @@
 """Boot one image again and again, unattended: ``python -m tests.rig.boots --count 200``.
 
 Each boot is of a new machine: four blank drives, until the stripe is mounted and SSH answers. With
-QEMU every tenth goes by firmware; ``--uml`` boots User Mode Linux. No boot is tried twice. Prints a
-line a boot; of one that does not come up, what can be seen is kept (tests/rig/machine.py). The exit
-status is 1 if one did not.
+QEMU every tenth goes by firmware, UEFI and BIOS in turns; ``--uml`` boots User Mode Linux;
+``--matrix`` boots each firmware from each bus once. No boot is tried twice. Prints a line a boot;
+of one that does not come up, what can be seen is kept (tests/rig/machine.py). The exit status is 1
+if one did not.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from tests.rig.build import Image, build, cache_root, say
 from tests.rig.drives import blank_drives
 from tests.rig.errors import RigError
 from tests.rig.machine import Machine
-from tests.rig.qemu import QemuMachine
+from tests.rig.qemu import ROOT_BUSES, QemuMachine
 from tests.rig.uml_machine import UmlMachine
 
-_FULL_PATH_EVERY = 10
+_FIRMWARES = ("uefi", "bios")
+_FIRMWARE_EVERY = 10
 
 
 def main() -> int:
@@ -32,13 +34,18 @@ def main() -> int:
     options.add_argument("--count", type=int, default=200)
     options.add_argument("--at-once", type=int, default=2)
     options.add_argument("--uml", action="store_true")
+    options.add_argument("--matrix", action="store_true")
     options.add_argument("--json", type=Path)
     given = options.parse_args()
+    if given.matrix:
+        ways = [(firmware, bus) for firmware in _FIRMWARES for bus in ROOT_BUSES]
+    elif given.uml:
+        ways = [("uml", "ubd")] * given.count
+    else:
+        ways = [(_firmware(number), "nvme") for number in range(given.count)]
     image = build()
     with ThreadPoolExecutor(given.at_once) as pool:
-        boots = list(
-            pool.map(lambda number: _boot(image, number, uml=given.uml), range(given.count))
-        )
+        boots = list(pool.map(lambda at: _boot(image, at, *ways[at]), range(len(ways))))
     seconds = [one["seconds"] for one in boots if not one["error"]]
     failed = [one for one in boots if one["error"]]
     print(f"{len(boots)} boots, {len(failed)} did not come up")
@@ -52,18 +59,22 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _boot(image: Image, number: int, *, uml: bool) -> dict[str, object]:
+def _firmware(number: int) -> str:
+    turn, fast = divmod(number, _FIRMWARE_EVERY)
+    return "" if fast else _FIRMWARES[turn % len(_FIRMWARES)]
+
+
+def _boot(image: Image, number: int, firmware: str, root_bus: str) -> dict[str, object]:
     folder = cache_root() / "boots" / str(number)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    full_path = not uml and number % _FULL_PATH_EVERY == 0
     began = time.monotonic()
     error = ""
     try:
         machine: Machine = (
             UmlMachine(image, folder, blank_drives())
-            if uml
-            else QemuMachine(image, folder, blank_drives(), full_path=full_path)
+            if firmware == "uml"
+            else QemuMachine(image, folder, blank_drives(), firmware=firmware, root_bus=root_bus)
         )
         with machine.up():
             pass
@@ -71,8 +82,11 @@ def _boot(image: Image, number: int, *, uml: bool) -> dict[str, object]:
         error = str(failure)
     seconds = time.monotonic() - began
     shutil.rmtree(folder)
-    say(f"boot {number}: {seconds:.0f} s {error or 'came up'}")
-    return {"boot": number, "full_path": full_path, "seconds": round(seconds, 1), "error": error}
+    say(f"boot {number} ({firmware or 'fast'}, {root_bus}): {seconds:.0f} s {error or 'came up'}")
+    return {
+        "boot": number, "firmware": firmware, "root_bus": root_bus,
+        "seconds": round(seconds, 1), "error": error,
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ TREE = Path(__file__).resolve().parents[2]
 # What goes into the image; the hash of these names the build.
 INPUTS = ("mkosi.conf", "mkosi.*", "units", "appliance", "tui", "requirements/image.txt")
 KEEP_IMAGES = 3
+# The root partition, to the kernel: drives are numbered as they answer.
+ROOT = "PARTLABEL=stripewright-root"
 _TOOLS = TREE / "tests" / "rig" / "tools" / "mkosi.conf"
 # A guest of another checkout may still read an image that is not among the newest.
 _IN_USE_SECONDS = 6 * 3600
@@ -125,6 +127,8 @@ def _mkosi_arguments(cache: Path, output: Path, wheels: Path, tools: Path) -> li
         f"--build-sources={TREE / 'appliance'}:appliance",
         f"--build-sources={TREE / 'tui'}:tui",
         f"--build-sources={wheels}:wheels",
+        # mkosi takes GRUB's modules from the image, which leaves them out (mkosi.repart).
+        f"--extra-tree={tools / 'usr/lib/grub'}:/usr/lib/grub",
         *_shared_arguments(cache, output, cache / "mkosi-cache"),
     ]
 

@@ -7,12 +7,17 @@ import subprocess
 import uuid
 from pathlib import Path
 
+from tests.rig import tools
+
 _SECTOR = 512
-_ROOT_X86_64 = uuid.UUID("4f68bce3-e8cd-4db1-96e7-fbcaf984b709")
+# Types of partitions (UEFI specification 2.10, 5.3.3; the Discoverable Partitions Specification).
+ESP = uuid.UUID("c12a7328-f81f-11d2-ba4b-00a0c93ec93b")
+BIOS_BOOT = uuid.UUID("21686148-6449-6e6f-744e-656564454649")
+ROOT_X86_64 = uuid.UUID("4f68bce3-e8cd-4db1-96e7-fbcaf984b709")
 
 
-def root_offset_bytes(disk: Path) -> int:
-    """Where the root partition begins (UEFI specification 2.10, 5.3: GPT)."""
+def offset_bytes(disk: Path, kind: uuid.UUID) -> int:
+    """Where the first partition of type ``kind`` begins (UEFI specification 2.10, 5.3: GPT)."""
     with disk.open("rb") as handle:
         handle.seek(_SECTOR)
         header = handle.read(92)
@@ -22,17 +27,17 @@ def root_offset_bytes(disk: Path) -> int:
         handle.seek(first * _SECTOR)
         for _ in range(count):
             entry = handle.read(size)
-            if uuid.UUID(bytes_le=entry[:16]) == _ROOT_X86_64:
+            if uuid.UUID(bytes_le=entry[:16]) == kind:
                 start: int = struct.unpack_from("<Q", entry, 32)[0]
                 return start * _SECTOR
-    raise ValueError(f"{disk}: no root partition")
+    raise ValueError(f"{disk}: no partition of type {kind}")
 
 
 class RootFilesystem:
     """The image's root file system, read with debugfs."""
 
     def __init__(self, disk: Path) -> None:
-        self._target = f"{disk}?offset={root_offset_bytes(disk)}"
+        self._target = f"{disk}?offset={offset_bytes(disk, ROOT_X86_64)}"
 
     def _debugfs(self, request: str) -> str:
         done = subprocess.run(
@@ -54,3 +59,24 @@ class RootFilesystem:
         rows = self._debugfs(f"ls -p {folder}").splitlines()
         names = [row.split("/")[5] for row in rows if row.count("/") >= 6]
         return [name for name in names if name not in (".", "..")]
+
+
+class BootFilesystem:
+    """The image's EFI partition, read with mtools."""
+
+    def __init__(self, disk: Path) -> None:
+        self._target = f"{disk}@@{offset_bytes(disk, ESP)}"
+
+    def _mtools(self, program: str, *arguments: str) -> str:
+        argv = [*tools.argv(program), "-i", self._target, *arguments]
+        done = subprocess.run(argv, capture_output=True, check=True)
+        return done.stdout.decode(errors="replace")
+
+    def read(self, path: str) -> str:
+        """The text of a file, of which there must be one."""
+        return self._mtools("mtype", f"::{path}")
+
+    def paths(self) -> list[str]:
+        """All files and folders, from the top."""
+        rows = self._mtools("mdir", "-/", "-b", "::/").split()
+        return [row.removeprefix("::").rstrip("/") for row in rows]

@@ -4,9 +4,9 @@ A boot that hangs is an error: console, registers and a dump of its memory are k
 hardware virtualisation the machine has one processor, because of a fault that the dumps showed:
 see :func:`acceleration`.
 
-Two ways to boot the same image. The *full* path is what a cloud machine does: UEFI,
-unified kernel image, initrd. The *fast* path hands the image's kernel to QEMU and needs
-neither firmware nor initrd, because the cloud kernel has NVMe, GPT and ext4 built in.
+Three ways to boot the same image. By firmware, as cloud machines do: UEFI starts the unified kernel
+image, BIOS starts GRUB, and both have an initrd. The *fast* path hands the image's kernel to QEMU
+and needs neither, because the cloud kernel has NVMe, GPT and ext4 built in.
 
 Credentials lie in the machine's SMBIOS tables.
 """
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tests.rig import processors, tools
-from tests.rig.build import tools_tree
+from tests.rig.build import ROOT, tools_tree
 from tests.rig.buses import Bus, Nvme
 from tests.rig.drives import Drive
 from tests.rig.errors import RigError
@@ -35,6 +35,12 @@ FOUR_DISK_TYPE = "i4i.16xlarge"
 PATIENCE = "systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
 # What the kernel does against Meltdown empties the emulated TLB at each system call.
 EMULATED = "mitigations=off"
+# How the root disk is attached; its serial and place in the boot order are added to the last.
+ROOT_BUSES = {
+    "nvme": ("-device", "nvme,drive=root"),
+    "virtio": ("-device", "virtio-blk-pci,drive=root"),
+    "scsi": ("-device", "virtio-scsi-pci", "-device", "scsi-hd,drive=root"),
+}
 
 
 def kvm_works() -> bool:
@@ -70,7 +76,8 @@ def acceleration() -> list[str]:
 class QemuMachine(Machine):
     """``machine_type`` is what DMI says it is. ``plugged`` are NVMe drives that QEMU emulates
     itself, each in a slot of its own, from which it can be pulled, and whose speed can be limited;
-    their model is QEMU's, whatever they say. ``full_path`` boots by firmware.
+    their model is QEMU's, whatever they say. ``firmware`` is ``uefi``, ``bios``, or empty for the
+    fast path, for which the root disk must be an NVMe drive; ``root_bus`` is one of ROOT_BUSES.
     """
 
     bus: ClassVar[Bus] = Nvme()
@@ -78,7 +85,8 @@ class QemuMachine(Machine):
     machine_type: str = FOUR_DISK_TYPE
     plugged: tuple[Drive, ...] = ()
     extra: tuple[str, ...] = ()
-    full_path: bool = False
+    firmware: str = ""
+    root_bus: str = "nvme"
     overlay: Path = field(init=False)
 
     def __post_init__(self, drives: tuple[Drive, ...]) -> None:
@@ -136,7 +144,7 @@ class QemuGuest(Guest):
             f"{name}={base64.b64encode(text.encode()).decode()}"
             for name, text in machine.credentials().items()
         ]
-        if machine.full_path:
+        if machine.firmware == "uefi":
             smbios.append(f"type=11,value=io.systemd.stub.kernel-cmdline-extra={cmdline}")
         argv = [*tools.qemu(), "-machine", "q35", *acceleration()]
         argv += ["-m", str(machine.memory_mib), "-display", "none", "-nodefaults"]
@@ -144,8 +152,9 @@ class QemuGuest(Guest):
             # The image below is only read, also by guests of the lab, which lock it.
             "-drive", f"if=none,id=root,file={machine.overlay},format=qcow2,discard=unmap"
             ",backing.file.locking=off",
-            "-device", "nvme,drive=root,serial=rig-root"
-            + (",bootindex=0" if machine.full_path else ""),
+            *ROOT_BUSES[machine.root_bus][:-1],
+            f"{ROOT_BUSES[machine.root_bus][-1]},serial=rig-root"
+            + (",bootindex=0" if machine.firmware else ""),
             "-drive", f"if=none,id=carrier,file={machine.carrier.disk},format=raw",
             "-device", "virtio-blk-pci,drive=carrier,serial=rig-carrier",
             # Nothing leaves this machine; only SSH comes in, from this host.
@@ -173,7 +182,7 @@ class QemuGuest(Guest):
         for value in smbios:
             argv += ["-smbios", value]
         argv += machine.extra
-        if machine.full_path:
+        if machine.firmware == "uefi":
             firmware = tools_tree() / "usr" / "share" / "OVMF"
             variables = machine.folder / "efivars.fd"
             if not variables.exists():
@@ -183,10 +192,8 @@ class QemuGuest(Guest):
                 f"if=pflash,unit=0,format=raw,readonly=on,file={firmware}/OVMF_CODE_4M.fd",
                 "-drive", f"if=pflash,unit=1,format=raw,file={variables}",
             ]  # fmt: skip
-        else:
-            # By its label, because NVMe drives are numbered as they answer.
-            root = "PARTLABEL=stripewright-root rootwait" if machine.plugged else "/dev/nvme0n1p2"
-            append = f"console=ttyS0 root={root} rw quiet {cmdline}"
+        elif not machine.firmware:
+            append = f"console=ttyS0 root={ROOT} rootwait rw quiet {cmdline}"
             argv += ["-kernel", str(machine.image.kernel), "-append", append]
         return argv
 

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.rig import packages, processors, tools
-from tests.rig.build import cache_root, locked
+from tests.rig.build import ROOT, cache_root, locked
 
 # What the program says is its loader, and one of the same length that is found from its folder.
 _LOADER = b"/lib64/ld-linux-x86-64.so.2\0"
 _LOADER_HERE = b"/proc/self/cwd/loader".ljust(len(_LOADER), b"\0")
-ROOT_PARTITION = 2  # as mkosi.repart numbers them: the ESP, then the root
 MEMORY = "2G"
 
 
@@ -86,7 +85,7 @@ class Process:
             str(kernel or program()),
             "seccomp=on",
             f"mem={MEMORY}",
-            f"root=/dev/ubda{ROOT_PARTITION}",
+            f"root={ROOT}",
             "rw",
             "con0=fd:0,fd:1",
             "con=null",
