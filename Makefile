@@ -12,7 +12,7 @@ PEERS := $(CACHE)/python-peers-$(shell sha256sum requirements/peers.txt | cut -c
 SCREENS_PEER := $(CACHE)/python-screens-peer-$(shell sha256sum requirements/screens-peer.txt | cut -c1-12)
 SOURCES := appliance tui tests
 
-.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens catalog lock rig setup clean
+.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,12 @@ image-tests: $(VENV)/ready ## Boot the built image, again and again; three machi
 
 image: rig ## Build the image
 	$(RIG)/bin/python -m tests.rig.build
+
+cloud-image: rig ## Pack the image for CLOUD=aws, azure or gcp, and print the commands that import it
+	@$(RIG)/bin/python -m tests.rig.cloud_image $(CLOUD)
+
+boots: $(VENV)/ready ## Boot the image by each firmware from each bus of the root disk
+	$(PYTHON) -m tests.rig.boots --matrix
 
 screens: $(VENV)/ready ## Draw the pictures of the TUI in docs/
 	$(PYTHON) -m tests.tui.capture

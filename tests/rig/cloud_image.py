@@ -1,0 +1,172 @@
+"""Pack the built image as a cloud takes it, and print the commands that take it there:
+``python -m tests.rig.cloud_image azure``, or ``make cloud-image CLOUD=azure``.
+
+What is packed is read back by another program, or by the format's own text, before it is named. The
+commands are those of docs/cloud-import.md (a test holds the two together).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.rig import tools
+from tests.rig.build import build, cache_root
+from tests.rig.diskimage import ESP, offset_bytes
+from tests.rig.errors import RigError
+
+MIB = 1024 * 1024
+_DEFECT = "a defect of the packer; what it made is left where it is"
+# A VHD's footer, big-endian: cookie, features, version, data offset, time, creator and its version,
+# its system, original and current size, geometry, type, checksum ("Virtual Hard Disk Image Format
+# Specification", Microsoft, 2006).
+_FOOTER = struct.Struct(">8sIIQI4sIIQQIII")
+_FOOTER_BYTES = 512
+_CHECKSUM_AT = 64
+_FIXED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """``pack`` makes ``file`` of the raw disk; ``commands`` name it as their user's own."""
+
+    file: str
+    commands: str
+    pack: Callable[[Path, Path], None]
+
+
+def pack_raw(disk: Path, packed: Path) -> None:
+    """As it is; sparse. Raises :class:`RigError` if the copy has no EFI partition."""
+    _run("cp", "--sparse=always", str(disk), str(packed))
+    offset_bytes(packed, ESP)
+
+
+def pack_vhd(disk: Path, packed: Path) -> None:
+    """A fixed VHD of a whole number of MiB, and its footer: what Azure wants of one."""
+    whole = packed.with_suffix(".raw")
+    pack_raw(disk, whole)
+    size_bytes = -(-disk.stat().st_size // MIB) * MIB
+    with whole.open("r+b") as file:
+        file.truncate(size_bytes)
+    _run(
+        *tools.argv("qemu-img"), "convert", "-f", "raw", "-O", "vpc",
+        "-o", "subformat=fixed,force_size=on", str(whole), str(packed),
+    )  # fmt: skip
+    whole.unlink()
+    check_vhd(packed, size_bytes)
+
+
+def check_vhd(packed: Path, size_bytes: int) -> None:
+    """Raises :class:`RigError` unless ``packed`` is a fixed VHD of ``size_bytes``."""
+    if packed.stat().st_size != size_bytes + _FOOTER_BYTES:
+        raise RigError(f"{packed} is not its disk and a footer", _DEFECT)
+    with packed.open("rb") as file:
+        file.seek(size_bytes)
+        footer = file.read(_FOOTER_BYTES)
+    cookie, _, _, data_offset, *_, current, _, kind, checksum = _FOOTER.unpack_from(footer)
+    counted = sum(footer) - sum(footer[_CHECKSUM_AT : _CHECKSUM_AT + 4])
+    wrong = [
+        what
+        for what, right in (
+            ("cookie", cookie == b"conectix"),
+            ("type", kind == _FIXED),
+            ("data offset", data_offset == 2**64 - 1),
+            ("size", current == size_bytes and size_bytes % MIB == 0),
+            ("checksum", checksum == ~counted & 0xFFFFFFFF),
+        )
+        if not right
+    ]
+    if wrong:
+        raise RigError(f"{packed}: the footer's {', '.join(wrong)} is wrong", _DEFECT)
+    offset_bytes(packed, ESP)
+
+
+def pack_tar(disk: Path, packed: Path) -> None:
+    """An archive of exactly ``disk.raw``, in GNU's old format, holes left out: what GCP wants."""
+    folder = packed.with_suffix(".folder")
+    folder.mkdir()
+    (folder / "disk.raw").hardlink_to(disk)
+    _run("tar", "--format=oldgnu", "-Sczf", str(packed), "-C", str(folder), "disk.raw")
+    shutil.rmtree(folder)
+    with tarfile.open(packed) as archive:
+        found = [(member.name, member.size) for member in archive]
+    if found != [("disk.raw", disk.stat().st_size)]:
+        raise RigError(f"{packed} holds {found}, not disk.raw alone", _DEFECT)
+
+
+def _run(*argv: str) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RigError(f"{argv[0]} failed: {done.stderr.strip()}", "is the disk full?")
+
+
+CLOUDS = {
+    "aws": Cloud(
+        "stripewright.raw",
+        """\
+aws s3 cp stripewright.raw s3://BUCKET/stripewright.raw
+aws ec2 import-snapshot --description stripewright \\
+    --disk-container "Format=RAW,UserBucket={S3Bucket=BUCKET,S3Key=stripewright.raw}"
+aws ec2 describe-import-snapshot-tasks          # until completed: snap-…
+aws ec2 register-image --name stripewright --architecture x86_64 --virtualization-type hvm \\
+    --boot-mode uefi-preferred --ena-support --root-device-name /dev/xvda \\
+    --block-device-mappings "DeviceName=/dev/xvda,Ebs={SnapshotId=snap-…,VolumeType=gp3}"
+aws ec2 run-instances --image-id ami-… --instance-type i4i.xlarge --key-name KEY \\
+    --metadata-options HttpTokens=required
+""",
+        pack_raw,
+    ),
+    "azure": Cloud(
+        "stripewright.vhd",
+        """\
+az storage blob upload --type page --account-name ACCOUNT -c images \\
+    -f stripewright.vhd -n stripewright.vhd
+az image create -g GROUP -n stripewright --os-type Linux --hyper-v-generation V2 \\
+    --source https://ACCOUNT.blob.core.windows.net/images/stripewright.vhd
+az vm create -g GROUP -n NAME --image stripewright --size Standard_L8s_v3 \\
+    --admin-username operator --ssh-key-values KEY.pub
+""",
+        pack_vhd,
+    ),
+    "gcp": Cloud(
+        "stripewright.tar.gz",
+        """\
+gsutil cp stripewright.tar.gz gs://BUCKET/
+gcloud compute images create stripewright --source-uri gs://BUCKET/stripewright.tar.gz \\
+    --guest-os-features UEFI_COMPATIBLE,GVNIC
+gcloud compute instances create NAME --image stripewright --machine-type n2-standard-8 \\
+    --metadata ssh-keys="operator:$(cat KEY.pub)" \\
+    --local-ssd interface=nvme --local-ssd interface=nvme
+""",
+        pack_tar,
+    ),
+}  # fmt: skip
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("cloud", choices=CLOUDS)
+    cloud = CLOUDS[options.parse_args().cloud]
+    try:
+        image = build()
+        folder = cache_root() / "cloud" / image.key
+        folder.mkdir(parents=True, exist_ok=True)
+        packed = folder / cloud.file
+        packed.unlink(missing_ok=True)
+        cloud.pack(image.disk, packed)
+    except RigError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"cd {folder}\n{cloud.commands}", end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
