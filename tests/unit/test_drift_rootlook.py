@@ -87,7 +87,7 @@ def test_disks_that_never_answer_do_not_hold_root_up(
 
     monkeypatch.setattr(nvme, "smart", smart)
     monkeypatch.setattr(blockdev, "read_filesystem", lambda node: time.sleep(60))
-    monkeypatch.setattr(privileged_scan, "_DISK_SECONDS", 0.3)
+    monkeypatch.setattr(privileged_scan, "_DISK_SECONDS", 1.0)
     found = written(root)
     assert [one is None for _, one in sorted(found["health"].items())] == [
         False,

@@ -89,7 +89,7 @@ def test_pinned_samples_follow_from_the_seed(size: int, seed: str) -> None:
     assert all(at + length <= size for at, length in found)
     if size <= scan.STRATA * scan.SAMPLE_BYTES:
         assert sum(length for _, length in found) == size
-    else:
+    elif size >= 2 * scan.STRATA * scan.SAMPLE_BYTES:  # a choice of two in each stratum
         assert found != scan.pinned(size, seed + "x")
 
 
