@@ -105,11 +105,12 @@ def _depth(published_iops: float) -> int:
 def _local(machine_type: str, count: int, direction: str) -> Capability | None:
     """By the type: a share of what is published for all its disks; or by its provider."""
     row = instance_type(machine_type)
-    if row is None or row.disk_count is None or count <= row.disk_count:
-        by_type = _of_type(row, count, read=direction == "read") if row else None
-        each = (one.local(machine_type, count, direction) for one in providers())
-        return by_type or next((one for one in each if one), None)
-    return None
+    if row and row.disk_count and count > row.disk_count:
+        return None
+    if row and (by_type := _of_type(row, count, read=direction == "read")):
+        return by_type
+    each = (one.local(machine_type, count, direction) for one in providers())
+    return next((one for one in each if one), None)
 
 
 def _of_type(row: InstanceType, count: int, *, read: bool) -> Capability | None:

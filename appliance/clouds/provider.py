@@ -1,7 +1,7 @@
 """What is asked of a cloud provider, and which providers there are. Pure.
 
-To add one: a module here with a ``PROVIDER``, and rules in ``data/disk_models.toml`` that name
-that module.
+To add one: a module here with a ``PROVIDER``, rules in ``data/disk_models.toml`` that name that
+module, and its machine types in ``data/instance_types.csv``.
 """
 
 from __future__ import annotations

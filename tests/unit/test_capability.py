@@ -153,7 +153,7 @@ def test_what_others_measured_is_never_a_limit():
     # whole arrays are divided only where the number of disks is known
     assert local("Standard_L16s_v3", 1).measured_iops == pytest.approx(1_376_027 / 2)
     assert local("VM.DenseIO.E5.Flex-8", 1) is None
-    # Scylla presets for Z3 are Google's figures, measured by nobody.
+    # Scylla's presets for Z3 are what Google publishes, not measured.
     assert local("z3-highmem-88-highlssd", 12).measured_iops is None
 
 

@@ -10,7 +10,9 @@ from itertools import pairwise
 import pytest
 
 from appliance import data
+from appliance.bench.validity.impossible import MAX_OF_PUBLISHED
 from appliance.cli.main import main
+from appliance.clouds.capability import measured_by_others
 from appliance.clouds.provider import disk_count, provider
 from appliance.data import InstanceType, instance_type
 from appliance.model.disks import Disk, DiskKind, Machine
@@ -145,6 +147,22 @@ def test_a_larger_disk_of_a_family_is_not_slower() -> None:
             if writes and not low <= more_writes / writes <= high:
                 odd.add(name)
     assert odd == _SHARED | _ROUNDED
+
+
+def test_nothing_that_others_measured_is_impossible() -> None:
+    held = 0
+    for one in ALL:
+        found = measured_by_others(one.name)
+        if found is None or not one.disk_count or not one.published_by.limit:
+            continue
+        disks = one.disk_count if found.scope == "disk" else 1
+        for measured, limit in (
+            (found.read_iops, one.read_iops),
+            (found.write_iops, one.write_iops),
+        ):
+            held += limit is not None
+            assert limit is None or measured * disks <= MAX_OF_PUBLISHED * limit, one.name
+    assert held > 300
 
 
 # ---------------------------------------------------------------------------- completeness
