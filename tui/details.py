@@ -9,7 +9,7 @@ from textual.content import Content
 from appliance.text import count, moment, size
 from tui import marks
 from tui.marks import Glyphs, Mark
-from tui.widgets.panel import clean
+from tui.widgets.panel import ALL, clean, labelled
 
 if TYPE_CHECKING:
     from appliance.client.machine_status import Status, VolumeStatus
@@ -142,19 +142,26 @@ def disk_sheet(
         Content.assemble((mark.text, f"bold {mark.style}"), "  ", clean(disk_reason(disk, status)))
     ]
     if hint := disk_hint(disk, status):
-        lines.append(_fact("next", clean(hint)))
+        lines += labelled("next", hint, ALL, cells=_LABEL_CELLS)
     health = disk_health(disk, status, glyphs)
-    lines.append(_fact("health", Content.styled(clean(health_words(disk, status)), health.style)))
+    words = health_words(disk, status)
+    lines += labelled("health", words, ALL, health.style, cells=_LABEL_CELLS)
     lines.append(Content(""))
     lines += disk_facts(disk)
     if status is not None:
-        lines += [Content(""), _fact("as seen at", moment(status.decided_at))]
+        lines.append(Content(""))
+        lines += labelled("as seen at", moment(status.decided_at), ALL, cells=_LABEL_CELLS)
     return Content("\n").join(lines)
 
 
 def disk_facts(disk: Disk) -> list[Content]:
     """A line for each thing that is known of ``disk`` itself."""
-    return [_fact(label, clean(value)) for label, value in _facts(disk) if value]
+    return [
+        line
+        for label, value in _facts(disk)
+        if value
+        for line in labelled(label, value, ALL, cells=_LABEL_CELLS)
+    ]
 
 
 def _blank(disk: Disk) -> str:
@@ -210,7 +217,3 @@ def _facts(disk: Disk) -> list[tuple[str, str]]:
     if disk.mark is not None:
         facts.append(("our mark", f"{disk.mark.state.value}, volume {disk.mark.volume}"))
     return facts
-
-
-def _fact(label: str, value: str | Content) -> Content:
-    return Content.assemble((label.ljust(_LABEL_CELLS), marks.MUTED), value)

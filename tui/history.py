@@ -14,7 +14,7 @@ from tui.world import Control, World, later
 
 if TYPE_CHECKING:
     from tui.sources.drift import Drift
-    from tui.sources.journal import Log
+    from tui.sources.journal import Follower
     from tui.sources.layout import Layouts
     from tui.sources.overview import Overview
     from tui.sources.results import Results
@@ -36,24 +36,24 @@ def history_world(db: Path, policy: Policy) -> World:
         return Absent(why)
 
     def overview() -> Overview:
-        from tui.sources.overview import HistoryOverview
+        from tui.sources.overview import Overview
 
-        return HistoryOverview(db)
+        return Overview(db)
 
     def drift() -> Drift:
-        from tui.sources.drift import MachineDrift
+        from tui.sources.drift import Drift
 
-        return MachineDrift(db)
+        return Drift(db)
 
-    def log() -> Log:
+    def log() -> Follower:
         from tui.sources.journal_events import follow
 
         return follow(db)
 
     def results() -> Results:
-        from tui.sources.results import HistoryResults
+        from tui.sources.results import Results
 
-        return HistoryResults(db)
+        return Results(db)
 
     def suites() -> Suites:
         from tui.sources.history import HistorySuites

@@ -16,7 +16,7 @@ from tui.world import Control, World, later
 
 if TYPE_CHECKING:
     from tui.sources.drift import Drift
-    from tui.sources.journal import Log
+    from tui.sources.journal import Follower
     from tui.sources.layout import Layouts
     from tui.sources.overview import Overview
     from tui.sources.results import Results
@@ -38,34 +38,34 @@ def machine_world(policy: Policy, *, readonly: bool = False) -> World:
         return MachineControl()
 
     def overview() -> Overview:
-        from tui.sources.overview import HistoryOverview
+        from tui.sources.overview import Overview
 
-        return HistoryOverview(history)
+        return Overview(history)
 
     def drift() -> Drift:
-        from tui.sources.drift import MachineDrift
+        from tui.sources.drift import Drift
 
-        return MachineDrift(history)
+        return Drift(history)
 
-    def log() -> Log:
+    def log() -> Follower:
         from tui.sources.journal_events import follow
 
         return follow(history)
 
     def layouts() -> Layouts:
-        from tui.sources.layout import MachineLayouts
+        from tui.sources.layout import Layouts
 
-        return MachineLayouts()
+        return Layouts()
 
     def results() -> Results:
-        from tui.sources.results import HistoryResults
+        from tui.sources.results import Results
 
-        return HistoryResults(history)
+        return Results(history)
 
     def suites() -> Suites:
-        from tui.sources.suites import MachineSuites
+        from tui.sources.suites import Suites
 
-        return MachineSuites(history)
+        return Suites(history)
 
     return World(
         feed=lambda post: Feed(later(sources), post, policy.interval_seconds),

@@ -14,7 +14,7 @@ from appliance.text import printable
 if TYPE_CHECKING:
     from appliance.client.machine_status import Health
     from appliance.drift.check_summary import DriftSummary
-    from appliance.model.measurement import Measurement
+    from appliance.model.measurement import Measurement, Severity
     from appliance.model.runs import RunState
 
 GOOD = "$success"
@@ -113,19 +113,21 @@ def drift(summary: DriftSummary, glyphs: Glyphs) -> Mark:
     return Mark(glyphs.good, "none", GOOD)
 
 
+def severity(value: Severity, glyphs: Glyphs) -> tuple[str, str]:
+    """Glyph and style of what one finding about a result comes to."""
+    return {
+        "block": (glyphs.bad, BAD), "warn": (glyphs.warn, WARN), "label": (glyphs.label, BUSY)
+    }[value]  # fmt: skip
+
+
 def verdict(result: Measurement, glyphs: Glyphs) -> Mark:
     """Mark of one result: its gravest findings by code, or ``valid``."""
     from appliance.model.measurement import Severity
 
-    for severity, glyph, style in (
-        (Severity.BLOCK, glyphs.bad, BAD),
-        (Severity.WARN, glyphs.warn, WARN),
-        (Severity.LABEL, glyphs.label, BUSY),
-    ):
-        codes = [
-            printable(finding.code) for finding in result.findings if finding.severity is severity
-        ]
+    for value in (Severity.BLOCK, Severity.WARN, Severity.LABEL):
+        codes = [printable(one.code) for one in result.findings if one.severity is value]
         if codes:
+            glyph, style = severity(value, glyphs)
             return Mark(glyph, " ".join(codes), style)
     return Mark(glyphs.good, "valid", GOOD)
 

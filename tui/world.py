@@ -14,7 +14,7 @@ from tui.terminal import Policy
 if TYPE_CHECKING:
     from tui.snapshot import Snapshot
     from tui.sources.drift import Drift
-    from tui.sources.journal import Log
+    from tui.sources.journal import Follower
     from tui.sources.layout import Layouts
     from tui.sources.overview import Overview
     from tui.sources.results import Results
@@ -60,7 +60,7 @@ class World:
     policy: Policy
     overview: Overview
     drift: Drift
-    log: Log
+    log: Follower
     layouts: Layouts
     results: Results
     suites: Suites

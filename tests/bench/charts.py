@@ -43,7 +43,7 @@ def values(end: int) -> tuple[list[float], list[float], list[float]]:
 
 
 def own() -> tuple[Widget, Callable[[int], None]]:
-    from tui.charts.axes import Axis, Unit, bandwidths
+    from tui.charts.axes import Axis, Unit
     from tui.charts.line import Chart, Series
     from tui.charts.markers import Marker
 
@@ -65,7 +65,7 @@ def own() -> tuple[Widget, Callable[[int], None]]:
                 )
             ],
             Axis(Unit.AGO, end - SECONDS, end - 1),
-            bandwidths(),
+            Axis(Unit.BANDWIDTH),
         ).lines(width=COLUMNS, height=ROWS, marker=Marker.BRAILLE)
         widget.refresh()
 

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from tui.charts.axes import Axis, Unit, counts, latencies, time_scale, value_scale
+from tui.charts.axes import Axis, Unit, time_scale, value_scale
 
 DAY = 86_400
 
@@ -20,8 +20,8 @@ def at(*moment):
 @pytest.mark.parametrize(
     ("axis", "values", "words"),
     [
-        (counts(), [412_300], ["0", "200k", "400k", "600k"]),
-        (counts(zero=False), [98_100, 104_000], ["98k", "100k", "102k", "104k"]),
+        (Axis(Unit.COUNT), [412_300], ["0", "200k", "400k", "600k"]),
+        (Axis(Unit.COUNT, zero=False), [98_100, 104_000], ["98k", "100k", "102k", "104k"]),
         (Axis(Unit.BANDWIDTH), [1.7 * 1024**3], ["0", "1 GiB/s", "2 GiB/s"]),
         (Axis(Unit.BANDWIDTH), [0.9 * 1024**3], ["0", "500 MiB/s", "1000 MiB/s"]),
         (Axis(Unit.SIZE), [3.5 * 1024**4], ["0", "2 TiB", "4 TiB"]),
@@ -45,8 +45,8 @@ def test_ends_that_are_asked_for_are_kept():
 
 
 def test_nothing_and_one_value_have_an_axis():
-    assert labels(value_scale(counts(), [], 3))[0] == "0"
-    flat = value_scale(counts(zero=False), [5000.0] * 9, 3)
+    assert labels(value_scale(Axis(Unit.COUNT), [], 3))[0] == "0"
+    flat = value_scale(Axis(Unit.COUNT, zero=False), [5000.0] * 9, 3)
     assert flat.low < 5000 < flat.high
 
 
@@ -59,14 +59,14 @@ def test_of_what_does_nothing_the_axis_is_of_usual_figures(unit, top, values):
 
 
 def test_a_logarithmic_axis_has_its_decades():
-    scale = value_scale(latencies(), [83_000, 1_900_000], 6)
+    scale = value_scale(Axis(Unit.LATENCY, log=True), [83_000, 1_900_000], 6)
     assert labels(scale) == ["50 µs", "100 µs", "200 µs", "500 µs", "1 ms", "2 ms"]
-    wide = value_scale(latencies(), [900, 2.4e9], 5)
+    wide = value_scale(Axis(Unit.LATENCY, log=True), [900, 2.4e9], 5)
     assert labels(wide) == ["1 µs", "100 µs", "10 ms", "1 s"]
 
 
 def test_a_logarithmic_axis_places_by_ratio_and_leaves_zero_out():
-    scale = value_scale(latencies(), [1e3, 1e5, 0, -4], 4)
+    scale = value_scale(Axis(Unit.LATENCY, log=True), [1e3, 1e5, 0, -4], 4)
     assert scale.place(1e4) == pytest.approx(0.5)
     assert scale.place(0) < 0
 

@@ -15,7 +15,7 @@ from appliance.model.runs import RunState
 from appliance.system import journal
 from tests.unit.histories import FINGERPRINT, RESULT, begin
 from tui.sources import drift
-from tui.sources.drift import MachineDrift
+from tui.sources.drift import Drift
 
 TARGET = "/mnt/scratch/.stripewright-bench"
 RUNS = 14
@@ -75,7 +75,7 @@ def db(tmp_path, monkeypatch):
 
 
 def test_findings_what_is_not_judged_and_what_would_be_repeated(db):
-    found = MachineDrift(db).findings()
+    found = Drift(db).findings()
     assert [one.fact.code for one in found.records] == [
         "PERF-SLOWER",
         "PERF-LATENCY-MODE",
@@ -91,7 +91,7 @@ def test_findings_what_is_not_judged_and_what_would_be_repeated(db):
 
 
 def test_evidence_has_the_series_of_its_epoch_the_repeats_and_what_happened(db):
-    source = MachineDrift(db)
+    source = Drift(db)
     slower, mode, kernel = source.findings().records
     evidence = source.evidence(slower)
     assert [slot.value for slot in evidence.stretch.slots] == [1e5 + n for n in range(RUNS)]
@@ -113,7 +113,7 @@ def test_too_few_results_are_told_and_counted_anew_only_after_a_run(db, monkeypa
 
     asked = []
     monkeypatch.setattr(evaluate, "unlearned", lambda _: (asked.append(1), "too few")[0:2])
-    source = MachineDrift(db)
+    source = Drift(db)
     assert source.findings().unjudged == "too few"
     source.findings()
     assert len(asked) == 1
@@ -134,7 +134,7 @@ def test_the_member_of_a_slow_member_is_not_the_series():
 
 
 def test_what_is_said_of_a_finding_is_kept(db):
-    source = MachineDrift(db)
+    source = Drift(db)
     assert source.acknowledge(3, "planned").state is DriftState.ACKNOWLEDGED
     assert source.approve(1, "").state is DriftState.CLOSED
     states = {one.id: one.state for one in source.findings().records}

@@ -8,7 +8,7 @@ from appliance.errors import OperatorError
 from appliance.history.store import History
 from appliance.model.runs import RunState
 from tests.unit.histories import FINGERPRINT, RESULT, begin
-from tui.sources.overview import HistoryOverview
+from tui.sources.overview import Overview
 
 VALID = replace(RESULT, findings=(), member="", pass_index=1)
 
@@ -26,7 +26,7 @@ def fill(db, values, *, state=RunState.COMPLETE, fingerprint=FINGERPRINT):
 def test_the_level_is_the_median_of_what_drift_takes_for_normal(tmp_path):
     db = tmp_path / "history.db"
     fill(db, [1000.0 + number % 5 for number in range(14)] + [900.0])
-    found = HistoryOverview(db).lookback()
+    found = Overview(db).lookback()
     level = found.levels["rand-read-4k", "read"]
     assert level.iops == pytest.approx(1002, abs=2)
     assert level.provisional
@@ -36,14 +36,14 @@ def test_the_level_is_the_median_of_what_drift_takes_for_normal(tmp_path):
 def test_with_few_results_there_is_no_level(tmp_path):
     db = tmp_path / "history.db"
     fill(db, [1000.0] * 5)
-    assert HistoryOverview(db).lookback().levels == {}
+    assert Overview(db).lookback().levels == {}
 
 
 def test_another_epoch_has_no_level_yet(tmp_path):
     db = tmp_path / "history.db"
     fill(db, [1000.0 + number % 5 for number in range(14)])
     fill(db, [2000.0], fingerprint={**FINGERPRINT, "serials": "AWS8,AWS9"})
-    assert HistoryOverview(db).lookback().levels == {}
+    assert Overview(db).lookback().levels == {}
 
 
 def test_what_is_not_valid_and_what_was_scaled_is_no_level(tmp_path):
@@ -56,9 +56,9 @@ def test_what_is_not_valid_and_what_was_scaled_is_no_level(tmp_path):
             findings = () if number % 2 else RESULT.findings
             history.add_result(run, replace(VALID, findings=findings), raw_report="{}")
             history.finish_run(run, RunState.COMPLETE)
-    assert HistoryOverview(db).lookback().levels == {}
+    assert Overview(db).lookback().levels == {}
 
 
 def test_a_history_that_is_not_there_is_told(tmp_path):
     with pytest.raises(OperatorError):
-        HistoryOverview(tmp_path / "none.db").lookback()
+        Overview(tmp_path / "none.db").lookback()

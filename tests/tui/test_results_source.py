@@ -16,7 +16,7 @@ from appliance.system import journal
 from tests.tui import fake_results
 from tests.unit.histories import FINGERPRINT, RESULT, begin, report
 from tui import marks
-from tui.sources.results import Asked, HistoryResults
+from tui.sources.results import Asked, Results
 from tui.widgets.results_trend import drawing
 
 TARGET = "/mnt/scratch/.stripewright-bench"
@@ -36,7 +36,7 @@ def results(tmp_path, monkeypatch):
             history.add_result(run_id, found, raw_report="x")
             history.finish_run(run_id, RunState.COMPLETE)
         history.add_import(file="d.txt", sha256="0", machine_type="i3", judged=[report()])
-    return HistoryResults(tmp_path / "history.db")
+    return Results(tmp_path / "history.db")
 
 
 def test_every_question_has_its_answer(results, tmp_path):
@@ -78,7 +78,7 @@ def test_what_is_not_there_is_an_error_in_words(results, tmp_path):
         lambda: results.run(9),
         lambda: results.imported(9),
         lambda: results.compare("", "1", Metric.IOPS),
-        lambda: HistoryResults(tmp_path / "none.db").page(Asked(), 0, 9),
+        lambda: Results(tmp_path / "none.db").page(Asked(), 0, 9),
     ):
         with pytest.raises(OperatorError):
             ask()

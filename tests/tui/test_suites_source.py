@@ -20,7 +20,7 @@ from appliance.system import journal, services
 from tests.tui.fake_suites import SCHEDULE
 from tests.unit.histories import RESULT, begin
 from tui.sources.machine import MachineControl
-from tui.sources.suites import MachineSuites
+from tui.sources.suites import Suites
 
 NAMES = ("full", "latency-probe", "smoke")
 
@@ -33,14 +33,14 @@ def test_the_catalog_has_every_suite_and_the_last_run_of_each(tmp_path, monkeypa
             run = begin(history, "smoke", 1.0)
             history.add_result(run, RESULT, raw_report="x")
             history.finish_run(run, state)
-    found = MachineSuites(db).catalog()
+    found = Suites(db).catalog()
     assert [suite.name for suite in found.suites] == list(suite_names())
     assert {name: one.run.state for name, one in found.last.items()} == {"smoke": RunState.ABORTED}
     assert found.problem == ""
 
 
 def test_without_a_history_the_suites_are_known_all_the_same(tmp_path):
-    found = MachineSuites(tmp_path / "none.db").catalog()
+    found = Suites(tmp_path / "none.db").catalog()
     assert len(found.suites) == len(suite_names())
     assert found.last == {}
     assert "none.db" in found.problem

@@ -78,7 +78,6 @@ def test_the_table_has_length_files_verdict_and_next_start(width):
     rows = suites.table_rows(CATALOG, SCHEDULE, seen(snapshot()), width)
     cells = {row.key: [text for text, _ in row.cells] for row in rows}
     assert list(cells) == ["full", "latency-probe", "smoke"]
-    assert all(len(row.cells) == len(suites.columns(width)) for row in rows)
     assert {"38 min 00 s", "16 GiB, writes", "in 2 days"} < set(cells["full"])
     assert cells["latency-probe"][-1] == "never"
     assert cells["smoke"][-1] == "in 4 h 12 min"

@@ -74,19 +74,6 @@ class Scale:
         return (math.log(value) - math.log(self.low)) / math.log(self.high / self.low)
 
 
-def counts(*, zero: bool = True) -> Axis:
-    return Axis(Unit.COUNT, zero=zero)
-
-
-def bandwidths(*, zero: bool = True) -> Axis:
-    return Axis(Unit.BANDWIDTH, zero=zero)
-
-
-def latencies() -> Axis:
-    """Logarithmic: latencies differ by orders of magnitude."""
-    return Axis(Unit.LATENCY, log=True)
-
-
 def value_scale(axis: Axis, values: Iterable[float], most: int) -> Scale:
     """The scale for ``values``, with about ``most`` ticks (at least two where there is room)."""
     known = [value for value in values if _is_usable(value) and (value > 0 or not axis.log)]

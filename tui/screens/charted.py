@@ -15,9 +15,9 @@ from tui.widgets.results_trend import ZOOMS, zoom_words
 
 T = TypeVar("T")
 _KEYS = {
-    "m": ("metric", "Metric", "draw another figure"),
-    "z": ("zoom", "Zoom", "draw another span of time"),
-    "T": ("numbers", "Numbers", "what is drawn as a table, or drawn again"),
+    "m": ("metric", "Metric", "another figure: IOPS, bandwidth, latency"),
+    "z": ("zoom", "Zoom", "another span of time"),
+    "T": ("numbers", "Numbers", "the figures as a table, or the chart again"),
     "M": ("marker", "Marker", "draw with other characters"),
 }
 

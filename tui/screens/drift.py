@@ -132,7 +132,7 @@ class DriftScreen(MainScreen, Charted[None]):
         self.query_one("#drift-heading", Panel).show(heading)
         records = drift.in_order(() if found is None else found.records, closed=self._with_closed)
         self.query_one("#drift", FilterTable).show(
-            drift.columns(width),
+            drift.columns(width, view.glyphs),
             [drift.row(one, width, view.glyphs) for one in records],
             width=width,
             glyphs=view.glyphs,

@@ -16,7 +16,7 @@ from tui import marks
 from tui.screens.results_page import PageScreen
 from tui.screens.sheet import Sheet
 from tui.sources.results import EpochRow
-from tui.widgets.panel import Line, Panel, clean, section, wrapped
+from tui.widgets.panel import ALL, Line, Panel, clean, labelled, section, wrapped
 from tui.widgets.table import Column, FilterTable, Row
 
 _COLUMNS = (
@@ -104,9 +104,11 @@ class EpochsScreen(PageScreen[None]):
         """Show everything that makes the epoch what it is."""
         one = self._current
         if one is not None:
+            known = one.epoch.fingerprint
             lines = [
-                Content.assemble((clean(name).ljust(_NAME_CELLS), marks.MUTED), clean(value))
-                for name, value in one.epoch.fingerprint.items()
+                line
+                for name, value in known.items()
+                for line in labelled(clean(name), value, ALL, cells=_NAME_CELLS)
             ]
             title = f"Epoch {one.epoch.id}, since {moment(one.epoch.opened_at)}"
             self.app.push_screen(Sheet(title, Content("\n").join(lines)))

@@ -20,13 +20,13 @@ from tui.screens.results_page import PageScreen
 from tui.screens.sheet import Item as Link
 from tui.screens.sheet import Pick
 from tui.sources.results import RunDetail
+from tui.widgets.columns import row
 from tui.widgets.panel import Line, Panel, clean
 from tui.widgets.results_item import Item, item_lines, of_report, of_result
 from tui.widgets.results_run import (
     chart_lines,
     import_facts,
     item_columns,
-    item_rows,
     number_lines,
     run_facts,
 )
@@ -119,10 +119,13 @@ class RunScreen(PageScreen[None], Charted[None]):
         table = self.query_one("#run-list", FilterTable)
         table.styles.height = rows + 1
         table.display = bool(self._items)
+        columns = item_columns(width, self.glyphs)
         table.show(
-            item_columns(width), item_rows(self._items, width, self.glyphs),
-            width=width - (rows < len(self._items)), glyphs=self.glyphs,
-        )  # fmt: skip
+            columns,
+            [row(columns, one, key=str(at)) for at, one in enumerate(self._items)],
+            width=width - (rows < len(self._items)),
+            glyphs=self.glyphs,
+        )
         if self._chosen is None and self._items:
             self._chosen = min(range(len(self._items)), key=lambda at: self._items[at].gravity)
             table.move_to(str(self._chosen))

@@ -140,7 +140,7 @@ class SuitesScreen(MainScreen, Charted[None]):
         self._panel("suites-heading").show(heading)
         rows = suites.table_rows(self._catalog, self._schedule, view, width)
         self._table.show(
-            suites.columns(width),
+            suites.columns(width, self._catalog, self._schedule, view),
             rows,
             # With more rows than the screen, the scroll bar takes some.
             width=width - self._table.rows.styles.scrollbar_size_vertical,

@@ -1,1 +1,1 @@
-"""Where the screens read and act: a Protocol for each, and the real one behind it."""
+"""Where the screens read and act: tests stand in for each."""

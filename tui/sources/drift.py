@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from appliance.history import queries
 from appliance.model.confirmations import Confirmation
@@ -63,34 +63,10 @@ class Evidence:
     bins: Mapping[int, int] = field(default_factory=dict)
 
 
-class Drift(Protocol):
-    """All methods may block for seconds, and raise OperatorError."""
-
-    def findings(self) -> Findings: ...
-
-    def evidence(self, record: FindingRecord) -> Evidence: ...
-
-    def acknowledge(self, finding_id: int, note: str) -> FindingRecord: ...
-
-    def approve(self, finding_id: int, note: str) -> FindingRecord: ...
-
-    def look(self) -> None:
-        """Look for drift now, and come back when that is done."""
-        ...
-
-    def confirm(self) -> AskedConfirm:
-        """Ask for repeated runs, and come back at once."""
-        ...
-
-    def confirmed(self, asked: AskedConfirm) -> Repeated | None:
-        """Their answers; ``None`` while they run."""
-        ...
-
-    def stop_confirming(self) -> None: ...
-
-
-class MachineDrift:
-    """Findings of history ``db``, and this machine's units."""
+class Drift:
+    """Findings of history ``db``, and this machine's units. All methods may block for seconds, and
+    raise OperatorError.
+    """
 
     def __init__(self, db: Path) -> None:
         self._db = db
@@ -139,14 +115,17 @@ class MachineDrift:
         return finding_actions.say(self._db, finding_id, Action.APPROVE, note)
 
     def look(self) -> None:
+        """Look for drift now, and come back when that is done."""
         services.start_and_wait(services.DRIFT_UNIT)
 
     def confirm(self) -> AskedConfirm:
+        """Ask for repeated runs, and come back at once."""
         from appliance.client import finding_actions
 
         return finding_actions.confirm_now(self._db)
 
     def confirmed(self, asked: AskedConfirm) -> Repeated | None:
+        """Their answers; ``None`` while they run."""
         from appliance.client import finding_actions
 
         return finding_actions.poll_confirm(asked)

@@ -15,7 +15,7 @@ from appliance.model.disks import Disk, Machine
 from appliance.model.measurement import JobResult
 from appliance.model.runs import Counters, EpochRecord, RunRecord, RunState, Suite
 from tui.asking import describe
-from tui.sources.suites import MachineSuites
+from tui.sources.suites import Suites
 
 if TYPE_CHECKING:
     from appliance.bench.live_file import LiveJob
@@ -83,7 +83,7 @@ class Absent:
         return refuse
 
 
-class HistorySuites(MachineSuites):
+class HistorySuites(Suites):
     """The suites of this program, with the runs in a history; of its schedule nothing is kept."""
 
     def __init__(self, db: Path, why: str) -> None:

@@ -92,26 +92,8 @@ class Reading(Protocol):
     def close(self) -> None: ...
 
 
-class Log(Protocol):
-    """What the screen asks. Only :meth:`detail` may block."""
-
-    def state(self) -> LogState:
-        """The current state; reading begins with the first call and lasts while it is called."""
-        ...
-
-    def load_older(self, back_to: float = math.inf) -> None:
-        """Read more of what was before, and go on until the time ``back_to`` (seconds since the
-        epoch), if there is and may be kept as much.
-        """
-        ...
-
-    def detail(self, key: str) -> EntryDetail:
-        """All of the entry ``key``."""
-        ...
-
-
 class Follower:
-    """Reads what ``open_log`` gives in a thread of its own; see :class:`Log`."""
+    """Reads what ``open_log`` gives in a thread of its own. Only :meth:`detail` may block."""
 
     def __init__(
         self,
@@ -136,6 +118,7 @@ class Follower:
     # -- for the application's thread
 
     def state(self) -> LogState:
+        """The current state; reading begins with the first call and lasts while it is called."""
         now = self._clock()
         if now - self._watched_at > _UNWATCHED_SECONDS:
             self._asked_at = now
@@ -148,10 +131,14 @@ class Follower:
         return replace(self._state, asked_at=self._asked_at)
 
     def load_older(self, back_to: float = math.inf) -> None:
+        """Read more of what was before, and go on until the time ``back_to`` (seconds since the
+        epoch), if there is and may be kept as much.
+        """
         self._back_to = back_to
         self._wants_older = True
 
     def detail(self, key: str) -> EntryDetail:
+        """All of the entry ``key``."""
         return self._detail(key)
 
     # -- for the reader's thread

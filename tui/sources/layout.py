@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from appliance import paths
 from appliance.client import plan_requests
 from appliance.client.plan_requests import (
@@ -20,47 +18,21 @@ from appliance.storage.policy.preview import Preview, preview
 from appliance.system import services
 
 
-class Layouts(Protocol):
-    """Every method but :meth:`follow` may block for seconds and raises OperatorError; none of
-    those is called in the application's thread.
+class Layouts:
+    """What this machine has, and what its root's units do. Every method but :meth:`follow` may
+    block for seconds and raises OperatorError; none of those is called in the application's thread.
     """
-
-    def current(self) -> Layout:
-        """What is installed, or the built-in default."""
-        ...
-
-    def preview(self, layout: Layout, inventory: Inventory, remove: tuple[str, ...]) -> Preview:
-        """Preview ``layout`` on ``inventory`` with the planner; asks nothing of root."""
-        ...
-
-    def request(self, text: str | None, remove: tuple[str, ...]) -> Request: ...
-
-    def plan(self, request: Request) -> PlannedHere: ...
-
-    def apply(self, digest: str) -> AskedApply: ...
-
-    def look(self, asked: AskedApply) -> ApplyProgress | ApplyEnd | None: ...
-
-    def follow(self, progress: ApplyProgress) -> AskedApply:
-        """What to :meth:`look` at for another operator's plan."""
-        ...
-
-    def recent(self) -> tuple[PlanNote, ...]: ...
-
-    def before(self, digest: str) -> PlannedHere: ...
-
-
-class MachineLayouts:
-    """What this machine has, and what its root's units do."""
 
     def __init__(self) -> None:
         self._notes: tuple[PlanNote, ...] = ()
         self._notes_of = -1
 
     def current(self) -> Layout:
+        """What is installed, or the built-in default."""
         return plan_requests.current_layout()
 
     def preview(self, layout: Layout, inventory: Inventory, remove: tuple[str, ...]) -> Preview:
+        """Preview ``layout`` on ``inventory`` with the planner; asks nothing of root."""
         return preview(layout, inventory, remove)
 
     def request(self, text: str | None, remove: tuple[str, ...]) -> Request:
@@ -76,6 +48,7 @@ class MachineLayouts:
         return plan_requests.poll_apply(asked)
 
     def follow(self, progress: ApplyProgress) -> AskedApply:
+        """What to :meth:`look` at for another operator's plan."""
         unit = services.APPLY_UNIT.format(digest=progress.digest)
         return AskedApply(progress.digest, unit, progress.at_monotonic_s)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 # Import what only the answer needs when it is needed: the first paint does not wait.
 if TYPE_CHECKING:
@@ -40,14 +40,8 @@ class Lookback:
     imports: tuple[ImportRecord, ...] = ()
 
 
-class Overview(Protocol):
-    def lookback(self) -> Lookback:
-        """May block for seconds, and raises OperatorError."""
-        ...
-
-
-class HistoryOverview:
-    """:class:`Overview` out of the history at ``db``."""
+class Overview:
+    """What the history at ``db`` says; may block for seconds, and raises OperatorError."""
 
     def __init__(self, db: Path) -> None:
         self._db = db

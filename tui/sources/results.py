@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from appliance.figures.metric import Metric
 from appliance.history import queries
@@ -65,50 +65,11 @@ class EpochRow:
     runs: int
 
 
-class Results(Protocol):
-    """All methods may block and raise OperatorError. Runs and imports are named as
+class Results:
+    """What the history at ``db`` says, with a connection for each question. All methods may block
+    and raise OperatorError. Runs and imports are named as
     :func:`appliance.figures.selection.parse` reads them: ``12``, ``import:3``, ``epoch:2``.
     """
-
-    def page(self, asked: Asked, skip: int, limit: int) -> Page:
-        """Of the runs that are asked for, ``limit`` from the ``skip``-th on."""
-        ...
-
-    def figures(self, run_ids: Sequence[int]) -> Mapping[int, RunFigures]:
-        """What matters first of each of these runs that has results."""
-        ...
-
-    def imports(self) -> tuple[ImportRecord, ...]:
-        """Every import, latest first."""
-        ...
-
-    def run(self, run_id: int) -> RunDetail: ...
-
-    def imported(self, import_id: int) -> tuple[Measurement, ...]: ...
-
-    def series(self, metric: Metric) -> Mapping[SeriesKey, tuple[str, Stretch] | None]:
-        """Every series; with its workload in words and its last epoch, if it is in there."""
-        ...
-
-    def trend(self, key: SeriesKey, metric: Metric) -> Trend: ...
-
-    def epochs(self) -> tuple[EpochRow, ...]:
-        """Every epoch, latest first."""
-        ...
-
-    def compare(self, a: str, b: str, metric: Metric) -> Comparison:
-        """Two sides, by one of their figures; an empty ``a`` is the run of the same suite and
-        target before ``b``.
-        """
-        ...
-
-    def export(self, what: str, output: Path) -> str:
-        """Write a run or an import (or, as ``.csv``, the whole history) to a new file."""
-        ...
-
-
-class HistoryResults:
-    """:class:`Results` out of the history at ``db``, with a connection for each question."""
 
     def __init__(self, db: Path) -> None:
         self._db = db
@@ -116,6 +77,7 @@ class HistoryResults:
         self._known: Known = {}
 
     def page(self, asked: Asked, skip: int, limit: int) -> Page:
+        """Of the runs that are asked for, ``limit`` from the ``skip``-th on."""
         from appliance.drift.series import run_figures
 
         with queries.open_readonly(self._db) as reader:
@@ -130,12 +92,14 @@ class HistoryResults:
             )
 
     def figures(self, run_ids: Sequence[int]) -> Mapping[int, RunFigures]:
+        """What matters first of each of these runs that has results."""
         from appliance.drift.series import run_figures
 
         with queries.open_readonly(self._db) as reader:
             return run_figures.of_runs(reader, run_ids, self._known)
 
     def imports(self) -> tuple[ImportRecord, ...]:
+        """Every import, latest first."""
         with queries.open_readonly(self._db) as reader:
             return reader.imports()
 
@@ -158,6 +122,7 @@ class HistoryResults:
             return reader.import_reports(import_id)
 
     def series(self, metric: Metric) -> Mapping[SeriesKey, tuple[str, Stretch] | None]:
+        """Every series; with its workload in words and its last epoch, if it is in there."""
         from appliance.drift.series import trends
 
         with queries.open_readonly(self._db) as reader:
@@ -171,6 +136,7 @@ class HistoryResults:
             return trends.whole(reader, key, metric)
 
     def epochs(self) -> tuple[EpochRow, ...]:
+        """Every epoch, latest first."""
         from appliance.history import pages
 
         with queries.open_readonly(self._db) as reader:
@@ -178,6 +144,9 @@ class HistoryResults:
             return tuple(EpochRow(one, runs.get(one.id, 0)) for one in reversed(reader.epochs()))
 
     def compare(self, a: str, b: str, metric: Metric) -> Comparison:
+        """Two sides, by one of their figures; an empty ``a`` is the run of the same suite and
+        target before ``b``.
+        """
         from appliance.figures import comparison, selection, sides
         from appliance.history import compare_source, pages
 
@@ -191,6 +160,7 @@ class HistoryResults:
         return Comparison(before, left, b, right, worded, metric)
 
     def export(self, what: str, output: Path) -> str:
+        """Write a run or an import (or, as ``.csv``, the whole history) to a new file."""
         from appliance.figures import selection
         from appliance.report import sources
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from appliance.errors import OperatorError
 from appliance.model.runs import Suite
@@ -28,20 +28,10 @@ class Catalog:
     problem: str = ""
 
 
-class Suites(Protocol):
-    """All methods may block for seconds, and raise OperatorError."""
-
-    def catalog(self) -> Catalog: ...
-
-    def schedule(self) -> ScheduleNow: ...
-
-    def set_schedule(self, wanted: str) -> None:
-        """Have ``wanted``, the text of a whole schedule, installed and brought into effect."""
-        ...
-
-
-class MachineSuites:
-    """The suites of this program, with the runs in history ``db``, and this machine's schedule."""
+class Suites:
+    """The suites of this program, with the runs in history ``db``, and this machine's schedule. All
+    methods may block for seconds, and raise OperatorError.
+    """
 
     def __init__(self, db: Path) -> None:
         self._db = db
@@ -65,6 +55,7 @@ class MachineSuites:
         return schedule_now()
 
     def set_schedule(self, wanted: str) -> None:
+        """Have ``wanted``, the text of a whole schedule, installed and brought into effect."""
         from appliance.client.schedule_requests import ask_schedule
 
         ask_schedule(wanted)

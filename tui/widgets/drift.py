@@ -13,26 +13,12 @@ from appliance.text import duration, moment
 from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.sources.drift import Evidence
+from tui.widgets import columns as columns_of
 from tui.widgets import drift_finding as finding
+from tui.widgets.columns import Cell, Column, Row
 from tui.widgets.panel import Line, View, cell, clean, labelled, section, wrapped
-from tui.widgets.table import Column, Row
 
 WIDE_CELLS = 130
-_COLUMNS = (
-    Column("severity", 10),
-    Column("state", 14),
-    Column("code", 17),
-    Column("subject", 12, grows=True),
-    Column("since (UTC)", 11),
-)
-_WIDE_COLUMNS = (
-    Column("severity", 10),
-    Column("state", 14),
-    Column("code", 20),
-    Column("subject", 28),
-    Column("since (UTC)", 16),
-    Column("summary", 20, grows=True),
-)
 _LABEL_CELLS = 10
 _SHEET_LABEL_CELLS = 22
 # What an operator looks for at three in the morning.
@@ -77,24 +63,39 @@ def in_order(records: Iterable[FindingRecord], *, closed: bool) -> list[FindingR
     ]
 
 
-def columns(width: int) -> tuple[Column, ...]:
-    return _WIDE_COLUMNS if width >= WIDE_CELLS else _COLUMNS
+def columns(width: int, glyphs: Glyphs) -> tuple[Column, ...]:
+    wide = width >= WIDE_CELLS
+
+    def severity(record: FindingRecord) -> Cell:
+        mark = severity_mark(record.fact.severity, glyphs)
+        return mark.text, marks.MUTED if record.state is DriftState.CLOSED else mark.style
+
+    def state(record: FindingRecord) -> Cell:
+        mark = state_mark(record.state, glyphs)
+        return mark.text, mark.style
+
+    def code(record: FindingRecord) -> Cell:
+        return record.fact.code, "" if record.state is DriftState.CLOSED else "bold"
+
+    def subject(record: FindingRecord) -> Cell:
+        return record.fact.subject, ""
+
+    def since(record: FindingRecord) -> Cell:
+        return moment(finding.changed_at(record))[0 if wide else 5 : 16], ""
+
+    return (
+        Column("severity", 10, get=severity),
+        Column("state", 14, get=state),
+        Column("code", 20 if wide else 17, get=code),
+        Column("subject", 28 if wide else 12, grows=not wide, get=subject),
+        Column("since (UTC)", 16 if wide else 11, get=since, sort=finding.changed_at),
+        Column("summary", 20, grows=wide, get=lambda one: (one.fact.summary, ""), wide=WIDE_CELLS),
+    )
 
 
 def row(record: FindingRecord, width: int, glyphs: Glyphs) -> Row:
-    fact, wide = record.fact, width >= WIDE_CELLS
-    severity, state = severity_mark(fact.severity, glyphs), state_mark(record.state, glyphs)
-    over = record.state is DriftState.CLOSED
-    since = moment(finding.changed_at(record))[0 if wide else 5 : 16]
-    cells = (
-        (severity.text, marks.MUTED if over else severity.style),
-        (state.text, state.style),
-        (fact.code, "bold" if not over else ""),
-        (fact.subject, ""),
-        (since, ""),
-        (fact.summary, ""),
-    )
-    return Row(str(record.id), cells[: len(columns(width))], also=f"#{record.id} {fact.summary}")
+    also = f"#{record.id} {record.fact.summary}"
+    return columns_of.row(columns(width, glyphs), record, key=str(record.id), also=also)
 
 
 def heading_lines(

@@ -12,7 +12,7 @@ from textual.content import Content
 from appliance.model.findings import FindingRecord
 from appliance.model.slots import Slot
 from tui import marks
-from tui.charts.axes import Axis, Unit, counts
+from tui.charts.axes import Axis, Unit
 from tui.charts.histogram import Percentile, histogram
 from tui.charts.line import Band, Chart, Mark, Series
 from tui.charts.markers import Marker
@@ -100,7 +100,7 @@ def chart_of(record: FindingRecord, evidence: Evidence, glyphs: Glyphs) -> Chart
     return Chart(
         (Series(clean(record.fact.subject), points, gap=_gap(points)),),
         Axis(Unit.CALENDAR),
-        counts(zero=False),
+        Axis(Unit.COUNT, zero=False),
         _normal(record, evidence),
         tuple(rules),
         tuple(repeats),

@@ -11,9 +11,8 @@ from appliance.drift.detection.normal import LEAST
 from appliance.drift.lifecycle import APPROVABLE
 from appliance.model.findings import DriftState, FindingRecord
 from appliance.text import count, duration
-from tui import marks
 from tui.sources.drift import Evidence, Repeat
-from tui.widgets.panel import clean
+from tui.widgets.panel import ALL, clean, labelled
 
 if TYPE_CHECKING:
     from appliance.model.confirmations import Repeated
@@ -136,7 +135,8 @@ def why_not_confirm(records: Sequence[FindingRecord] | None, repeats: Sequence[R
 def _facts(rows: Sequence[tuple[str, str]]) -> Content:
     """The sheet wraps each under where its text begins."""
     return Content("\n").join(
-        Content.assemble((label.ljust(_LABEL_CELLS), marks.MUTED), clean(text))
+        line
         for label, text in rows
         if text
+        for line in labelled(label, text, ALL, cells=_LABEL_CELLS)
     )

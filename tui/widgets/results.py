@@ -10,7 +10,6 @@ from textual.content import Content
 from appliance.history.pages import Order, RunSummary
 from appliance.history.queries import ImportRecord
 from appliance.model.layout_words import stripe_words
-from appliance.model.measurement import Severity
 from appliance.model.runs import RunState
 from appliance.text import bandwidth, count, duration, moment
 from tui import marks
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 _WIDE_CELLS, _WIDEST_CELLS = 130, 165
 _FOOT_ROWS = 3
-_GRAVEST = {Severity.BLOCK: "bad", Severity.WARN: "warn", Severity.LABEL: "label"}
-_STYLES = {Severity.BLOCK: marks.BAD, Severity.WARN: marks.WARN, Severity.LABEL: marks.BUSY}
 # A date without its year is of the last ten months.
 _THIS_YEAR_SECONDS = 300 * 86_400.0
 _SPARK_CELLS = 6, 12
@@ -117,8 +114,8 @@ def run_mark(one: RunSummary, glyphs: Glyphs) -> Mark:
     if one.run.state is not RunState.COMPLETE:
         return marks.run_state(one.run.state, glyphs)
     if one.severity is not None:
-        glyph = getattr(glyphs, _GRAVEST[one.severity])
-        return Mark(glyph, clean(one.code), _STYLES[one.severity])
+        glyph, style = marks.severity(one.severity, glyphs)
+        return Mark(glyph, clean(one.code), style)
     if not one.results:
         return Mark(glyphs.idle, "no results", marks.WARN)
     return Mark(glyphs.good, "valid", marks.GOOD)

@@ -43,16 +43,18 @@ def compare_lines(found: Comparison, width: int, glyphs: Glyphs) -> list[Line]:
         mark = change_mark(row.change, found.metric, glyphs)
         return f"{mark.glyph}{row.ratio}", mark.style
 
-    shares = (
+    notes = max([4, *(len(_numbers(row)) for row in found.worded.rows)])
+    made = (
         Column("workload", 18, get=lambda row: (shown(row.workload, glyphs), "")),
         Column(f"A{unit}", 10, right=True, get=lambda row: (shown(row.a, glyphs), "")),
         Column(f"B{unit}", 10, right=True, get=lambda row: (shown(row.b, glyphs), "")),
         Column("B/A", 6, right=True, get=marked),
         Column("95 %", 12, get=lambda row: (row.interval, marks.MUTED)),
-        Column("note", 4, grows=True, get=lambda row: (",".join(map(str, row.notes)), marks.MUTED)),
+        Column("note", notes, get=lambda row: (_numbers(row), marks.MUTED)),
     )
-    room = max(18, min(40, width - sum(one.cells + 2 for one in shares[1:])))
-    table = (replace(shares[0], cells=room), *shares[1:])
+    # Many notes may reach into the cell of the scroll bar: a workload is not cut for them.
+    room = max(18, min(40, width - sum(one.cells + 2 for one in made[1:]) + notes - 4))
+    table = (replace(made[0], cells=room), *made[1:])
     lines += [Content(""), *columns.lines(table, found.worded.rows, width=width, glyphs=glyphs)]
     lines += [Content(""), *_legend(found.worded.rows, found.metric, glyphs)]
     for number, note in enumerate(found.worded.notes, start=1):
@@ -65,6 +67,10 @@ def _side(name: str, side: Chosen, width: int) -> list[Line]:
     for note in side.notes:
         lines += labelled("", note, width, marks.WARN, cells=3, rows=2)
     return lines
+
+
+def _numbers(row: WordedRow) -> str:
+    return ",".join(str(number) for number in row.notes)
 
 
 def _legend(rows: Sequence[WordedRow], metric: Metric, glyphs: Glyphs) -> list[Line]:

@@ -222,8 +222,7 @@ def finding_lines(item: Item, width: int, glyphs: Glyphs) -> list[Line]:
     """Every finding, wrapped under its code."""
     lines: list[Line] = []
     for finding in item.findings:
-        style = {"block": marks.BAD, "warn": marks.WARN, "label": marks.BUSY}[finding.severity]
-        lead = (clean(finding.code), f"bold {style}")
+        lead = (clean(finding.code), f"bold {marks.severity(finding.severity, glyphs)[1]}")
         text = shown(finding.message, glyphs)
         lines += labelled(lead, text, width, cells=_LABEL_CELLS, rows=_FINDING_ROWS)
     return lines

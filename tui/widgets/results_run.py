@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.content import Content
 
@@ -14,11 +14,11 @@ from tui.charts.axes import Unit
 from tui.charts.markers import Marker
 from tui.marks import Glyphs
 from tui.sources.results import RunDetail
+from tui.widgets.columns import Cell, Column
 from tui.widgets.panel import Line, clean, nanoseconds, section, wrapped
 from tui.widgets.results import change_cell, change_style, headline
 from tui.widgets.results_item import Item, fact_lines
 from tui.widgets.results_trend import finding_lines
-from tui.widgets.table import Column, Row
 
 _LABEL_CELLS = 8
 _WIDE_CELLS = 110
@@ -64,43 +64,36 @@ def import_facts(record: ImportRecord | None, width: int, glyphs: Glyphs) -> lis
     return fact_lines([("file", words)], width, glyphs, cells=_LABEL_CELLS)
 
 
-def item_columns(width: int) -> tuple[Column, ...]:
+def item_columns(width: int, glyphs: Glyphs) -> tuple[Column, ...]:
     """The columns of a run's results in ``width`` cells."""
     wide = width >= _WIDE_CELLS
+
+    def figure(
+        name: str, cells: int, get: Callable[[Item], float | None], text: Callable[[float], str]
+    ) -> Column:
+        def made(item: Item) -> Cell:
+            value = get(item)
+            return ("-", marks.MUTED) if value is None else (text(value), "")
+
+        return Column(name, cells, right=True, get=made, sort=get)
+
+    def latency(value: float) -> str:
+        return nanoseconds(value, glyphs)
+
+    def change(item: Item) -> Cell:
+        one = item.change
+        return ("-", marks.MUTED) if one is None else (change_cell(one, glyphs), change_style(one))
+
     return (
-        Column("job", 26 if wide else 20),
-        *([Column("workload", 26)] if wide else []),
-        Column("IOPS", 7, right=True),
-        *([Column("bandwidth", 10, right=True)] if wide else []),
-        Column("mean", 8, right=True),
-        Column("p99", 8, right=True),
-        Column("change", 6, right=True),
-        Column("verdict", 10, grows=True),
+        Column("job", 26 if wide else 20, get=lambda item: (item.name, "")),
+        Column("workload", 26, get=lambda item: (item.workload, marks.MUTED), wide=_WIDE_CELLS),
+        figure("IOPS", 7, lambda item: item.iops, count),
+        *([figure("bandwidth", 10, lambda item: item.bandwidth_bytes, bandwidth)] if wide else ()),
+        figure("mean", 8, lambda item: item.mean_ns, latency),
+        figure("p99", 8, lambda item: item.p99_ns, latency),
+        Column("change", 6, right=True, get=change),
+        Column("verdict", 10, grows=True, get=lambda item: (item.mark.text, item.mark.style)),
     )
-
-
-def item_rows(items: Sequence[Item], width: int, glyphs: Glyphs) -> list[Row]:
-    """A row for each result, called by its number."""
-    rows = []
-    for number, item in enumerate(items):
-        cells = {
-            "job": (item.name, ""),
-            "workload": (item.workload, marks.MUTED),
-            "verdict": (item.mark.text, item.mark.style),
-        }
-        if item.iops is not None:
-            cells["IOPS"] = (count(item.iops), "")
-        if item.bandwidth_bytes is not None:
-            cells["bandwidth"] = (bandwidth(item.bandwidth_bytes), "")
-        for name, latency_ns in (("mean", item.mean_ns), ("p99", item.p99_ns)):
-            if latency_ns is not None:
-                cells[name] = (nanoseconds(latency_ns, glyphs), "")
-        if item.change is not None:
-            cells["change"] = (change_cell(item.change, glyphs), change_style(item.change))
-        nothing = ("-", marks.MUTED)
-        columns = item_columns(width)
-        rows.append(Row(str(number), tuple(cells.get(one.name, nothing) for one in columns)))
-    return rows
 
 
 def chart_lines(

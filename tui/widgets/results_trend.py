@@ -13,7 +13,7 @@ from textual.content import Content
 from appliance.drift.detection.normal import LEAST, Baseline
 from appliance.drift.series.trends import Stretch, Trend
 from appliance.figures.metric import Metric
-from appliance.model.findings import DriftSeverity, DriftState, FindingRecord
+from appliance.model.findings import DriftState, FindingRecord
 from appliance.model.slots import Slot
 from appliance.text import moment
 from tui import marks
@@ -23,6 +23,7 @@ from tui.charts.markers import Marker
 from tui.charts.plot import VRule
 from tui.charts.table import Table, table_of
 from tui.marks import Glyphs
+from tui.widgets.drift import severity_mark
 from tui.widgets.panel import Line, cell, labelled
 from tui.widgets.results import shown
 
@@ -37,11 +38,6 @@ _LABEL_CELLS = 10
 # The axis of values, about.
 _AXIS_CELLS = 8
 _RUNS_OF_A_COLUMN = 3
-_STYLES = {
-    DriftSeverity.CRITICAL: marks.BAD,
-    DriftSeverity.WARNING: marks.WARN,
-    DriftSeverity.NOTICE: marks.BUSY,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +212,7 @@ def _findings(trend: Trend, low: float, glyphs: Glyphs) -> list[Mark]:
         at = one.opened_at if slot is None else slot.started_at
         if at >= low:
             value = None if slot is None else slot.value
-            style = _STYLES[one.fact.severity]
+            style = severity_mark(one.fact.severity, glyphs).style
             found.append(Mark(at, value, glyphs.warn, style, one.fact.code))
     return found
 
@@ -340,6 +336,6 @@ def finding_lines(one: FindingRecord, width: int, rows: int, glyphs: Glyphs) -> 
     """A finding of drift in at most ``rows`` lines."""
     closed = one.state is DriftState.CLOSED
     glyph = glyphs.good if closed else glyphs.warn
-    style = marks.MUTED if closed else _STYLES[one.fact.severity]
+    style = marks.MUTED if closed else severity_mark(one.fact.severity, glyphs).style
     words = f"{one.fact.code} {one.state.value}: {one.fact.summary}"
     return labelled((f"{glyph} {one.id}", style), words, width, cells=_LABEL_CELLS, rows=rows)

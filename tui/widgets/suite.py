@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -13,6 +13,8 @@ from appliance.text import bandwidth, count, duration, workload
 from tui import marks
 from tui.marks import Glyphs, Mark
 from tui.snapshot import Snapshot
+from tui.widgets import columns
+from tui.widgets.columns import Cell, Column
 from tui.widgets.panel import ALL, Line, View, cell, clean, nanoseconds, section
 
 if TYPE_CHECKING:
@@ -23,14 +25,9 @@ if TYPE_CHECKING:
 
 MARK_CELLS = 12
 JOB_CELLS = 16
-# Names of the figures and their cells; the narrow ones leave out what the wide ones add.
-_NARROW = (("IOPS", 7), ("bandwidth", 11), ("mean", 9), ("publ.", 6), ("baseline", 8))
-_WIDE = (
-    ("IOPS", 7), ("bandwidth", 11), ("mean", 9), ("p99", 9), ("published", 9), ("baseline", 8),
-)  # fmt: skip
 _WIDE_FROM = 96
-# Findings in words need so many cells.
-_WORDS_CELLS = 24
+# Findings in words need so many cells, and that much beside the figures.
+_WORDS_CELLS, _FINDINGS_FROM = 24, 118
 
 Levels = Mapping[tuple[str, str], "Level"]
 
@@ -232,12 +229,8 @@ def _next(status: Status, view: View) -> str:
 
 def column_names(width: int, glyphs: Glyphs, *, beside: bool = True) -> Line:
     """Write the names over :func:`result_line`."""
-    names = " ".join(
-        cell(name, cells, glyphs, right=True) for name, cells in _columns(width, beside=beside)
-    )
-    rest = "   findings" if width >= _findings_from() else ""
-    lead = f"{cell('verdict', MARK_CELLS, glyphs)} {cell('job', JOB_CELLS, glyphs)}"
-    return Content.styled(f"{lead} {' ' * way_cells(width)} {names}{rest}", marks.MUTED)
+    made = _columns(width, glyphs, None, beside=beside)
+    return columns.lines(made, (), width=width, glyphs=glyphs, gap=1)[0]
 
 
 def result_line(
@@ -254,39 +247,63 @@ def result_line(
     ``published`` is its share of what is published; ``baseline`` how far it is from ``level``, in
     parentheses where that is provisional. What cannot be true is compared with nothing.
     """
-    from appliance.clouds.capability import percent_of_published
+    made = _columns(width, glyphs, level, beside=beside)
+    return columns.lines(made, [result], width=width, glyphs=glyphs, gap=1, heading=False)[0]
+
+
+def _columns(
+    width: int, glyphs: Glyphs, level: Level | None, *, beside: bool
+) -> tuple[Column, ...]:
+    wide, way = width >= _WIDE_FROM, way_cells(width)
+
+    def figure(name: str, cells: int, text: Callable[[JobResult], str]) -> Column:
+        return Column(
+            name, cells, True, get=lambda one: (text(one), "" if one.valid else marks.MUTED)
+        )
+
+    def verdict(one: JobResult) -> Cell:
+        mark = marks.verdict(one, glyphs)
+        return mark.text, mark.style
+
+    def why(one: JobResult) -> Cell:
+        said = "; ".join(finding.message for finding in one.findings)
+        return f"  {said}", verdict(one)[1]
+
+    figures = [
+        figure("IOPS", 7, lambda one: count(one.iops)),
+        figure("bandwidth", 11, lambda one: bandwidth(one.bandwidth_bytes)),
+        figure("mean", 9, lambda one: nanoseconds(one.latency_mean_ns, glyphs)),
+    ]
+    if wide or not beside:
+        figures.append(figure("p99", 9, lambda one: _p99(one, glyphs)))
+    if beside:
+        name, cells = ("published", 9) if wide else ("publ.", 6)
+        figures.append(figure(name, cells, _share))
+        figures.append(figure("baseline", 8, lambda one: _beside(one, level)))
+    return (
+        Column("verdict", MARK_CELLS, get=verdict),
+        Column(
+            "job", JOB_CELLS,
+            get=lambda one: (job_cell(one.job, one.pass_index, one.member, glyphs), ""),
+        ),
+        Column("", way, get=lambda one: (one.direction[:way], marks.MUTED)),
+        *figures,
+        Column("  findings", _WORDS_CELLS, grows=True, get=why, wide=_FINDINGS_FROM),
+    )  # fmt: skip
+
+
+def _p99(result: JobResult, glyphs: Glyphs) -> str:
     from appliance.figures.quantities import percentile_ns
 
-    mark = marks.verdict(result, glyphs)
     p99 = percentile_ns(result, 99.0)
+    return "-" if p99 is None else nanoseconds(p99, glyphs)
+
+
+def _share(result: JobResult) -> str:
+    from appliance.clouds.capability import percent_of_published
+
     share = percent_of_published(result) if result.valid else None
-    figures = {
-        "IOPS": count(result.iops),
-        "bandwidth": bandwidth(result.bandwidth_bytes),
-        "mean": nanoseconds(result.latency_mean_ns, glyphs),
-        "p99": "-" if p99 is None else nanoseconds(p99, glyphs),
-        "publ.": "-" if share is None else f"{share:.0f} %",
-        "baseline": _beside(result, level),
-    }
-    figures["published"] = figures["publ."]
-    cells = " ".join(
-        cell(figures[name], room, glyphs, right=True)
-        for name, room in _columns(width, beside=beside)
-    )
-    why = ""
-    if width >= _findings_from() and result.findings:
-        why = "   " + clean("; ".join(finding.message for finding in result.findings))
-    return Content.assemble(
-        (cell(mark.text, MARK_CELLS, glyphs), mark.style),
-        " ",
-        job_cell(result.job, result.pass_index, result.member, glyphs),
-        " ",
-        (cell(clean(result.direction)[: way_cells(width)], way_cells(width), glyphs),
-         marks.MUTED),
-        " ",
-        (cells, "" if result.valid else marks.MUTED),
-        (why, mark.style),
-    )  # fmt: skip
+    return "-" if share is None else f"{share:.0f} %"
 
 
 def _beside(result: JobResult, level: Level | None) -> str:
@@ -297,17 +314,6 @@ def _beside(result: JobResult, level: Level | None) -> str:
     return f"({words})" if level.provisional else words
 
 
-def _columns(width: int, *, beside: bool) -> tuple[tuple[str, int], ...]:
-    if not beside:
-        return _WIDE[:4]
-    return _WIDE if width >= _WIDE_FROM else _NARROW
-
-
 def way_cells(width: int) -> int:
     """Cells for read or write; narrow screens have the first letter."""
     return 5 if width >= _WIDE_FROM else 1
-
-
-def _findings_from() -> int:
-    """Least width at which findings get a column of their own."""
-    return MARK_CELLS + JOB_CELLS + 7 + sum(cells + 1 for _, cells in _WIDE) + _WORDS_CELLS

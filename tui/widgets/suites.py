@@ -15,27 +15,12 @@ from tui import marks
 from tui.marks import Glyphs
 from tui.snapshot import Snapshot
 from tui.sources.suites import Catalog
+from tui.widgets.columns import Cell, Column, Row, row
 from tui.widgets.panel import Line, View, cell, clean, labelled, section, wrapped
 from tui.widgets.results import run_mark
 from tui.widgets.suite import ago, describe_job
-from tui.widgets.table import Column, Row
 
 _WIDE_CELLS = 120
-_COLUMNS = (
-    Column("suite", 16),
-    Column("takes", 11, right=True),
-    Column("files", 15),
-    Column("last run", 15),
-    Column("next", 13, grows=True),
-)
-_WIDE_COLUMNS = (
-    Column("suite", 18),
-    Column("what it does", 30, grows=True),
-    Column("takes", 11, right=True),
-    Column("files", 16),
-    Column("last run", 26),
-    Column("next", 15),
-)
 _LABEL_CELLS = 8
 _FACT_ROWS, _SHEET_FACT_ROWS = 2, 4
 # What fits into a sheet on a terminal of 80 columns.
@@ -46,42 +31,52 @@ _ABOUT_TIMES = "It measures the first volume; times are local unless they say UT
 Known = tuple[Catalog, ScheduleNow | None]
 
 
-def columns(width: int) -> tuple[Column, ...]:
-    return _WIDE_COLUMNS if width >= _WIDE_CELLS else _COLUMNS
+def columns(
+    width: int, catalog: Catalog | None, schedule: ScheduleNow | None, view: View
+) -> tuple[Column, ...]:
+    wide, snapshot, glyphs = width >= _WIDE_CELLS, view.snapshot, view.glyphs
+    volume = None if snapshot is None else snapshot.mounted_volume
+    running = None if snapshot is None else snapshot.running
+
+    def files(suite: Suite) -> Cell:
+        words = written(suite, volume)
+        return words, marks.WARN if words == "no room" else ""
+
+    def last(suite: Suite) -> Cell:
+        if running is not None and running.suite == suite.name:
+            return f"{glyphs.pointer} running", marks.BUSY
+        if catalog is None or catalog.problem:
+            return f"{glyphs.unknown} not known", marks.MUTED
+        return _last(catalog.last.get(suite.name), view, wide=wide)
+
+    return (
+        Column("suite", 18 if wide else 16, get=lambda suite: (suite.name, "")),
+        Column(
+            "what it does", 30, grows=wide, wide=_WIDE_CELLS,
+            get=lambda suite: (suite.summary, marks.MUTED),
+        ),
+        Column(
+            "takes", 11, right=True, get=lambda suite: (duration(suite_seconds(suite)), ""),
+            sort=suite_seconds,
+        ),
+        Column("files", 16 if wide else 15, get=files),
+        Column("last run", 26 if wide else 15, get=last),
+        Column(
+            "next", 15 if wide else 13, grows=not wide,
+            get=lambda suite: _next(holds(schedule, suite.name), view),
+        ),
+    )  # fmt: skip
 
 
 def table_rows(
     catalog: Catalog | None, schedule: ScheduleNow | None, view: View, width: int
 ) -> list[Row]:
     """A row a suite, in the order of the catalog."""
-    if catalog is None:
-        return []
-    wide = width >= _WIDE_CELLS
-    return [_row(one, catalog, schedule, view, wide=wide) for one in catalog.suites]
-
-
-def _row(
-    suite: Suite, catalog: Catalog, schedule: ScheduleNow | None, view: View, *, wide: bool
-) -> Row:
-    snapshot, glyphs = view.snapshot, view.glyphs
-    volume = None if snapshot is None else snapshot.mounted_volume
-    running = None if snapshot is None else snapshot.running
-    last, last_style = _last(catalog.last.get(suite.name), view, wide=wide)
-    if catalog.problem:
-        last, last_style = f"{glyphs.unknown} not known", marks.MUTED
-    if running is not None and running.suite == suite.name:
-        last, last_style = f"{glyphs.pointer} running", marks.BUSY
-    files = written(suite, volume)
-    cells = [
-        (suite.name, ""),
-        (duration(suite_seconds(suite)), ""),
-        (files, marks.WARN if files == "no room" else ""),
-        (last, last_style),
-        _next(holds(schedule, suite.name), view),
+    made = columns(width, catalog, schedule, view)
+    return [
+        row(made, suite, key=suite.name, also=suite.summary)
+        for suite in (() if catalog is None else catalog.suites)
     ]
-    if wide:
-        cells.insert(1, (suite.summary, marks.MUTED))
-    return Row(suite.name, tuple(cells), also=suite.summary)
 
 
 def _last(last: RunSummary | None, view: View, *, wide: bool) -> tuple[str, str]:
