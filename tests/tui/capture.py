@@ -2,13 +2,16 @@
 
 Text of every screen at 80×24 into docs/screens, some pictures into docs/images, and captures
 and keys into docs/tui.md. ``tests/tui/test_captures.py`` fails when they are not what this
-gives now.
+gives now. With ``--pictures FOLDER``, every screen at 140×45 in each theme as SVG there instead,
+to look at.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
+import itertools
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -24,6 +27,7 @@ from tests.tui.scenes import WALKS, Step, Walk
 from tui.app import StripewrightApp
 from tui.help import described
 from tui.screens.base import MainScreen
+from tui.theme import THEMES
 
 TOP = Path(__file__).resolve().parents[2]
 GUIDE = TOP / "docs" / "tui.md"
@@ -32,6 +36,7 @@ PICTURES = TOP / "docs" / "images"
 SIZE = (80, 24)
 # Name of the picture, and of what is drawn; all of them larger than the text.
 PICTURE_SIZE = (110, 32)
+LARGE = (140, 45)
 DRAWN = {"overview": "running", "layout": "layout-plan", "results": "results-trend"}
 _PART = re.compile(
     r"(?P<begin><!-- (?P<what>capture|keys) (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)",
@@ -65,10 +70,11 @@ def key_rows(app: StripewrightApp, *, everywhere: bool) -> str:
 
 
 async def walked(
-    walk: Walk, size: tuple[int, int] = SIZE, *, pictures: bool = False
+    walk: Walk, size: tuple[int, int] = SIZE, *, pictures: bool = False, theme: str = ""
 ) -> dict[str, Kept]:
     """Everything that ``walk`` names, on a terminal of ``size``."""
     acted, kept = walk.make(), {}
+    acted.app.theme = theme or acted.app.theme
     # What is said of the present directory is the same wherever this runs.
     with contextlib.chdir("/"):
         await _walk(acted, walk.steps, kept, size, pictures=pictures)
@@ -142,9 +148,23 @@ def asked_for(guide: str) -> frozenset[str]:
     return frozenset(part["name"] for part in _PART.finditer(guide))
 
 
+def draw_all(folder: Path) -> None:
+    """Every screen, large, in each theme."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for theme, walk in itertools.product(THEMES, WALKS):
+        kept = asyncio.run(walked(walk, LARGE, pictures=True, theme=theme.name))
+        for name, scene in kept.items():
+            (folder / f"{name}-{theme.name}.svg").write_text(scene.picture, encoding="utf-8")
+
+
 def main() -> None:
     """Write everything."""
     os.environ.pop("NO_COLOR", None)
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--pictures", type=Path)
+    if (folder := options.parse_args().pictures) is not None:
+        draw_all(folder)
+        return
     TEXTS.mkdir(parents=True, exist_ok=True)
     PICTURES.mkdir(parents=True, exist_ok=True)
     kept: dict[str, Kept] = {}
