@@ -57,7 +57,7 @@ browser: $(VENV)/ready ## The report in Chromium (skipped without it)
 	$(PYTHON) -m pytest -q tests/browser
 
 lab: $(VENV)/ready ## The scenario catalogue, some kill points and drift, on real md, LVM, XFS and ext4 in a guest kernel
-	$(PYTHON) -m pytest -q -s -n 2 --dist loadfile tests/lab
+	$(PYTHON) -m pytest -q -rP -n 2 --dist loadfile tests/lab
 
 soak: setup ## Kill every step everywhere, many random inventories, a whole day, the catalogue again (hours)
 	$(PYTHON) -m tests.lab.kills.host --json $(CACHE)/kills.json

@@ -11,7 +11,7 @@ import pytest
 
 from tests.rig import tools
 from tests.rig.build import TREE, Image
-from tests.rig.cloud_image import CLOUDS, MIB, check_vhd, pack_tar, pack_vhd
+from tests.rig.cloud_image import CLOUDS, GIB, MIB, check_vhd, pack_tar, pack_vhd
 from tests.rig.errors import RigError
 
 
@@ -55,8 +55,13 @@ def test_an_archive_holds_the_disk_alone(disk: Path, tmp_path: Path) -> None:
     pack_tar(disk, packed)
     listed = subprocess.run(["tar", "-tzf", packed], capture_output=True, text=True, check=True)
     assert listed.stdout == "disk.raw\n"
-    subprocess.run(["tar", "-xzSf", packed, "-C", tmp_path], check=True)
-    assert (tmp_path / "disk.raw").read_bytes() == disk.read_bytes()
+    (tmp_path / "out").mkdir()
+    subprocess.run(["tar", "-xzSf", packed, "-C", tmp_path / "out"], check=True)
+    unpacked = tmp_path / "out" / "disk.raw"
+    assert unpacked.stat().st_size == GIB
+    size_bytes = disk.stat().st_size
+    with unpacked.open("rb") as file:
+        assert file.read(size_bytes) == disk.read_bytes()
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

@@ -8,11 +8,13 @@ commands are those of docs/cloud-import.md (a test holds the two together).
 from __future__ import annotations
 
 import argparse
-import shutil
+import os
+import shlex
 import struct
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,8 @@ from tests.rig.diskimage import ESP, offset_bytes
 from tests.rig.errors import RigError
 
 MIB = 1024 * 1024
-_DEFECT = "a defect of the packer; what it made is left where it is"
+GIB = 1024 * MIB
+_DEFECT = "a defect of the packer"
 # A VHD's footer, big-endian: cookie, features, version, data offset, time, creator and its version,
 # its system, original and current size, geometry, type, checksum ("Virtual Hard Disk Image Format
 # Specification", Microsoft, 2006).
@@ -42,25 +45,29 @@ class Cloud:
     pack: Callable[[Path, Path], None]
 
 
-def pack_raw(disk: Path, packed: Path) -> None:
-    """As it is; sparse. Raises :class:`RigError` if the copy has no EFI partition."""
+def pack_raw(disk: Path, packed: Path, unit_bytes: int = 1) -> None:
+    """A sparse copy, enlarged to a whole number of ``unit_bytes``."""
     _run("cp", "--sparse=always", str(disk), str(packed))
-    offset_bytes(packed, ESP)
+    os.truncate(packed, -(-disk.stat().st_size // unit_bytes) * unit_bytes)
+    _check_start(packed)
+
+
+def _check_start(packed: Path) -> None:
+    try:
+        offset_bytes(packed, ESP)
+    except ValueError as error:
+        raise RigError(str(error), _DEFECT) from error
 
 
 def pack_vhd(disk: Path, packed: Path) -> None:
     """A fixed VHD of a whole number of MiB, and its footer: what Azure wants of one."""
-    whole = packed.with_suffix(".raw")
-    pack_raw(disk, whole)
-    size_bytes = -(-disk.stat().st_size // MIB) * MIB
-    with whole.open("r+b") as file:
-        file.truncate(size_bytes)
+    whole = packed.with_name("whole.raw")
+    pack_raw(disk, whole, MIB)
     _run(
         *tools.argv("qemu-img"), "convert", "-f", "raw", "-O", "vpc",
         "-o", "subformat=fixed,force_size=on", str(whole), str(packed),
     )  # fmt: skip
-    whole.unlink()
-    check_vhd(packed, size_bytes)
+    check_vhd(packed, whole.stat().st_size)
 
 
 def check_vhd(packed: Path, size_bytes: int) -> None:
@@ -85,19 +92,19 @@ def check_vhd(packed: Path, size_bytes: int) -> None:
     ]
     if wrong:
         raise RigError(f"{packed}: the footer's {', '.join(wrong)} is wrong", _DEFECT)
-    offset_bytes(packed, ESP)
+    _check_start(packed)
 
 
 def pack_tar(disk: Path, packed: Path) -> None:
-    """An archive of exactly ``disk.raw``, in GNU's old format, holes left out: what GCP wants."""
-    folder = packed.with_suffix(".folder")
-    folder.mkdir()
-    (folder / "disk.raw").hardlink_to(disk)
-    _run("tar", "--format=oldgnu", "-Sczf", str(packed), "-C", str(folder), "disk.raw")
-    shutil.rmtree(folder)
+    """An archive of exactly ``disk.raw``, a whole number of GiB, in GNU's old format, holes left
+    out: what GCP wants.
+    """
+    whole = packed.with_name("disk.raw")
+    pack_raw(disk, whole, GIB)
+    _run("tar", "--format=oldgnu", "-Sczf", str(packed), "-C", str(whole.parent), whole.name)
     with tarfile.open(packed) as archive:
         found = [(member.name, member.size) for member in archive]
-    if found != [("disk.raw", disk.stat().st_size)]:
+    if found != [(whole.name, whole.stat().st_size)]:
         raise RigError(f"{packed} holds {found}, not disk.raw alone", _DEFECT)
 
 
@@ -156,15 +163,17 @@ def main() -> int:
     cloud = CLOUDS[options.parse_args().cloud]
     try:
         image = build()
-        folder = cache_root() / "cloud" / image.key
-        folder.mkdir(parents=True, exist_ok=True)
-        packed = folder / cloud.file
-        packed.unlink(missing_ok=True)
-        cloud.pack(image.disk, packed)
+        folder = cache_root() / "cloud"
+        folder.mkdir(exist_ok=True)
+        # What was packed before, or half, does not stay beside it.
+        with tempfile.TemporaryDirectory(dir=folder) as beside:
+            packed = Path(beside) / cloud.file
+            cloud.pack(image.disk, packed)
+            packed.replace(folder / cloud.file)
     except RigError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"cd {folder}\n{cloud.commands}", end="")
+    print(f"cd {shlex.quote(str(folder))}\n{cloud.commands}", end="")
     return 0
 
 
