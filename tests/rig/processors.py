@@ -32,7 +32,10 @@ def take() -> Processor:
     """A processor without a guest, or of those with the fewest."""
     folder = cache_root() / "processors"
     folder.mkdir(parents=True, exist_ok=True)
-    for guests, number in itertools.product(itertools.count(), sorted(os.sched_getaffinity(0))):
+    numbers = sorted(os.sched_getaffinity(0))
+    for at in itertools.count():
+        guests, place = divmod(at, len(numbers))
+        number = numbers[place]
         lock = os.open(folder / f"{number}.{guests}", os.O_CREAT | os.O_RDWR, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
