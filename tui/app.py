@@ -74,6 +74,7 @@ class StripewrightApp(App[int]):
         self._typed: deque[events.Key] = deque()
         # The mode that a link was followed from, by the mode it led to.
         self._came_from: dict[str, str] = {}
+        self._quitting: Screen[str] | None = None
         self._records: list[Target] = []
         # Every repaint travels through SSH, so nothing moves for its own sake.
         self.animation_level = "none"
@@ -308,12 +309,14 @@ class StripewrightApp(App[int]):
         # Only a screen that was shown has a stack.
         with suppress(KeyError):
             layout = cast("LayoutScreen", self.get_screen_stack("layout")[0])
-            if not layout.draft.is_empty:
-                words = Content("The draft of the layout is lost; nothing of it was carried out.")
-                self.push_screen(
-                    Sheet("Quit without the draft?", words, [Reply("quit", "Quit", danger=True)]),
-                    lambda reply: self.exit() if reply else None,
+            draft, asked = layout.draft, self._quitting in self.screen_stack
+            lost = bool(draft.later) if layout.work.runs_ours else not draft.is_empty
+            if lost and not asked:
+                words = Content("The draft will be lost.")
+                self._quitting = Sheet(
+                    "Quit without the draft?", words, [Reply("quit", "Quit", danger=True)]
                 )
+                self.push_screen(self._quitting, lambda reply: self.exit() if reply else None)
                 return
         self.exit()
 

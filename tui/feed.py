@@ -245,7 +245,7 @@ class Feed:
 
     def _read_live(self) -> tuple[tuple[LiveDevice, ...], float | None, str]:
         # In the pump's thread, after the first paint.
-        from appliance.bench.sampler import rates
+        from appliance.bench.sampler import delta, rates
 
         live: list[LiveDevice] = []
         counters: dict[str, tuple[float, Counters]] = {}
@@ -256,7 +256,7 @@ class Feed:
         try:
             for label, device, member in self._devices():
                 after = self.sources.counters(device)
-                sample = None
+                sample, other_ios = None, 0
                 if after is None:
                     live.append(LiveDevice(label, device, member, None))
                     continue
@@ -266,8 +266,9 @@ class Feed:
                         # Woken for a status: rates need time to pass.
                         return self._latest.live, self._latest.live_at, ""
                     sample = rates(before, after, seconds=now - at, at_ns=at_ns)
+                    other_ios = delta(before, after).other_ios
                 counters[device] = (now, after)
-                live.append(LiveDevice(label, device, member, sample))
+                live.append(LiveDevice(label, device, member, sample, other_ios))
         except Exception as error:
             self._before = {}
             return self._latest.live, self._latest.live_at, describe(error)

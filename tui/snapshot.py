@@ -20,12 +20,16 @@ TREND_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class LiveDevice:
-    """One row of live figures: a volume, or (``member``) a disk of the volume above it."""
+    """One row of live figures: a volume, or (``member``) a disk of the volume above it.
+
+    ``other_ios`` are the discards and flushes that it completed in the time of ``sample``.
+    """
 
     label: str
     device: str
     member: bool
     sample: Sample | None
+    other_ios: int = 0
 
 
 @dataclass(frozen=True, slots=True)

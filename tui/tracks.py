@@ -1,6 +1,6 @@
 """What the devices did in each of the last seconds, kept small, and which member is slow; pure.
 
-A second of a stripe of 64 members is one array of 520 floats: five minutes are 0.6 megabytes,
+A second of a stripe of 64 members is one array of 585 floats: five minutes are 0.7 megabytes,
 and each snapshot has them all for the price of the references.
 """
 
@@ -25,7 +25,9 @@ _LEAST_SECONDS, _LEAST_IOS = 5, 100
 # either side of a comparison, 40 µs in all. Less apart than this is no difference.
 _LEAST_APART_MS = 0.05
 # Of a second with I/O in flight throughout (its end may be a little off).
-_BUSY = 0.95
+BUSY = 0.95
+# A member that completes nothing for so long hangs.
+_HUNG_SECONDS = 5.0
 
 
 class Figure(IntEnum):
@@ -39,6 +41,7 @@ class Figure(IntEnum):
     READ_IOPS = 5
     WRITE_IOPS = 6
     BUSY = 7
+    OTHER_IOS = 8
 
 
 _FIGURES = len(Figure)
@@ -87,7 +90,7 @@ def _figures(live: Sequence[LiveDevice]) -> Iterable[float]:
         yield iops
         yield sample.await_ms if iops else math.nan
         yield from (sample.read_bytes_per_s, sample.write_bytes_per_s)
-        yield from (sample.read_iops, sample.write_iops, sample.util)
+        yield from (sample.read_iops, sample.write_iops, sample.util, one.other_ios)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +128,14 @@ def waits(seconds: Sequence[Second], volume: Followed) -> tuple[Wait, ...]:
     at work is compared with nothing.
 
     A member is slow as well that had I/O in flight throughout the last 5 s or more and completed
-    none, unless all members did so (as they do while one large range is discarded).
+    none, no discard or flush either; so is the one disk of a volume, and so are all at once.
     """
     if not seconds:
         return ()
     last = seconds[-1]
-    members = group(last.devices, volume)[1:]
+    both = group(last.devices, volume)
+    members = both[1:] or both
     stalled = {one: for_s for one in members if (for_s := _stalled_seconds(seconds, one))}
-    if len(stalled) == len(members):
-        stalled = {}
     recent = [
         one
         for one in seconds[-math.ceil(WAIT_SECONDS) :]
@@ -158,16 +160,19 @@ def _stalled_seconds(seconds: Sequence[Second], member: Followed) -> float:
     """For how long up to now it has had I/O in flight and completed none; 0 if not for long."""
     devices = seconds[-1].devices
     place = _FIGURES * devices.index(member)
-    number = 0
+    since = seconds[-1].at
     for second in reversed(seconds):
+        # Of the earliest it is not known when it began.
+        since = second.at
         if (
             second.devices is not devices
             or second.figures[place + Figure.IOPS]
-            or not second.figures[place + Figure.BUSY] >= _BUSY
+            or second.figures[place + Figure.OTHER_IOS]
+            or not second.figures[place + Figure.BUSY] >= BUSY
         ):
             break
-        number += 1
-    return float(number) if number >= _LEAST_SECONDS else 0.0
+    hung = seconds[-1].at - since
+    return hung if hung >= _HUNG_SECONDS else 0.0
 
 
 def _mean_await(seconds: Sequence[Second], member: Followed) -> float | None:

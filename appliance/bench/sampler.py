@@ -45,6 +45,7 @@ def parse_counters(device: str, text: str) -> Counters | None:
         write_ms=fields[7],
         in_flight=fields[8],
         io_ms=fields[9],
+        other_ios=sum(fields[11:12] + fields[15:16]),
     )
 
 
@@ -91,6 +92,7 @@ def delta(before: Counters, after: Counters) -> Counters:
         write_ms=ms_since(before.write_ms, after.write_ms),
         in_flight=after.in_flight,
         io_ms=ms_since(before.io_ms, after.io_ms),
+        other_ios=after.other_ios - before.other_ios,
     )
 
 

@@ -48,7 +48,10 @@ class Suite:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Block-layer counters of one device (Documentation/block/stat.rst), sectors as bytes."""
+    """Block-layer counters of one device (Documentation/block/stat.rst), sectors as bytes.
+
+    ``other_ios`` are discards and flushes, as far as the kernel counts them.
+    """
 
     device: str
     read_ios: int
@@ -59,6 +62,7 @@ class Counters:
     write_ms: int
     in_flight: int
     io_ms: int
+    other_ios: int = 0
 
 
 @dataclass(frozen=True, slots=True)

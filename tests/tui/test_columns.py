@@ -87,10 +87,10 @@ async def test_tables_are_sorted_by_any_column():
         await keys(pilot, "I")
         assert order() == ["x", "nvme1n1", "nvme2n1"]
         assert "wait ↑" in heading()
-        # What has no order is left out, and after the last they are as they came.
-        await keys(pilot, "greater_than_sign", "greater_than_sign")
+        # What has no order or is not seen is left out; after the last they are as they came.
+        await keys(pilot, "greater_than_sign")
         assert order() == [disk.name for disk in DISKS]
-        await keys(pilot, "less_than_sign", "less_than_sign")
+        await keys(pilot, "less_than_sign")
         assert "wait ↓" in heading()
 
 
@@ -111,3 +111,11 @@ async def test_a_table_that_asks_leaves_rows_and_order_to_who_gives_them():
         ]
         assert known == [((), "disk", True), ((), "disk", False), (("z",), "disk", False)]
         assert [one.key for one in table._shown] == [disk.name for disk in DISKS]
+
+
+def test_what_stands_last_takes_no_more_room_than_it_has_text():
+    columns = (Column("disk", 8, get=lambda disk: (disk.name, "")),
+               Column("wait", 8, get=lambda disk: (disk.wait, "")))  # fmt: skip
+    drawn = lines(columns, DISKS, width=17, glyphs=marks.UNICODE)
+    assert [line.plain for line in drawn[1:]] == ["nvme1n1   378 µs", "nvme2n1   1.89 ms",
+                                                  "x         -"]  # fmt: skip

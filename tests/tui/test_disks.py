@@ -21,6 +21,7 @@ from tests.tui.fakes import (
     stage,
 )
 from tests.tui.pictures import assert_looks_as_kept
+from tests.tui.test_slow import hung
 from tui import marks
 from tui.details import (
     disk_health,
@@ -303,3 +304,13 @@ async def test_pictures():
             await pilot.press("2", *["down"] * 5)
             await settled(pilot)
             await assert_looks_as_kept(acted.app, pilot, name)
+
+
+async def test_a_hung_member_is_said_to_be_in_full():
+    made = tuple(hung((0.0, 1.0, 0.0, 0.0), number=300))
+    acted = stage(replace(ALL, seconds=made))
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("2")
+        await settled(pilot)
+        assert "300 s ▲ hung" in screen_text(acted.app)

@@ -6,7 +6,7 @@ from threading import Event, Thread
 import pytest
 from textual.events import Paste
 
-from appliance.client.plan_requests import ApplyEnd
+from appliance.client.plan_requests import ApplyEnd, ApplyProgress
 from appliance.errors import OperatorError
 from appliance.model.plans import Layout
 from appliance.storage.execute.request_spool import PLAN_LIFETIME_SECONDS, Request
@@ -202,6 +202,27 @@ async def test_steps_are_followed_to_the_end_and_done_ones_keep_their_time(size)
         await keys(pilot, "escape")
         # What was wanted is what is installed now.
         assert layout_screen(acted).draft.edits == ()
+
+
+async def test_q_asks_nothing_while_the_plan_of_the_draft_goes_on_by_itself():
+    acted = stage(HERE, layouts=FakeLayouts())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await begun(acted, pilot)
+        assert not layout_screen(acted).draft.is_empty
+        await keys(pilot, "escape", "q")
+        assert acted.app._exit
+
+
+async def test_q_asks_for_a_draft_that_the_running_plan_is_not_of():
+    acted = stage(HERE, layouts=FakeLayouts())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await keys(pilot, "3", "minus")
+        theirs = ApplyProgress("f" * 64, 3, 9, "stripe 2 disks", (), "data", NOW)
+        acted.give(replace(HERE, applying=theirs))
+        await settled(pilot)
+        await keys(pilot, "q")
+        assert "The draft will be lost." in screen_text(acted.app)
 
 
 async def test_a_failure_says_what_was_done_what_was_not_and_what_next():
@@ -409,7 +430,7 @@ async def test_a_plan_is_stale_when_the_volumes_changed_since_or_root_forgot_it(
         acted.clock[0] += 10
         acted.give(HERE)
         await settled(pilot)
-        await shows(acted, pilot, "root no longer keeps it")
+        await shows(acted, pilot, "dropped by root, too many newer plans")
     assert applied(layouts) == []
 
 

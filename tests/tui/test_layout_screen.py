@@ -16,7 +16,9 @@ from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, inventory
 from tests.tui.fakes import FOREIGN_DISK, STATUS, screen_text, snapshot, stage
 from tests.tui.pictures import assert_looks_as_kept
 from tests.unit.disks import disk
+from tui import marks
 from tui.screens.layout_form import VolumeForm
+from tui.widgets.layout import outcome_lines
 
 HERE = snapshot(STATUS_HERE)
 
@@ -419,6 +421,18 @@ async def test_q_asks_before_a_draft_is_lost():
         assert acted.app._exit
 
 
+async def test_a_second_ctrl_q_leaves():
+    acted = stage(HERE)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await keys(pilot, "3", "minus", "ctrl+q")
+        assert len(acted.app.screen_stack) == 2
+        assert "The draft will be lost." in screen_text(acted.app)
+        await keys(pilot, "ctrl+q")
+        assert len(acted.app.screen_stack) == 2
+        assert acted.app._exit
+
+
 async def test_q_leaves_at_once_without_a_draft():
     acted = stage(HERE)
     async with acted.app.run_test(size=(80, 24)) as pilot:
@@ -440,3 +454,13 @@ async def test_where_the_boot_refused_the_reason_stands_in_place_of_a_preview():
         assert "no preview: layout.toml is not valid: line 3; mend it and reboot" in text
         assert "DRAFT" not in text
         assert "left no list" not in text
+        # It is the reason of now that stands there.
+        acted.give(snapshot(replace(refused, summary="layout.toml is empty", hint="")))
+        await shows(acted, pilot, "no preview: layout.toml is empty")
+        acted.give(snapshot(replace(refused, summary="", hint="")))
+        await shows(acted, pilot, "no preview: the boot unit left no list of disks")
+
+
+def test_a_preview_that_is_being_computed_is_being_read():
+    lines = outcome_lines(None, "", 78, marks.UNICODE)
+    assert [line.plain.strip() for line in lines[1:]] == ["reading"]

@@ -12,6 +12,7 @@ from tests.tui.pictures import assert_looks_as_kept
 from tests.tui.test_typed_ahead import in_one_read
 from tui.sources.journal import EntryDetail, LogState
 from tui.widgets.log_list import LogList
+from tui.widgets.table import FilterLine
 
 
 async def shown(acted, pilot):
@@ -157,7 +158,9 @@ async def test_n_goes_to_the_next_match_and_keeps_what_is_around_it():
         await shown(acted, pilot)
         listed = acted.app.screen.query_one(LogList)
         await pilot.press("n")
-        assert any("no words to look for yet" in notice for notice in notices(acted.app))
+        assert any(
+            "nothing to repeat: filter with / first" in notice for notice in notices(acted.app)
+        )
         await pilot.press("slash", *"coverage", "enter", "g")
         assert [entry.key for entry in listed.entries][:2] == ["c4", "c11"]
         await pilot.press("escape")
@@ -328,3 +331,13 @@ async def test_pictures(size):
     async with acted.app.run_test(size=size) as pilot:
         await shown(acted, pilot)
         await assert_looks_as_kept(acted.app, pilot, f"log-{size[0]}")
+
+
+async def test_a_link_takes_the_filter_line_away():
+    acted = stage(snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await shown(acted, pilot)
+        await pilot.press("slash", *"coverage", "enter")
+        acted.app.main_screen.jump("0")
+        await settled(pilot)
+        assert not acted.app.screen.query_one(FilterLine).display

@@ -38,6 +38,15 @@ def view(made, rows=None, *, seconds_later=0.0, glyphs=marks.UNICODE):
     return View(shown, NOW + seconds_later, WALL + seconds_later, glyphs)
 
 
+def still(made):
+    """Members that complete nothing now."""
+    rows = [
+        replace(one, sample=replace(one.sample, read_iops=0.0))
+        for one in live(members=len(made[-1].devices) - 1)
+    ]
+    return view(made, rows)
+
+
 def text(lines):
     return "\n".join(line.plain for line in lines)
 
@@ -75,14 +84,14 @@ def test_idle_is_not_slow_and_nothing_is_said_of_a_few_ios():
     assert slow(of(series((0.4, 9.0, 0.4), number=5))) == ["nvme2n1"]
 
 
-def hung(busy, *, number):
+def hung(busy, *, number, other_ios=0):
     """Seconds in which members complete nothing, ``busy`` of the time each."""
     made = series([0.4] * len(busy))
     for second in range(number):
         rows = list(live(members=len(busy)))
         for at, util in enumerate(busy, 1):
             still = replace(sample(rows[at].device, 0), read_iops=0.0, await_ms=0.0, util=util)
-            rows[at] = replace(rows[at], sample=still)
+            rows[at] = replace(rows[at], sample=still, other_ios=other_ios)
         made = (*made, second_of(rows, NOW + second + 1, made[-1]))
     return made
 
@@ -93,17 +102,56 @@ def hung(busy, *, number):
         ((0.0, 1.0, 0.0), 5, ["nvme2n1"]),  # the others wait for it, and are idle
         ((0.0, 1.0, 0.0), 4, []),
         ((0.0, 0.5, 0.0), 9, []),
-        ((1.0, 1.0, 1.0), 9, []),
+        ((1.0, 1.0, 1.0), 9, ["nvme1n1", "nvme2n1", "nvme3n1"]),
     ],
 )
 def test_a_member_that_completes_nothing_is_slow(busy, number, named):
     made = hung(busy, number=number)
     assert slow(of(made)) == named
     words = slow_words(of(made), marks.UNICODE).plain
-    assert words == (f"nvme2n1 nothing done for {number} s ▲ hung" if named else "")
-    if named:
-        lines = text(member_lines(view(made), volumes(made)[0], 78, 9, Shown.AWAIT))
-        assert "5.00 s ▲ hung" in lines
+    more = f", {len(named) - 1} more slow" if len(named) > 1 else ""
+    said = f"no I/O completed for {number} s ▲ hung{more}"
+    assert words == (f"{named[0]} {said}" if named else "")
+    for shown in Shown if named else ():
+        drawn = member_lines(still(made), volumes(made)[0], 78, 9, shown)
+        assert drawn[0].plain.endswith(said)
+        assert [line.plain.split()[0] for line in drawn[1:] if "▲ hung" in line.plain] == named
+        if shown is Shown.AWAIT:
+            assert f"{number}.00 s ▲ hung" in text(drawn)
+
+
+def test_before_the_heading_names_a_hung_one_there_is_nothing_to_part_it_from():
+    made = hung((0.0, 1.0, 0.0), number=5)[-5:]
+    heading = member_lines(still(made), volumes(made)[0], 78, 9, Shown.AWAIT)[0].plain
+    assert "·" not in heading.partition("5 min")[2]
+
+
+def test_the_one_member_of_a_volume_hangs_too():
+    rows = [replace(one, sample=replace(one.sample, read_iops=0.0)) for one in live()[:1]]
+    made = ()
+    for second in range(6):
+        made = (*made, second_of(rows, NOW + second, made[-1] if made else None))
+    assert slow(of(made)) == ["scratch"]
+    early = member_lines(view(made[:3], rows), volumes(made)[0], 78, 9, Shown.AWAIT)
+    assert early[1].plain.split() == ["scratch", "waiting"]
+
+
+@pytest.mark.parametrize(("apart", "number", "says"), [(0.25, 9, ""), (0.25, 20, "5 s"),
+                                                       (10.0, 1, "10 s")])  # fmt: skip
+def test_for_how_long_it_hangs_is_by_the_clock(apart, number, says):
+    made = hung((0.0, 1.0, 0.0), number=number)
+    begin = len(made) - number
+    made = tuple(
+        one if at < begin else replace(one, at=NOW + apart * (at - begin + 1))
+        for at, one in enumerate(made)
+    )
+    words = slow_words(of(made), marks.UNICODE).plain
+    assert words == (f"nvme2n1 no I/O completed for {says} ▲ hung" if says else "")
+
+
+def test_a_member_that_discards_or_flushes_does_not_hang():
+    made = hung((0.0, 1.0, 0.0), number=9, other_ios=1)
+    assert slow(of(made)) == []
 
 
 def test_one_burst_does_not_accuse_and_a_slow_one_is_named_within_seconds():
@@ -172,7 +220,7 @@ def test_the_map_has_rates_too_and_what_is_much_is_not_bad():
 
 
 def test_without_io_there_is_no_heat_and_it_says_idle():
-    rows = [replace(one, sample=replace(one.sample, read_iops=0.0)) for one in live()]
+    rows = [replace(one, sample=replace(one.sample, read_iops=0.0, util=0.0)) for one in live()]
     made = (second_of(rows, NOW, None),)
     lines = member_lines(view(made, rows), volumes(made)[0], 78, 9, Shown.AWAIT)
     assert "median" not in lines[0].plain

@@ -12,7 +12,7 @@ from appliance.bench.block_devices import Devices, devices_of, disk_kinds
 from appliance.model.disks import DiskKind
 from appliance.model.runs import Counters
 
-LINE = "  100  2  800  30  50  1  400  20  3  40  55  0 0 0 0 0 0\n"
+LINE = "  100  2  800  30  50  1  400  20  3  40  55  6 0 0 0 2 0\n"
 
 
 def counters(device: str = "nvme0n1", **changes: int) -> Counters:
@@ -50,7 +50,10 @@ def test_a_stat_line_in_bytes():
         write_ms=20,
         in_flight=3,
         io_ms=40,
+        other_ios=8,
     )
+    # A kernel before 5.5 counts no flushes, one before 4.18 no discards.
+    assert sampler.parse_counters("md0", LINE.rpartition("6 0 0")[0]).other_ios == 0
 
 
 @pytest.mark.parametrize("text", ["", "1 2 3", "a b c d e f g h i j k"])

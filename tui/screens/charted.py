@@ -16,9 +16,9 @@ from tui.widgets.results_trend import ZOOMS, zoom_words
 T = TypeVar("T")
 _KEYS = {
     "m": ("metric", "Metric", "another figure: IOPS, bandwidth, latency"),
-    "z": ("zoom", "Zoom", "another span of time"),
+    "z": ("zoom", "Zoom", "change time span"),
     "T": ("numbers", "Numbers", "the figures as a table, or the chart again"),
-    "M": ("marker", "Marker", "draw with other characters"),
+    "M": ("marker", "Marker", "change chart characters"),
 }
 
 

@@ -119,8 +119,7 @@ class DisksScreen(MainScreen):
 
     def _fill(self, view: View, width: int) -> None:
         status = view.status
-        # What is not seen is not sorted by, either.
-        shown = tuple(one for one in _columns(view) if one.wide <= width)
+        shown = _columns(view)
         rows = []
         for disk in self._disks:
             if self._choice.takes(_use(disk, view)):
@@ -259,7 +258,9 @@ def _columns(view: View) -> tuple[Column, ...]:
         wait, sample = waiting.get(_name(disk)), samples.get(_name(disk))
         if wait is not None:
             figure = f" {factor(wait, glyphs)}" if wait.is_slow else ""
-            return milliseconds(wait.await_ms, glyphs) + figure
+            # In whole seconds it fits.
+            hung = f"{wait.stalled_seconds:.0f} s" if wait.stalled_seconds else ""
+            return (hung or milliseconds(wait.await_ms, glyphs)) + figure
         if sample is None:
             return ""
         return (

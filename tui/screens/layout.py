@@ -148,12 +148,16 @@ class LayoutScreen(MainScreen):
         if self.main.world.history:
             return "a history has no list of disks"
         status = snapshot.status
-        if status.health is Health.OK:
-            return "the boot unit left no list of disks"
-        return "; ".join(filter(None, (status.summary, status.hint)))
+        words = (
+            ""
+            if status.health is Health.OK
+            else "; ".join(filter(None, (status.summary, status.hint)))
+        )
+        return words or "the boot unit left no list of disks"
 
     def _preview_again(self) -> None:
-        wanted_now = (self.base, self.draft, self._inventory)
+        why_none = "" if self._inventory is not None else self._why_no_disks()
+        wanted_now = (self.base, self.draft, self._inventory, why_none)
         if wanted_now == self._previewed:
             return
         self._previewed = wanted_now

@@ -149,7 +149,7 @@ class PlanWork:
             return "stale: volumes were changed or brought up since it was made; plan again"
         kept = {note.digest for note in self.notes}
         if self.notes and digest not in kept and self._known_since(made_at_s):
-            return "stale: root no longer keeps it after the many plans made since; plan again"
+            return "stale: dropped by root, too many newer plans; plan again"
         return ""
 
     def _known_since(self, made_at_s: float) -> bool:
@@ -160,6 +160,14 @@ class PlanWork:
         if snapshot is not None and snapshot.applying is not None:
             return True
         return self.watched is not None and not self.watched.is_over and self._timer is not None
+
+    @property
+    def runs_ours(self) -> bool:
+        """Whether a plan that was asked for here is being carried out: it needs no screen."""
+        snapshot, watched = self._screen.main.snapshot, self.watched
+        if snapshot is not None and snapshot.applying is not None:
+            return snapshot.applying.digest in self.mine
+        return watched is not None and not watched.is_over and watched.digest in self.mine
 
     # -- carrying out
 

@@ -110,6 +110,7 @@ class LogScreen(MainScreen):
     def jump(self, name: str) -> None:
         """Show the time ``name``, in seconds since the epoch."""
         self._goal, self._reads_back = float(name), False
+        self.query_one(FilterLine).end()
         self._choose(log.Choice())
 
     def _go_on(self) -> None:
@@ -170,7 +171,7 @@ class LogScreen(MainScreen):
         if action == "unit" and not self._state.entries:
             return "there are no entries yet"
         if action == "match" and not self._sought:
-            return "no words to look for yet: type / first"
+            return "nothing to repeat: filter with / first"
         return ""
 
     def action_level(self) -> None:

@@ -126,7 +126,9 @@ def lines(
     With ``chosen`` each begins with the sign of the cursor or a blank.
     """
     lead = 0 if chosen is None else 2
-    shown = fitted(columns, width - lead, gap).values()
+    shown = list(fitted(columns, width - lead, gap).values())
+    last = shown[-1]
+    room = width - lead - sum(one.cells for one in shown) - gap * (len(shown) - 1)
     names = (" " * gap).join(cell(one.name, one.cells, glyphs, right=one.right) for one in shown)
     drawn = [Content.styled(" " * lead + names.rstrip(), marks.MUTED)] if heading else []
     for item in items:
@@ -136,6 +138,9 @@ def lines(
         for one in shown:
             text, style = ("", "") if one.get is None else one.get(item)
             fit = cell(clean(text), one.cells, glyphs, right=one.right)
+            # Where all is too wide, only the rows that are so are cut.
+            if one is last and room < 0:
+                fit = fit.rstrip()
             parts += [(fit, style), " " * gap]
         drawn.append(Content.assemble(*parts[:-1]))
     return drawn

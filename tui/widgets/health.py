@@ -27,12 +27,12 @@ def health_lines(view: View, width: int, *, brief: bool = False) -> list[Line]:
     if snapshot is None or snapshot.status is None:
         if snapshot is not None and snapshot.status_problem:
             failed = (f"{glyphs.bad} NOT READ", f"bold {marks.BAD}")
-            return labelled(failed, snapshot.status_problem, width)
+            return labelled(failed, snapshot.status_problem, width, rows=3)
         waited = view.now - view.started
         what = "the state of this machine"
         if waited > _LONG_READ_SECONDS:
             what += f", for {duration(waited)} now"
-        return labelled((f"{glyphs.busy} READING", marks.BUSY), what, width)
+        return labelled((f"{glyphs.busy} READING", marks.BUSY), what, width, rows=3)
     status = snapshot.status
     if view.history:
         from tui.widgets.history import history_lines
@@ -40,16 +40,16 @@ def health_lines(view: View, width: int, *, brief: bool = False) -> list[Line]:
         return history_lines(view, status, width)
     mark = marks.health(status.health, glyphs)
     lead = (mark.text, f"bold {mark.style}")
-    lines = labelled(lead, status.summary or mark.word.lower(), width)
+    lines = labelled(lead, status.summary or mark.word.lower(), width, rows=3)
     if status.hint:
-        lines += labelled("next", status.hint, width)
+        lines += labelled("next", status.hint, width, rows=2)
     for one in status.host:
         code = (one.code, marks.WARN)
-        lines += labelled(code, f"{one.summary}; {one.next_step}", width, marks.WARN)
+        lines += labelled(code, f"{one.summary}; {one.next_step}", width, marks.WARN, rows=2)
     if view.status_is_stale and view.status_age is not None:
         why = f": {snapshot.status_problem}" if snapshot.status_problem else ""
         stale = ("stale", marks.WARN)
-        lines += labelled(stale, f"this is {age(view.status_age)}{why}", width, marks.WARN)
+        lines += labelled(stale, f"this is {age(view.status_age)}{why}", width, marks.WARN, rows=2)
     if snapshot.applying is not None:
         lines += _applying(snapshot.applying, view, width)
     if status.drift is not None and status.drift.is_known:
@@ -61,7 +61,7 @@ def health_lines(view: View, width: int, *, brief: bool = False) -> list[Line]:
     for volume in status.volumes:
         lines += _volume(volume, status, width, glyphs)[: 1 if brief and several else None]
     if status.history_problem:
-        lines += labelled("history", status.history_problem, width)
+        lines += labelled("history", status.history_problem, width, rows=2)
     return lines
 
 

@@ -23,22 +23,22 @@ def history_lines(view: View, status: Status, width: int) -> list[Line]:
     of = ", ".join(clean(part) for part in (status.summary, machine) if part)
     words = f"of {of or 'a machine without a name'}; nothing here is live"
     mark = marks.history(glyphs)
-    lines = labelled((mark.text, f"bold {mark.style}"), words, width)
-    lines += labelled("file", view.history, width)
+    lines = labelled((mark.text, f"bold {mark.style}"), words, width, rows=3)
+    lines += labelled("file", view.history, width, rows=2)
     if view.status_is_stale and view.status_age is not None:
         lines += labelled(
-            ("stale", marks.WARN), f"this is {age(view.status_age)}", width, marks.WARN
+            ("stale", marks.WARN), f"this is {age(view.status_age)}", width, marks.WARN, rows=2
         )
     if status.drift is not None and status.drift.is_known:
         drift = marks.drift(status.drift, glyphs)
         at = status.drift.checked_at
         when = "" if at is None else f", as of {moment(at)}"
         kept = f"{drift.glyph} {status.drift.words}{when}"
-        lines += labelled(("drift", drift.style), kept, width, drift.style)
+        lines += labelled(("drift", drift.style), kept, width, drift.style, rows=2)
     if epoch is not None:
         lines += _epoch(epoch, width)
     if status.history_problem:
-        lines += labelled("history", status.history_problem, width)
+        lines += labelled("history", status.history_problem, width, rows=2)
     return lines
 
 
@@ -48,7 +48,7 @@ def _epoch(epoch: EpochRecord, width: int) -> list[Line]:
     known = epoch.fingerprint
     software = [f"{name} {known[name]}" for name in ("kernel", "fio") if known.get(name)]
     since = ", ".join([f"{epoch.id}, since {moment(epoch.opened_at)}", *software])
-    lines = labelled("epoch", since, width)
+    lines = labelled("epoch", since, width, rows=2)
     stripes = known.get("stripe", "").split("; ")
     filesystems = known.get("filesystem", "").split("; ")
     for number, stripe in enumerate(stripes[:_VOLUMES]):
@@ -58,7 +58,7 @@ def _epoch(epoch: EpochRecord, width: int) -> list[Line]:
         if len(filesystems) == len(stripes):
             parts.append(filesystem_words(filesystems[number]))
         label = "layout" if len(stripes) == 1 else f"volume {number + 1}"
-        lines += labelled(label, "; ".join(part for part in parts if part), width)
+        lines += labelled(label, "; ".join(part for part in parts if part), width, rows=2)
     if len(stripes) > _VOLUMES:
         lines += labelled("", f"and {len(stripes) - _VOLUMES} more volumes", width)
     return lines

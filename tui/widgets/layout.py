@@ -177,7 +177,7 @@ def _change_lines(row: VolumeRow, width: int, glyphs: Glyphs) -> list[Line]:
 def outcome_lines(preview: Preview | None, why_none: str, width: int, glyphs: Glyphs) -> list[Line]:
     """What the draft as a whole destroys and leaves unused, from what boot saw of the disks."""
     if preview is None:
-        why = wrapped(clean(why_none), width=width, style=marks.MUTED, rows=4) if why_none else []
+        why = wrapped(clean(why_none) or "reading", width=width, style=marks.MUTED, rows=4)
         return [section("PREVIEW", Content(""), width, glyphs), *why]
     lost = [one for one in preview.destroys if is_loss(one)]
     lines = [destroyed_heading("WOULD BE DESTROYED", len(lost), width, glyphs)]

@@ -16,7 +16,7 @@ from tui.charts.axes import Unit
 from tui.charts.strip import heat_row, sparkline
 from tui.marks import Glyphs
 from tui.snapshot import TREND_SECONDS
-from tui.tracks import Figure, Followed, Second, Wait, columns, group, spread, volumes, waits
+from tui.tracks import BUSY, Figure, Followed, Second, Wait, columns, group, spread, volumes, waits
 from tui.widgets.panel import Line, View, age, cell, clean, milliseconds, section
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def slow_words(found: Sequence[Wait], glyphs: Glyphs) -> Content:
     worst = slow[0]
     value = milliseconds(worst.await_ms, glyphs)
     if worst.stalled_seconds:
-        value = f"nothing done for {duration(worst.stalled_seconds)}"
+        value = f"no I/O completed for {duration(worst.stalled_seconds)}"
     words = f"{clean(worst.member.label)} {value} {factor(worst, glyphs)}"
     more = f", {len(slow) - 1} more slow" if len(slow) > 1 else ""
     return Content.styled(f"{words}{more}", f"bold {marks.WARN}")
@@ -211,7 +211,7 @@ def _heading(drawn: _Map, title: str) -> Line:
         what = "" if drawn.shown is Shown.AWAIT else "await "
         parts.append((f"{what}median {milliseconds(median, glyphs)}", marks.MUTED))
     if slow := slow_words(known, glyphs):
-        parts += [(f" {glyphs.dot} ", marks.MUTED), slow]
+        parts += [(f" {glyphs.dot} ", marks.MUTED), slow] if parts else [slow]
     note = Content.assemble(*parts)
     room = max(1, drawn.width - note.cell_length - 3)
     return section(cell(title, min(cell_len(title), room), glyphs), note, drawn.width, glyphs)
@@ -247,7 +247,9 @@ def _row(drawn: _Map, member: Followed) -> Line:
     if view.live_is_stale:
         style, styles = marks.MUTED, (marks.MUTED,) * len(styles)
     value = cell(_value(sample, wait, shown, glyphs), _VALUE_CELLS, glyphs, right=True)
-    also = factor(wait, glyphs) if wait is not None and slow and shown is Shown.AWAIT else ""
+    # A rate does not say that it hangs.
+    said = wait is not None and slow and (shown is Shown.AWAIT or wait.stalled_seconds)
+    also = factor(wait, glyphs) if wait is not None and said else ""
     return Content.assemble(
         (cell(f" {clean(member.label)}", _NAME_CELLS, glyphs), style),
         (" ", ""),
@@ -265,7 +267,8 @@ def _value(sample: Sample | None, wait: Wait | None, shown: Shown, glyphs: Glyph
     if shown is Shown.AWAIT:
         if wait is not None:
             return milliseconds(wait.await_ms, glyphs)
-        return milliseconds(sample.await_ms, glyphs) if iops else "idle"
+        idle = "waiting" if sample.util >= BUSY else "idle"
+        return milliseconds(sample.await_ms, glyphs) if iops else idle
     rate = iops if shown is Shown.IOPS else sample.read_bytes_per_s + sample.write_bytes_per_s
     return shown.text(rate, glyphs)
 

@@ -43,7 +43,7 @@ class FilterLine(Input):
     DEFAULT_CSS = "FilterLine { height: 1; border: none; padding: 0 1; display: none; }"
 
     def __init__(self, back: Callable[[], Widget]) -> None:
-        super().__init__(placeholder="words to find; enter keeps, escape ends", id="filter")
+        super().__init__(placeholder="filter; enter keeps it, escape clears it", id="filter")
         # What has the focus otherwise.
         self._back = back
 
@@ -268,7 +268,8 @@ class FilterTable(Vertical):
 
     def sort_by(self, by: int) -> None:
         """By the next column (1) or the one before (-1) that has an order, or as they come."""
-        names = ["", *(one.name for one in self._columns if one.sorts and one.name)]
+        names = ["", *(one.name for one in self._columns
+                       if one.sorts and one.name and one.wide <= self._width)]  # fmt: skip
         at = names.index(self._sorted) if self._sorted in names else 0
         self._sorted, self._descending = names[(at + by) % len(names)], True
         self._changed()
@@ -286,7 +287,8 @@ class FilterTable(Vertical):
             )
 
     def _in_order(self, rows: Sequence[Row]) -> tuple[Row, ...]:
-        names = [one.name for one in self._columns]
+        # By what is not seen nothing is sorted.
+        names = [one.name if one.wide <= self._width else "" for one in self._columns]
         if self._asks or not self._sorted or self._sorted not in names:
             return tuple(rows)
         at = names.index(self._sorted)
