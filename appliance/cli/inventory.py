@@ -23,12 +23,12 @@ def inventory(*, as_json: bool) -> int:
     found = probe(layout=load_layout(paths.LAYOUT_FILE))
     if as_json:
         print_json(asdict(found))
-    elif not found.disks:
-        print("no disks found")
-    else:
-        print(disk_table(found.disks))
-        if not found.privileged:
-            print("\nseen without root: signatures come from udev, contents were not read")
+        return EXIT_OK
+    print(disk_table(found.disks) if found.disks else "no disks found")
+    if found.disks and not found.privileged:
+        print("\nseen without root: signatures come from udev, contents were not read")
+    if doubt := found.machine.type_doubt:
+        print(f"\n{doubt}")
     return EXIT_OK
 
 

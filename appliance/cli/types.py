@@ -91,7 +91,7 @@ def _facts(one: InstanceType) -> Iterator[tuple[str, str]]:
     if one.disk_count:
         yield "kind", f"{one.media}, {_TRANSPORTS[one.transport]}"
         checked = disk_count(one.name) is not None
-        yield "number", "checked before a volume is made" if checked else "cannot be checked"
+        yield "disk count", "checked before a volume is made" if checked else "cannot be checked"
     for what, iops, rate in (
         ("read", one.read_iops, one.read_bytes_per_s),
         ("write", one.write_iops, one.write_bytes_per_s),
@@ -102,7 +102,7 @@ def _facts(one: InstanceType) -> Iterator[tuple[str, str]]:
         )
         yield what, ", ".join(filter(None, figures)) or "not published"
     if one.read_iops is not None:
-        most = "the most that is possible" if published.limit else "what is reached, no limit"
+        most = "the most that is possible" if published.limit else "typical, not a limit"
         yield "published", f"of all disks together, {most}: {published.conditions}"
     if found := measured_by_others(one.name):
         of = "one disk" if found.scope == "disk" else "all disks together"
@@ -113,7 +113,7 @@ def _facts(one: InstanceType) -> Iterator[tuple[str, str]]:
             f" ({found.source})",
         )
     untorn = one.atomic_write_bytes
-    yield "never torn", f"aligned writes up to {text.size(untorn)}" if untorn else "unknown"
+    yield "atomic writes", f"aligned, up to {text.size(untorn)}" if untorn else "unknown"
     if one.note:
         yield "note", one.note
     for at, key in enumerate(one.sources):

@@ -61,7 +61,7 @@ def _local(machine_type: str, count: int, direction: str) -> Capability | None:
         bytes_per_s=(row.read_mib_s if read else row.write_mib_s) * MIB,
         member_iops=iops / count,
         is_limit=page.limit,
-        basis=f"{count} NVMe local SSDs of 375 GiB",
+        basis=f"{count} NVMe local SSD{'s' if count > 1 else ''} of 375 GiB",
         source=page.source,
     )
 
@@ -105,4 +105,5 @@ PROVIDER = Provider(
     is_type=lambda machine_type: _SERIES.fullmatch(machine_type) is not None,
     local=_local,
     told_type=_told_type,
+    type_attribute=_TYPE_ATTRIBUTE,
 )

@@ -91,13 +91,18 @@ def read_machine(
         asset_tag=_read(folder / "chassis_asset_tag"),
     )
     provider = provider_of(dmi)
-    machine_type = dmi.product_name
+    machine_type, doubt = dmi.product_name, ""
     told_disks: tuple[str, ...] = ()
     if provider is not None:
         told = _metadata(root / _INSTANCE_DATA)
         named = provider.told_type(dmi, told)
+        attribute = provider.type_attribute
         if isinstance(named, str) and _MACHINE_TYPE.fullmatch(named):
-            machine_type = named
+            if not attribute or provider.has_type(named):
+                machine_type = named
+        if attribute and named is not None and machine_type != named:
+            doubt = f"the attribute {attribute} names no known type of {provider.name}"
+            doubt += f": {ascii(named):.64}" if isinstance(named, str) else ""
         told_disks = provider.told_disks(machine_type, told)
     machine_id = _read(root / "etc/machine-id")
     return Machine(
@@ -112,6 +117,7 @@ def read_machine(
         host_tag=host_tag(machine_id, _product_uuid(folder / "product_uuid")),
         ephemeral_names=told_disks,
         anonymous=not host_tag(machine_id),
+        type_doubt=doubt,
     )
 
 

@@ -89,7 +89,7 @@ class Provider:
 
     ``machine_type_pattern`` is the form of its machine types, for texts that mention one.
     ``told_type`` is a machine type that metadata tells better than DMI, of any type and not yet
-    checked. ``told_disks`` are kernel names of instance storage that only metadata tells, and
+    checked; if operators name it, in ``type_attribute``, only one of this provider's counts. ``told_disks`` are kernel names of instance storage that only metadata tells, and
     ``told_disk`` what such a disk is, in words. ``is_type`` knows machine types beside those of
     :func:`appliance.data.instance_types`, ``local`` published limits of so many local disks in one
     direction where the type alone does not tell; ``network`` those of all network volumes.
@@ -104,11 +104,17 @@ class Provider:
     local: Callable[[str, int, str], Capability | None] = lambda *_: None
     network: Callable[[str], NetworkLimits | None] = lambda _: None
     told_type: Callable[[Dmi, Metadata], object] = lambda *_: None
+    type_attribute: str = ""
     told_disks: Callable[[str, Metadata], tuple[str, ...]] = lambda *_: ()
     told_disk: str = ""
     describe: Callable[[DiskRule, str], str] = lambda *_: ""
     log_page: LogPage | None = None
     agent: Agent | None = None
+
+    def has_type(self, name: str) -> bool:
+        """Whether anything is known of a machine type of this provider's."""
+        found = instance_type(name)
+        return self.is_type(name) or (found is not None and found.provider == self.name)
 
 
 @cache
@@ -126,7 +132,7 @@ def provider(name: str) -> Provider | None:
 def disk_count(machine_type: str) -> int | None:
     """How many instance-storage disks each machine of a type has, of any provider, if known."""
     found = instance_type(machine_type)
-    return found.disk_count if found and not found.chosen else None
+    return found.disk_count if found and not (found.chosen or found.in_doubt) else None
 
 
 def is_type(machine_type: str) -> bool:

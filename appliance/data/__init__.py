@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -29,18 +29,23 @@ _CELLS: dict[Any, Callable[[str], object]] = {
 }
 
 
-def csv_rows(name: str, row: type[_Row]) -> tuple[_Row, ...]:
+def csv_rows(
+    name: str, row: type[_Row], among: Callable[[str], bool] = lambda _: True
+) -> tuple[_Row, ...]:
     """The rows of a table as values of ``row``, a dataclass with fields named as its columns;
-    other columns are for readers.
+    other columns are for readers. Only lines that are ``among`` those asked for are decoded.
     """
+    heading, *lines = (DIRECTORY / name).read_text(encoding="utf-8").splitlines()
+    lines = [line for line in lines if among(line)]
+    if not lines:
+        return ()
     import csv
 
     types = get_type_hints(row)
     cells = {field.name: _CELLS[types[field.name]] for field in fields(row)}  # type: ignore[arg-type]
-    text = (DIRECTORY / name).read_text(encoding="utf-8")
     return tuple(
         row(**{column: convert(one[column]) for column, convert in cells.items()})
-        for one in csv.DictReader(text.splitlines())
+        for one in csv.DictReader([heading, *lines])
     )
 
 
@@ -113,10 +118,11 @@ class Source:
 class InstanceType:
     """A machine type and its local disks. ``None`` and ``unknown`` are not known.
 
-    ``chosen``: these disks can be left out when a machine is made. ``transport`` is how Linux sees
+    ``chosen``: these disks can be left out when a machine is made. ``in_doubt``: the source
+    contradicts itself about ``disk_count``; the note says how. ``transport`` is how Linux sees
     them (``nvme``, ``xen``), ``media`` ``ssd`` or ``hdd``. Published IOPS and bandwidth are of all
-    disks together; :attr:`published_by` says for what. ``atomic_write_bytes`` is the largest write
-    that is never torn. ``boot_modes`` are ``bios`` and ``uefi``, empty if not known.
+    disks together; :attr:`published_by` says for what. ``atomic_write_bytes`` is the largest
+    atomic write. ``boot_modes`` are ``bios`` and ``uefi``, empty if not known.
     """
 
     provider: str
@@ -127,6 +133,7 @@ class InstanceType:
     disk_count: int | None
     disk_size_bytes: int | None
     chosen: bool
+    in_doubt: bool
     transport: str
     media: str
     read_iops: int | None
@@ -151,16 +158,18 @@ def instance_types() -> dict[str, InstanceType]:
     return {row.name: row for row in csv_rows("instance_types.csv", InstanceType)}
 
 
-@cache
-def _azure_types() -> dict[str, InstanceType]:
-    # Azure's names are compared without regard to case by everything of Azure's.
-    rows = instance_types().values()
-    return {row.name.casefold(): row for row in rows if row.provider == "azure"}
-
-
+# A diary may name thousands of types, of which most are none.
+@lru_cache(maxsize=1024)
 def instance_type(name: str) -> InstanceType | None:
     """The machine type of this name, if it is known to be sold with local disks."""
-    return instance_types().get(name) or _azure_types().get(name.casefold())
+
+    # Boot asks for one type: decoding all rows would take ten times as long.
+    def is_named(line: str) -> bool:
+        provider, found, _ = line.split(",", 2)
+        # Azure's names are compared without regard to case by everything of Azure's.
+        return found == name or (provider == "azure" and found.casefold() == name.casefold())
+
+    return next(iter(csv_rows("instance_types.csv", InstanceType, is_named)), None)
 
 
 @cache

@@ -316,7 +316,8 @@ class Machine:
     hexadecimal digits made from the machine id and DMI's UUID, empty where there is no id or
     the UUID could not be read (it is root's); what we build carries it. ``ephemeral_names`` are
     the kernel names that the provider's metadata gives to pre-Nitro instance storage (``xvdb``).
-    ``anonymous``: there is no machine id.
+    ``anonymous``: there is no machine id. ``type_doubt`` says why a type that the operator named
+    was not taken.
     """
 
     provider: str = "unknown"
@@ -329,6 +330,7 @@ class Machine:
     host_tag: str = ""
     ephemeral_names: tuple[str, ...] = ()
     anonymous: bool = False
+    type_doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ kind = "instance-store"
 what = "Toy local disk"
 source = "the toy's manual"
 """
-_TYPE = "toy,toybox-2,x86_64,4,8192,2,100000000000,,nvme,ssd,,,,,,uefi,kvm,ec2-api,\n"
+_TYPE = "toy,toybox-2,x86_64,4,8192,2,100000000000,,,nvme,ssd,,,,,,uefi,kvm,ec2-api,\n"
 
 
 def _name(disk: Attached) -> str:
@@ -57,7 +57,8 @@ TOY = Provider(
 
 
 def _forget() -> None:
-    for cached in (data.disk_rules, data.instance_types, providers, context._machine_type):
+    types = data.instance_types, data.instance_type, context._machine_type
+    for cached in (data.disk_rules, providers, *types):
         cached.cache_clear()
 
 

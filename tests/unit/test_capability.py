@@ -116,6 +116,8 @@ def test_google_publishes_by_number_of_disks():
     assert local("n2-standard-32", 8).member_iops == 85_000
     assert local("n2-standard-32", 16, "write").iops == pytest.approx(3120 * MIB / 4096)
     assert local("n2-standard-32", 9) is None
+    assert four.basis == "4 NVMe local SSDs of 375 GiB"
+    assert local("n2-standard-32", 1).basis == "1 NVMe local SSD of 375 GiB"
     assert four.is_limit is True
     assert "About Local SSD disks" in four.source
     # a type with a fixed number, of the same disks

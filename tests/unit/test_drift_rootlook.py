@@ -108,7 +108,9 @@ def test_root_asks_lvm_about_disks_that_may_be_read(
     node = str(root.root / "dev/nvme8n1")
     asked = []
 
-    def run(argv: Any, **_: Any) -> process.Completed:
+    def run(argv: Any, *, timeout_seconds: float, **_: Any) -> process.Completed:
+        # Less than it has at boot: the process that waits for it is given up then.
+        assert timeout_seconds == 30
         asked.append(argv)
         return process.Completed(tuple(argv), 5, json.dumps({"report": [_report(node)]}), "")
 

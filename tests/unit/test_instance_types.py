@@ -110,7 +110,7 @@ def test_what_cannot_boot_by_uefi_is_named() -> None:
         ("uefi",), ("bios",), (),
     }  # fmt: skip
     assert [one.name for one in EC2 if not one.boot_modes] == [
-        "dl1.24xlarge", "i3.metal", "p6e-gb200.36xlarge", "trn2u.48xlarge",
+        "dl1.24xlarge", "p6e-gb200.36xlarge", "trn2u.48xlarge",
     ]  # fmt: skip
 
 
@@ -187,6 +187,8 @@ def test_nothing_that_others_measured_is_impossible() -> None:
         ("c4d-standard-64-lssd", 6),
         ("h4d-highmem-192-lssd", 10),
         ("z3-highmem-176-standardlssd", 12),
+        # Its page contradicts itself: 9 disks, with the figures of 6.
+        ("Standard_L96aos_v5", None),
         # Chosen when the machine is made.
         ("g4-standard-48", None),
         ("n2-standard-32", None),
@@ -254,10 +256,10 @@ def test_one_has_everything_with_its_sources(capsys: pytest.CaptureFixture[str])
     words = " ".join(out.split())
     assert "type i3.4xlarge provider aws" in words
     assert "vCPUs 16 memory 122 GiB hypervisor xen boots by bios disks 2 × 1,900 GB" in words
-    assert "number checked before a volume is made read 825,000 IOPS write 360,000 IOPS" in words
+    assert "disk count checked before a volume is made read 825,000 IOPS write 360,000 IOPS" in words
     assert "the most that is possible: random, 4096 bytes, queues full" in words
     assert "411,200 read and 181,500 write IOPS" in words
-    assert "aligned writes up to 4 KiB" in words
+    assert "atomic writes aligned, up to 4 KiB" in words
     assert "sources EC2 instance types guide: storage optimized" in words
     assert max(map(len, out.splitlines())) <= 100
 
@@ -269,7 +271,11 @@ def test_what_is_not_known_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1,112,606 read" in oracle
     chosen = " ".join(call(capsys, "g4-standard-48")[1].split())
     assert "4 × 375 GiB, or none: that is chosen when a machine is made" in chosen
-    assert "number cannot be checked read 600,000 IOPS, 2,500 MiB/s" in chosen
+    assert "disk count cannot be checked read 600,000 IOPS, 2,500 MiB/s" in chosen
+    doubted = " ".join(call(capsys, "Standard_L96aos_v5")[1].split())
+    assert "disks 9 × 11,520 GB kind ssd, NVMe disk count cannot be checked" in doubted
+    assert "of all disks together, typical, not a limit: " in doubted
+    assert "atomic writes unknown note the IOPS and the size for its vCPUs" in doubted
     xen = " ".join(call(capsys, "d2.xlarge")[1].split())
     assert "kind hdd, Xen (xvd), recognised by the block device mapping and the size" in xen
     assert " ? " in call(capsys, "VM.*")[1]
@@ -304,3 +310,21 @@ def test_a_name_is_found_in_azures_case_only_there() -> None:
     assert found is not None
     assert found.name == "Standard_L8s_v3"
     assert instance_type("I3.LARGE") is None
+
+
+def test_one_type_is_decoded_alone_and_is_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At boot: all rows take the time of many."""
+    for one in ALL:
+        assert instance_type(one.name) == one
+    instance_type.cache_clear()
+    made = []
+    real = InstanceType.__init__
+
+    def counted(*given: object, **named: object) -> None:
+        made.append(named["name"])
+        real(*given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(InstanceType, "__init__", counted)
+    assert disk_count("i4i.16xlarge") == 4
+    assert [disk_count(one) for one in ("", "aws", "i4i.16xlarge,x86_64", "I3.large")] == [None] * 4
+    assert made == ["i4i.16xlarge"]

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.cli import main
 from appliance.clouds.aws import ephemeral_names
 from appliance.clouds.machine import host_tag, provider_of, read_machine
 from appliance.clouds.provider import Dmi
-from appliance.model.disks import Machine
+from appliance.model.disks import Inventory, Machine
+from appliance.storage.probe import devices
 
 
 def test_a_machine_without_dmi_is_unknown(tmp_path: Path) -> None:
@@ -115,12 +117,31 @@ def test_google_machines_are_what_their_attribute_says(tmp_path: Path) -> None:
     name = "stripewright-machine-type"
     assert seen(attributes(**{name: "c4-standard-32-lssd"})) == ("c4-standard-32-lssd", 5)
     assert seen(attributes(**{name: "n2-standard-32"})) == ("n2-standard-32", None)
+    assert seen(attributes(**{name: "n1-custom-8-30720"})) == ("n1-custom-8-30720", None)
     untold = ("Google Compute Engine", None)
     for told in (
         attributes(), attributes(**{name: 7}), attributes(**{name: "x y"}), {}, None,
         {"instance-data": "[" * 100_000}, {"instance-data": "[1]"}, {"instance-data": {name: "x"}},
     ):  # fmt: skip
         assert seen(told) == untold
+    for typed in ("i4i.16xlarge", "Standard_L8s_v3", "c4-standard-32-lsd", "x\x1b[31m" * 99, 7):
+        told = attributes(**{name: typed})
+        assert seen(told) == untold
+        doubt = machine_with(tmp_path, _GCP, told).type_doubt
+        assert doubt.startswith(f"the attribute {name} names no known type of gcp")
+        assert len(doubt) < 160
+        assert doubt.isprintable()
+    assert machine_with(tmp_path, _GCP, attributes()).type_doubt == ""
+    assert machine_with(tmp_path, _AZURE, {"imds": {"compute": {"vmSize": "x"}}}).type_doubt == ""
+
+
+def test_inventory_says_that_an_attribute_names_no_type(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = Inventory(Machine(type_doubt="the attribute x names no known type"), ())
+    monkeypatch.setattr(devices, "probe", lambda **_: seen)
+    assert main.main(["inventory"]) == 0
+    assert capsys.readouterr().out == "no disks found\n\nthe attribute x names no known type\n"
 
 
 def test_nitro_is_told_by_dmi_alone(tmp_path: Path) -> None:

@@ -104,7 +104,8 @@ def _labelled(sources: Sources) -> list[Disk]:
 
 
 def _report(labelled: list[Disk]) -> list[dict[str, Any]]:
-    return [asdict(group) for group in built.report_of(labelled).groups]
+    report = built.report_of(labelled, timeout_seconds=_REPORT_SECONDS)
+    return [asdict(group) for group in report.groups]
 
 
 def _controllers() -> dict[str, Any]:

@@ -108,11 +108,14 @@ def is_labelled(disk: Disk) -> bool:
     return any(one.kind == lvm.SIGNATURE for one in disk.signatures)
 
 
-def report_of(labelled: Sequence[Disk]) -> lvm.Report:
+def report_of(
+    labelled: Sequence[Disk], *, timeout_seconds: float = _REPORT_TIMEOUT_SECONDS
+) -> lvm.Report:
     """What LVM says of these disks, by their ids; :class:`OperatorError` without an answer."""
     ids = {path: disk.id for disk in labelled for path in (disk.path, disk.stable_path) if path}
     # A missing member makes it exit with 5 after a whole report.
-    found = lvm.parse_report(_run(lvm.report_argv([disk.path for disk in labelled])).stdout)
+    argv = lvm.report_argv([disk.path for disk in labelled])
+    found = lvm.parse_report(_run(argv, timeout_seconds).stdout)
     return replace(found, groups=tuple(lvm.with_ids(group, ids) for group in found.groups))
 
 
@@ -223,9 +226,11 @@ def controllers() -> Controllers:
         return Controllers()
 
 
-def _run(argv: Sequence[str]) -> process.Completed:
+def _run(
+    argv: Sequence[str], timeout_seconds: float = _REPORT_TIMEOUT_SECONDS
+) -> process.Completed:
     # The parsers of what a tool reports judge its exit status, too.
-    return process.run(argv, timeout_seconds=_REPORT_TIMEOUT_SECONDS, check=False)
+    return process.run(argv, timeout_seconds=timeout_seconds, check=False)
 
 
 # --------------------------------------------------------------------------------- common
