@@ -97,12 +97,12 @@ def read_machine(
         told = _metadata(root / _INSTANCE_DATA)
         named = provider.told_type(dmi, told)
         attribute = provider.type_attribute
-        if isinstance(named, str) and _MACHINE_TYPE.fullmatch(named):
-            if not attribute or provider.has_type(named):
-                machine_type = named
+        taken = isinstance(named, str) and _MACHINE_TYPE.fullmatch(named)
+        if taken and (not attribute or provider.has_type(str(named))):
+            machine_type = str(named)
         if attribute and named is not None and machine_type != named:
             doubt = f"the attribute {attribute} names no known type of {provider.name}"
-            doubt += f": {ascii(named):.64}" if isinstance(named, str) else ""
+            doubt += f": {ascii(named)[:64]}" if isinstance(named, str) else ""
         told_disks = provider.told_disks(machine_type, told)
     machine_id = _read(root / "etc/machine-id")
     return Machine(

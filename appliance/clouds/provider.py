@@ -89,7 +89,8 @@ class Provider:
 
     ``machine_type_pattern`` is the form of its machine types, for texts that mention one.
     ``told_type`` is a machine type that metadata tells better than DMI, of any type and not yet
-    checked; if operators name it, in ``type_attribute``, only one of this provider's counts. ``told_disks`` are kernel names of instance storage that only metadata tells, and
+    checked; if operators name it, in ``type_attribute``, only one of this provider's counts.
+    ``told_disks`` are kernel names of instance storage that only metadata tells, and
     ``told_disk`` what such a disk is, in words. ``is_type`` knows machine types beside those of
     :func:`appliance.data.instance_types`, ``local`` published limits of so many local disks in one
     direction where the type alone does not tell; ``network`` those of all network volumes.
