@@ -25,8 +25,11 @@ from appliance.model import advice
 
 _T = TypeVar("_T")
 _WAIT_SECONDS = 5.0
-# What decoding a damaged value raises.
-NOT_DECODED = (ValueError, TypeError, LookupError, AttributeError, zlib.error)
+# What decoding or showing a damaged value raises.
+NOT_DECODED = (
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError),
+    zlib.error,
+)
 _START = f"start a run: {advice.run_suite()}"
 
 
@@ -127,6 +130,17 @@ class Connection:
             raise file_format.damaged(self._path, error, kind) from error
 
     @contextmanager
+    def leaving_out(self, what: str, left_out: list[str] | None) -> Iterator[None]:
+        """Damage that is met within is named in ``left_out``; without one it is an error."""
+        try:
+            with self.understood():
+                yield
+        except file_format.UndecodableError as error:
+            if left_out is None:
+                raise
+            left_out.append(f"{what}: {error.__cause__}")
+
+    @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Several queries over one state of the file; within another one it is that."""
         if self._connection.in_transaction:
@@ -144,6 +158,10 @@ class Connection:
         except sqlite3.Error as error:
             if file_format.is_damage(error) and not self._is_provably_ours():
                 raise file_format.foreign(self._path) from error
+            if str(error).startswith("Could not decode to UTF-8"):
+                raise file_format.damaged(
+                    self._path, error, file_format.UndecodableError
+                ) from error
             raise file_format.operator_error(self._path, error) from error
 
     def values(self, kind: type[_T], sql: str, *values: object) -> tuple[_T, ...]:

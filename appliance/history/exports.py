@@ -12,7 +12,8 @@ import dataclasses
 import datetime
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 from appliance import __version__
@@ -28,7 +29,7 @@ from appliance.history.json_documents import (
 )
 from appliance.history.queries import ImportRecord, Reader
 from appliance.model.findings import FindingRecord
-from appliance.model.measurement import Measurement
+from appliance.model.measurement import JobResult, Measurement
 from appliance.model.runs import EpochRecord, RunRecord
 from appliance.text import fields
 
@@ -64,29 +65,40 @@ _Cell = str | int | float | None
 
 def csv_text(reader: Reader, left_out: list[str]) -> Iterator[str]:
     """RFC 4180: a line of names, then one for each result of a run and each imported report."""
-    yield _csv_line(CSV_COLUMNS)
-    for run in _each(reader, "run", reader.run, left_out):
+
+    def run(number: int) -> tuple[str, ...]:
+        found = reader.run(number)
         of_run: dict[str, _Cell] = {
-            **{name: getattr(run, name) for name in _OF_RUN},
+            **{name: getattr(found, name) for name in _OF_RUN},
             "source": "run",
-            "number": run.id,
-            "started_at": _moment(run.started_at),
-            "epoch": run.epoch_id,
-            "members": " ".join(run.members),
+            "number": number,
+            "started_at": _moment(found.started_at),
+            "epoch": found.epoch_id,
+            "members": " ".join(found.members),
         }
-        results = reader.results(run.id, histograms=False, counters=False, left_out=left_out)
-        for result in results:
-            of_run |= {"pass": result.pass_index, "member": result.member}
-            yield _row({**_cells(result), **of_run})
-    for record in _imports(reader):
+
+        def row(result: JobResult) -> str:
+            place: dict[str, _Cell] = {"pass": result.pass_index, "member": result.member}
+            return _row({**_cells(result), **of_run, **place})
+
+        return reader.results_as(row, number, left_out, histograms=False, counters=False)
+
+    def imported(record: ImportRecord) -> tuple[str, ...]:
         of_import: dict[str, _Cell] = {
             "source": "import",
             "number": record.id,
             "started_at": _moment(record.at),
             "machine_type": record.machine_type,
         }
-        for report in reader.import_reports(record.id, left_out):
-            yield _row({**_cells(report), **of_import})
+        return reader.import_reports_as(
+            lambda report: _row({**_cells(report), **of_import}), record.id, left_out
+        )
+
+    yield _csv_line(CSV_COLUMNS)
+    for lines in _each(reader, "run", run, left_out):
+        yield from lines
+    for lines in _each_import(reader, imported, left_out):
+        yield from lines
 
 
 def _row(cells: dict[str, _Cell]) -> str:
@@ -139,25 +151,31 @@ def _moment(at: float) -> str:
 def json_text(reader: Reader, left_out: list[str]) -> Iterator[str]:
     """One JSON document with everything but fio's own reports, piece by piece."""
 
-    def run(number: int) -> dict[str, object]:
-        return run_document(reader, reader.run(number), left_out)
+    def epoch(number: int) -> str:
+        return json.dumps(_epoch(reader.epoch(number)))
 
-    def finding(number: int) -> dict[str, object]:
-        return drift_document(reader, reader.drift_finding(number))
+    def run(number: int) -> str:
+        return json.dumps(run_document(reader, reader.run(number), left_out))
 
-    parts: dict[str, Iterable[object]] = {
-        "epochs": _each(reader, "epoch", lambda number: _epoch(reader.epoch(number)), left_out),
+    def imported(record: ImportRecord) -> str:
+        return json.dumps(import_document(reader, record, left_out))
+
+    def finding(number: int) -> str:
+        return json.dumps(drift_document(reader, reader.drift_finding(number)))
+
+    parts: dict[str, Iterator[str]] = {
+        "epochs": _each(reader, "epoch", epoch, left_out),
         "runs": _each(reader, "run", run, left_out),
-        "imports": (import_document(reader, one, left_out) for one in _imports(reader)),
-        "events": pages.log(reader, "event"),
+        "imports": _each_import(reader, imported, left_out),
+        "events": map(json.dumps, pages.log(reader, "event")),
         "drift": _each(reader, "drift_finding", finding, left_out),
-        "audit": pages.log(reader, "audit_step"),
+        "audit": map(json.dumps, pages.log(reader, "audit_step")),
     }
     head = {"stripewright": __version__, "schema_version": file_format.SCHEMA_VERSION}
     yield json.dumps(head)[:-1]
     for name, listed in parts.items():
         yield f',\n"{name}": ['
-        yield from _listed(json.dumps(one) for one in listed)
+        yield from _listed(listed)
         yield "]"
     yield (f',\n"left_out": {json.dumps(left_out)}' if left_out else "") + "}\n"
 
@@ -165,18 +183,27 @@ def json_text(reader: Reader, left_out: list[str]) -> Iterator[str]:
 def _each(
     reader: Reader, table: str, read: Callable[[int], _T], left_out: list[str]
 ) -> Iterator[_T]:
-    """What ``read`` makes of each row of ``table``, oldest first, that can be decoded."""
+    """What ``read`` makes of each row of ``table``, oldest first, that can be shown."""
     for row in reader.all(f"SELECT id FROM {table} ORDER BY id"):  # noqa: S608
-        try:
-            made = read(row["id"])
-        except file_format.UndecodableError as error:
-            left_out.append(f"{table.replace('_', ' ')} {row['id']}: {error.message}")
-        else:
-            yield made
+        yield from _shown(reader, table, row["id"], partial(read, row["id"]), left_out)
 
 
-def _imports(reader: Reader) -> list[ImportRecord]:
-    return [one for one in reversed(reader.imports()) if one.reports]
+def _each_import(
+    reader: Reader, read: Callable[[ImportRecord], _T], left_out: list[str]
+) -> Iterator[_T]:
+    for record in reversed(reader.imports()):
+        if record.reports:
+            yield from _shown(reader, "import", record.id, partial(read, record), left_out)
+
+
+def _shown(
+    reader: Reader, table: str, number: int, make: Callable[[], _T], left_out: list[str]
+) -> Iterator[_T]:
+    """What ``make`` makes of a row; nothing if the row is damaged."""
+    made = []
+    with reader.leaving_out(f"{table.replace('_', ' ')} {number}", left_out):
+        made.append(make())
+    yield from made
 
 
 def _epoch(epoch: EpochRecord) -> dict[str, object]:
@@ -192,19 +219,25 @@ def run_document(
     reader: Reader, run: RunRecord, left_out: list[str] | None = None
 ) -> dict[str, object]:
     """A run with all that is known of it but fio's own reports."""
-    points = reader.series(run.id)
+
+    def shown(result: JobResult) -> dict[str, object]:
+        return {
+            **result_to_json(result, run),
+            "histogram": sorted(result.bins.items()),
+            "device_deltas": [rows.delta_row(io) for io in result.device_io],
+        }
+
+    rates: dict[str, object] = {"rates": [], "minutes": []}
+    with reader.leaving_out(f"rates of run {run.id}", left_out):
+        points = reader.series(run.id)
+        rates = {
+            "rates": [dataclasses.asdict(point) for point in points],
+            "minutes": [sampling.minute_to_json(one) for one in sampling.minute_sums(points)],
+        }
     return {
         **run_to_json(run),
-        "results": [
-            {
-                **result_to_json(result, run),
-                "histogram": sorted(result.bins.items()),
-                "device_deltas": [rows.delta_row(io) for io in result.device_io],
-            }
-            for result in reader.results(run.id, left_out=left_out)
-        ],
-        "rates": [dataclasses.asdict(point) for point in points],
-        "minutes": [sampling.minute_to_json(minute) for minute in sampling.minute_sums(points)],
+        "results": reader.results_as(shown, run.id, left_out),
+        **rates,
     }
 
 
@@ -212,8 +245,8 @@ def import_document(
     reader: Reader, record: ImportRecord, left_out: list[str] | None = None
 ) -> dict[str, object]:
     """An imported file with its reports."""
-    found = reader.import_reports(record.id, left_out)
-    return {**dataclasses.asdict(record), "results": [_imported(one) for one in found]}
+    found = reader.import_reports_as(_imported, record.id, left_out)
+    return {**dataclasses.asdict(record), "results": found}
 
 
 def _imported(one: Measurement) -> dict[str, object]:

@@ -24,6 +24,7 @@ from appliance.system import liveness
 
 # The epochs that the boot unit opens; runs in other directories keep their own.
 APPLIANCE = "appliance"
+_T = TypeVar("_T")
 _M = TypeVar("_M", bound=Measurement)
 _SAMPLE = tuple(field.name for field in dataclasses.fields(Sample))
 
@@ -172,16 +173,29 @@ class Reader(drift_queries.DriftQueries):
         *,
         histograms: bool = True,
         counters: bool = True,
-        left_out: list[str] | None = None,
     ) -> tuple[JobResult, ...]:
-        """Every result of a run in the order of its jobs, with its findings. One that cannot be
-        decoded is an error, or named in ``left_out`` if that is given.
+        """Every result of a run in the order of its jobs, with its findings."""
+        return self.results_as(
+            lambda result: result, run_id, None, histograms=histograms, counters=counters
+        )
+
+    def results_as(
+        self,
+        shown: Callable[[JobResult], _T],
+        run_id: int,
+        left_out: list[str] | None,
+        *,
+        histograms: bool = True,
+        counters: bool = True,
+    ) -> tuple[_T, ...]:
+        """What ``shown`` makes of each result of a run. One that cannot be decoded or shown is an
+        error, or named in ``left_out`` if that is given.
         """
         with self.snapshot(), self.understood():
             deltas = self._parts("device_delta", "run_id", run_id) if counters else {}
             return self._results(
                 JobResult,
-                "run_id",
+                shown,
                 run_id,
                 lambda result_id: {
                     "bins": self._bins(result_id) if histograms else {},
@@ -278,16 +292,19 @@ class Reader(drift_queries.DriftQueries):
             " GROUP BY imported.id ORDER BY imported.id DESC",
         )
 
-    def import_reports(
-        self, import_id: int, left_out: list[str] | None = None
-    ) -> tuple[Measurement, ...]:
-        """The reports of an import with their verdicts; :class:`OperatorError` if none.
-        ``left_out`` as in :meth:`results`.
-        """
+    def import_reports(self, import_id: int) -> tuple[Measurement, ...]:
+        """The reports of an import with their verdicts; :class:`OperatorError` if none."""
+        return self.import_reports_as(lambda report: report, import_id, None)
+
+    def import_reports_as(
+        self, shown: Callable[[Measurement], _T], import_id: int, left_out: list[str] | None
+    ) -> tuple[_T, ...]:
+        """What ``shown`` makes of each report, as :meth:`results_as` does of results."""
+        before = len(left_out or ())
         with self.snapshot(), self.understood():
             number = _id(import_id)
-            found = self._results(Measurement, "imported_id", number, lambda _: {}, left_out)
-        if not found and not left_out:
+            found = self._results(Measurement, shown, number, lambda _: {}, left_out)
+        if not found and len(left_out or ()) == before:
             raise OperatorError(
                 f"there is no import {import_id} in {self._path}",
                 "list them: stripewright results, with the same --db",
@@ -297,14 +314,15 @@ class Reader(drift_queries.DriftQueries):
     def _results(
         self,
         kind: type[_M],
-        of: str,
+        shown: Callable[[_M], _T],
         number: int,
         apart: Callable[[int], dict[str, Any]],
         left_out: list[str] | None,
-    ) -> tuple[_M, ...]:
-        """The results of a run (``of`` is ``run_id``) or of an import (``imported_id``); ``apart``
-        gives what :func:`rows.to_result` takes besides, by a result's id.
+    ) -> tuple[_T, ...]:
+        """The results of a run (``kind`` is :class:`JobResult`) or of an import; ``apart`` gives
+        what :func:`rows.to_result` takes besides, by a result's id.
         """
+        of, whose = ("run_id", "run") if kind is JobResult else ("imported_id", "import")
         found = self.all(
             "SELECT result.*, file FROM result"  # noqa: S608 - no value is in it
             f" LEFT JOIN imported ON imported.id = imported_id WHERE {of} = ? ORDER BY result.id",
@@ -315,19 +333,15 @@ class Reader(drift_queries.DriftQueries):
         made = []
         for row in found:
             told = findings.get(row["id"], ())
-            try:
+            with self.leaving_out(f"result {row['id']} of {whose} {number}", left_out):
                 more = apart(row["id"])
-                made.append(rows.to_result(kind, row, columns=columns, findings=told, **more))
-            except connection.NOT_DECODED as error:
-                if left_out is None:
-                    raise
-                whose = "run" if of == "run_id" else "import"
-                left_out.append(f"result {row['id']} of {whose} {number}: {error}")
+                result = rows.to_result(kind, row, columns=columns, findings=told, **more)
+                made.append(shown(result))
         return tuple(made)
 
     def _parts(self, table: str, of: str, number: int) -> dict[int, list[Any]]:
-        """The rows of ``table`` that belong to results, by result; ``of`` and ``number`` as in
-        :meth:`_results`.
+        """The rows of ``table`` that belong to results, by result; ``of`` is ``run_id`` or
+        ``imported_id``.
         """
         found: dict[int, list[Any]] = {}
         for row in self.all(
