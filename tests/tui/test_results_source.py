@@ -97,12 +97,3 @@ def test_a_run_that_a_wrong_clock_dated_far_ahead_does_not_empty_the_trend():
     assert as_it_is.shown > 10
     assert with_odd.shown == as_it_is.shown
     assert with_odd.chart.series == as_it_is.chart.series
-
-
-def test_what_is_kept_of_a_history_is_not_taken_for_one_in_its_place(results, tmp_path):
-    path = tmp_path / "history.db"
-    results._normals()[1, 0, 0] = ({}, {})
-    assert results._normals()
-    (tmp_path / "copy").write_bytes(path.read_bytes())
-    (tmp_path / "copy").replace(path)
-    assert not results._normals()

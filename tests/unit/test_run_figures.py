@@ -137,6 +137,24 @@ def test_what_is_known_of_an_epoch_that_is_over_is_not_judged_again(history, rea
     assert after[RUNS].change is None
 
 
+def test_another_history_in_the_place_of_the_first_is_judged_by_itself(history, reader, tmp_path):
+    """Also one that was copied over the file: its epochs have the same numbers."""
+    known = {}
+    with History.open_writable(tmp_path / "other.db") as other:
+        for one, factor in ((history, 1), (other, 5)):
+            one.epoch = one.ensure_epoch(FINGERPRINT).id
+            if one is other:
+                for number in range(RUNS):
+                    add(one, read=factor * (1000.0 + number % 3), write=500.0)
+            one.epoch = one.ensure_epoch({**FINGERPRINT, "serials": "other"}).id
+            add(one, read=1.0, write=1.0)
+        run_figures.page(reader, (), Order.CHANGE, known=known)
+        with queries.open_readonly(tmp_path / "other.db") as second:
+            found = run_figures.of_runs(second, [RUNS], known)
+            assert found == run_figures.of_runs(second, [RUNS])
+    assert found[RUNS].change.side == 0
+
+
 def test_sorting_again_judges_only_what_is_new(history, reader, monkeypatch):
     history.epoch = history.ensure_epoch({**FINGERPRINT, "serials": "other"}).id
     add(history, read=1.0, write=1.0)

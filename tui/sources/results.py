@@ -74,12 +74,7 @@ class Results:
     def __init__(self, db: Path) -> None:
         self._db = db
         # Kept from question to question: what is normal in ten years takes seconds to work out.
-        self._known: dict[tuple[int, int], Known] = {}
-
-    def _normals(self) -> Known:
-        """Of the file that is there now: another in its place numbers its epochs alike."""
-        about = self._db.stat()
-        return self._known.setdefault((about.st_dev, about.st_ino), {})
+        self._known: Known = {}
 
     def page(self, asked: Asked, skip: int, limit: int) -> Page:
         """Of the runs that are asked for, ``limit`` from the ``skip``-th on."""
@@ -93,7 +88,7 @@ class Results:
                 descending=asked.descending,
                 skip=skip,
                 limit=limit,
-                known=self._normals(),
+                known=self._known,
             )
 
     def figures(self, run_ids: Sequence[int]) -> Mapping[int, RunFigures]:
@@ -101,7 +96,7 @@ class Results:
         from appliance.drift.series import run_figures
 
         with queries.open_readonly(self._db) as reader:
-            return run_figures.of_runs(reader, run_ids, self._normals())
+            return run_figures.of_runs(reader, run_ids, self._known)
 
     def imports(self) -> tuple[ImportRecord, ...]:
         """Every import, latest first."""
@@ -113,7 +108,7 @@ class Results:
 
         with queries.open_readonly(self._db) as reader:
             run = reader.run(run_id)
-            figures = run_figures.of_runs(reader, [run_id], self._normals())
+            figures = run_figures.of_runs(reader, [run_id], self._known)
             return RunDetail(
                 run,
                 reader.results(run_id),

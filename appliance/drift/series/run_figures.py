@@ -71,8 +71,11 @@ class RunFigures:
 
 
 # What is normal in epochs that are over does not change, nor how far their runs are from it: both
-# are kept by epoch, and by how many words of people and of repeats there were.
-Known = dict[tuple[int, int, int], tuple[Mapping[SeriesKey, Baseline], dict[int, float | None]]]
+# are kept by epoch, by its moment (another history in the file's place numbers its epochs alike),
+# and by how many words of people and of repeats there were.
+Known = dict[
+    tuple[int, float, int, int], tuple[Mapping[SeriesKey, Baseline], dict[int, float | None]]
+]
 
 
 def page(
@@ -157,10 +160,11 @@ class _Normals:
         self, epoch_id: int
     ) -> tuple[Mapping[SeriesKey, tuple[Slot, ...]], Mapping[SeriesKey, Baseline]]:
         series = series_slots.of_epoch(self._reader, epoch_id)
-        place = (epoch_id, *self._judge.said)
+        epoch = self._reader.epoch(epoch_id)
+        place = (epoch_id, epoch.opened_at, *self._judge.said)
         if place in self._known:
             return series, self._known[place][0]
-        surveys = self._judge.surveys(self._reader.epoch(epoch_id), series)
+        surveys = self._judge.surveys(epoch, series)
         found = {one.key: one.normal for one in surveys if one.normal is not None}
         if self._judge.is_over(epoch_id):
             self._known[place] = found, {}
@@ -168,7 +172,9 @@ class _Normals:
 
     def kept(self, epoch_id: int | None) -> dict[int, float | None]:
         """How far the runs of an epoch are from normal, if that is kept: to be added to."""
-        place = (-1 if epoch_id is None else epoch_id, *self._judge.said)
+        if epoch_id is None:
+            return {}
+        place = (epoch_id, self._reader.epoch(epoch_id).opened_at, *self._judge.said)
         return self._known[place][1] if place in self._known else {}
 
 
