@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -55,6 +56,10 @@ def test_an_archive_holds_the_disk_alone(disk: Path, tmp_path: Path) -> None:
     pack_tar(disk, packed)
     listed = subprocess.run(["tar", "-tzf", packed], capture_output=True, text=True, check=True)
     assert listed.stdout == "disk.raw\n"
+    with gzip.open(packed) as archive:
+        header = archive.read(512)
+    # GNU's old format says so itself, and that the file has holes (tar.h).
+    assert (header[156:157], header[257:265]) == (b"S", b"ustar  \0")
     (tmp_path / "out").mkdir()
     subprocess.run(["tar", "-xzSf", packed, "-C", tmp_path / "out"], check=True)
     unpacked = tmp_path / "out" / "disk.raw"

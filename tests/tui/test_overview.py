@@ -31,6 +31,7 @@ from tui import marks
 from tui.sources.overview import Level, Lookback
 from tui.tracks import second_of, volumes
 from tui.widgets import pace
+from tui.widgets.health import health_lines
 from tui.widgets.live import Shown, live_lines
 from tui.widgets.panel import View
 from tui.widgets.suite import suite_lines
@@ -362,3 +363,10 @@ def test_a_history_that_cannot_be_read_is_not_one_without_runs():
     view = View(snapshot(status), NOW, WALL, marks.UNICODE)
     assert "not read" in text_of(suite_lines(view, 80, 9, levels={}))
     assert "nothing measured" not in text_of(suite_lines(view, 80, 9, levels={}))
+
+
+def test_what_health_says_at_length_leaves_room_for_the_rest():
+    long = "word " * 100
+    view = View(snapshot(replace(STATUS, summary=long, hint=long)), NOW, WALL, marks.UNICODE)
+    short = View(snapshot(replace(STATUS, summary="s", hint="h")), NOW, WALL, marks.UNICODE)
+    assert len(health_lines(view, 78)) == len(health_lines(short, 78)) + 2 + 1

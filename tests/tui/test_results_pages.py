@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import pytest
+
 from appliance.errors import OperatorError
 from appliance.figures.metric import Metric
 from appliance.model.measurement import DeviceLatency, Finding, Severity
 from appliance.model.slots import Slot
+from appliance.text import latency
 from tests.tui.driving import both_sizes, notices, pressed, results_opened, settled
 from tests.tui.fake_results import KEYS, RESULTS, WALL, FakeResults, run, trend
 from tests.tui.fakes import screen_text, snapshot, stage
@@ -21,6 +24,8 @@ from tui.screens.results_run import RunScreen
 from tui.screens.results_series import SeriesScreen
 from tui.screens.results_trend import TrendScreen
 from tui.widgets import results_item
+from tui.widgets.results import columns
+from tui.widgets.results_run import item_columns
 from tui.widgets.results_trend import chart, drawing
 
 
@@ -461,3 +466,11 @@ async def test_hostile_text_is_shown_as_text():
             assert_clean(found)
             assert shown(text)[:6] in found, keys
         assert acted.app.is_running
+
+
+@pytest.mark.parametrize("width", [78, 138])
+def test_no_latency_is_torn_from_its_unit(width):
+    shown = {one.name: one.cells for one in item_columns(width, UNICODE)}
+    listed = {one.name: one.cells for one in columns(width)}
+    longest = len(latency(999_990_000))
+    assert min(shown["mean"], shown["p99"], listed["p99"]) >= longest

@@ -151,3 +151,16 @@ async def test_text_from_outside_is_only_text():
         assert "\x1b" not in app.text
         assert "[red]x" in app.text
         assert len({len(line) for line in app.text.splitlines() if "寿" not in line}) == 1
+
+
+async def test_what_is_not_shown_is_not_sorted_by():
+    columns = (COLUMNS[0], Column("why", 10, wide=100), COLUMNS[1])
+    async with Little().run_test(size=(60, 12)) as pilot:
+        table = pilot.app.table
+        seen = []
+        for width in (60, 120):
+            table.show(columns, rows("a"), width=width, glyphs=marks.UNICODE, nothing="")
+            for _ in range(len(columns) + 1):
+                table.sort_by(1)
+                seen.append(table._sorted)
+    assert seen == ["disk", "size", "", "disk", "why", "size", "", "disk"]

@@ -25,7 +25,7 @@ _WIDE_CELLS, _WIDEST_CELLS = 130, 165
 _FOOT_ROWS = 3
 # A date without its year is of the last ten months.
 _THIS_YEAR_SECONDS = 300 * 86_400.0
-_SPARK_CELLS = 6, 12
+_SPARK_CELLS = 5, 12
 # Text and style by the name of the column.
 _Cells = dict[str, tuple[str, str]]
 
@@ -38,7 +38,7 @@ def columns(width: int) -> tuple[Column, ...]:
             Column(Order.WHEN, 11),
             Column(Order.SUITE, 6),
             Column(Order.FIGURE, 9, right=True),
-            Column(Order.P99, 8, right=True),
+            Column(Order.P99, 9, right=True),
             Column(Order.CHANGE, 6, right=True),
             Column("trend", _SPARK_CELLS[0], sorts=False),
             Column(Order.VERDICT, 9, grows=True),
@@ -50,7 +50,7 @@ def columns(width: int) -> tuple[Column, ...]:
         Column(Order.SUITE, 8),
         Column("workload", 26, sorts=False),
         Column(Order.FIGURE, 10, right=True),
-        Column(Order.P99, 8, right=True),
+        Column(Order.P99, 9, right=True),
         Column(Order.CHANGE, 6, right=True),
         Column("trend", _SPARK_CELLS[1], sorts=False),
         Column(Order.VERDICT, 12, grows=width < _WIDEST_CELLS),

@@ -89,8 +89,8 @@ def item_columns(width: int, glyphs: Glyphs) -> tuple[Column, ...]:
         Column("workload", 26, get=lambda item: (item.workload, marks.MUTED), wide=_WIDE_CELLS),
         figure("IOPS", 7, lambda item: item.iops, count),
         *([figure("bandwidth", 10, lambda item: item.bandwidth_bytes, bandwidth)] if wide else ()),
-        figure("mean", 8, lambda item: item.mean_ns, latency),
-        figure("p99", 8, lambda item: item.p99_ns, latency),
+        figure("mean", 9, lambda item: item.mean_ns, latency),
+        figure("p99", 9, lambda item: item.p99_ns, latency),
         Column("change", 6, right=True, get=change),
         Column("verdict", 10, grows=True, get=lambda item: (item.mark.text, item.mark.style)),
     )
