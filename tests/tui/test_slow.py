@@ -109,7 +109,7 @@ def test_a_member_that_completes_nothing_is_slow(busy, number, named):
     made = hung(busy, number=number)
     assert slow(of(made)) == named
     words = slow_words(of(made), marks.UNICODE).plain
-    more = f", {len(named) - 1} more slow" if len(named) > 1 else ""
+    more = f", {len(named) - 1} more hung" if len(named) > 1 else ""
     said = f"no I/O completed for {number} s ▲ hung{more}"
     assert words == (f"{named[0]} {said}" if named else "")
     for shown in Shown if named else ():

@@ -72,7 +72,8 @@ def slow_words(found: Sequence[Wait], glyphs: Glyphs) -> Content:
     if worst.stalled_seconds:
         value = f"no I/O completed for {duration(worst.stalled_seconds)}"
     words = f"{clean(worst.member.label)} {value} {factor(worst, glyphs)}"
-    more = f", {len(slow) - 1} more slow" if len(slow) > 1 else ""
+    others = "hung" if all(one.stalled_seconds for one in slow) else "slow"
+    more = f", {len(slow) - 1} more {others}" if len(slow) > 1 else ""
     return Content.styled(f"{words}{more}", f"bold {marks.WARN}")
 
 
