@@ -31,7 +31,7 @@ check: $(VENV)/ready lint unit ## Lint, types, unit tests, cases and screens
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check $(SOURCES)
 	$(VENV)/bin/ruff format --check $(SOURCES)
-	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy --cache-dir $(CACHE)/mypy
 	$(VENV)/bin/lint-imports --no-cache
 
 format: $(VENV)/ready ## Bring the sources into the house format
@@ -57,7 +57,7 @@ browser: $(VENV)/ready ## The report in Chromium (skipped without it)
 	$(PYTHON) -m pytest -q tests/browser
 
 lab: $(VENV)/ready ## The scenario catalogue, some kill points and drift, on real md, LVM, XFS and ext4 in a guest kernel
-	$(PYTHON) -m pytest -q -rP -n 2 --dist loadfile tests/lab
+	$(PYTHON) -m pytest -q -rP tests/lab
 
 soak: setup ## Kill every step everywhere, many random inventories, a whole day, the catalogue again (hours)
 	$(PYTHON) -m tests.lab.kills.host --json $(CACHE)/kills.json
