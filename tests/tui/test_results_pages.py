@@ -122,6 +122,9 @@ async def test_an_import_in_detail():
             assert words in text
         await pressed(pilot, "t")
         assert notices(acted.app) == ["Trend: only results of our own runs have a trend"]
+        assert "Links" not in text
+        await pressed(pilot, "enter")
+        assert isinstance(acted.app.screen, RunScreen)
 
 
 async def test_a_run_without_results_and_one_that_cannot_be_read():

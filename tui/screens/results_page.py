@@ -30,8 +30,8 @@ class PageScreen(FrameScreen[T]):
 
     # A widget with keys of its own gets the focus when shown.
     AUTO_FOCUS = ""
-    # What enter on a row of its table opens, and more of that.
-    OPENS: ClassVar[tuple[str, str]] = ("Detail", "all of this row")
+    # What enter on a row of its table opens, and more of that; empty where that is nothing.
+    opens: tuple[str, str] = ("Detail", "all of this row")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "Back", tooltip="close this page", key_display="esc",
                 id="page.back"),
@@ -45,11 +45,13 @@ class PageScreen(FrameScreen[T]):
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
         found = super().active_bindings
-        name, tooltip = self.OPENS
-        for key, entry in found.items():
+        name, tooltip = self.opens
+        for key, entry in [*found.items()]:
             if entry.binding.id == "table.detail":
                 binding = replace(entry.binding, description=name, tooltip=tooltip)
                 found[key] = entry._replace(binding=binding)
+                if not name:
+                    del found[key]
         return found
 
     def body(self) -> ComposeResult:

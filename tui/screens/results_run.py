@@ -41,7 +41,7 @@ class RunScreen(PageScreen[None], Charted[None]):
     """``key`` is a run's number or ``import:3``. The cursor begins at the gravest result."""
 
     NAME = "a run"
-    OPENS = ("Links", "its disks, its findings, the log of that time")
+    opens = ("Links", "its disks, its findings, the log of that time")
     BINDINGS: ClassVar[list[BindingType]] = [
         # Not of the list, which has a few rows, but of what is known of the chosen one.
         Binding("pagedown,space", "scroll(1)", "More", tooltip="scroll down", priority=True,
@@ -57,6 +57,9 @@ class RunScreen(PageScreen[None], Charted[None]):
     def __init__(self, key: str, record: ImportRecord | None = None) -> None:
         super().__init__()
         self._key = key
+        if ":" in key:
+            # Of an import neither disks nor findings are known, nor when it was measured.
+            self.opens = ("", "")
         self._record = record
         self._detail: RunDetail | None = None
         self._items: tuple[Item, ...] = ()

@@ -32,7 +32,7 @@ class SeriesScreen(PageScreen[None], Charted[None]):
     """The cursor begins at ``key``, or at the first series of ``suite``; enter opens its chart."""
 
     NAME = "the series"
-    OPENS = ("Trend", "this series over time")
+    opens = ("Trend", "this series over time")
     BINDINGS: ClassVar[list[BindingType]] = chart_keys("mz", footer="mz")
     metric: Metric = Metric.IOPS
 
