@@ -309,9 +309,8 @@ class StripewrightApp(App[int]):
         # Only a screen that was shown has a stack.
         with suppress(KeyError):
             layout = cast("LayoutScreen", self.get_screen_stack("layout")[0])
-            draft, asked = layout.draft, self._quitting in self.screen_stack
-            lost = bool(draft.later) if layout.work.runs_ours else not draft.is_empty
-            if lost and not asked:
+            lost = layout.draft.exceeds(layout.work.running)
+            if lost and self._quitting not in self.screen_stack:
                 words = Content("The draft will be lost.")
                 self._quitting = Sheet(
                     "Quit without the draft?", words, [Reply("quit", "Quit", danger=True)]

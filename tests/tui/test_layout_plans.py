@@ -213,6 +213,19 @@ async def test_q_asks_nothing_while_the_plan_of_the_draft_goes_on_by_itself():
         assert acted.app._exit
 
 
+async def test_q_asks_for_what_was_drafted_since_the_plan_of_the_draft_began():
+    acted = stage(HERE, layouts=FakeLayouts())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await begun(acted, pilot)
+        await keys(pilot, "escape", "down", "enter", *["tab"] * 4, "end")
+        await keys(pilot, *["backspace"] * 6)
+        await typed(pilot, "64KiB")
+        await keys(pilot, "ctrl+s")
+        assert {one.chunk_bytes for one in layout_screen(acted).draft.edits} == {1 << 16, 1 << 18}
+        await keys(pilot, "q")
+        assert "The draft will be lost." in screen_text(acted.app)
+
+
 async def test_q_asks_for_a_draft_that_the_running_plan_is_not_of():
     acted = stage(HERE, layouts=FakeLayouts())
     async with acted.app.run_test(size=(80, 24)) as pilot:

@@ -380,7 +380,7 @@ class LayoutScreen(MainScreen):
             return
         text, removed = wanted(base, self.draft)
         layouts = self.main.world.layouts
-        self._show_plan("Plan", lambda: layouts.plan(layouts.request(text, removed)), ours=True)
+        self._show_plan("Plan", lambda: layouts.plan(layouts.request(text, removed)), self.draft)
 
     def action_plans(self) -> None:
         """List what was planned since boot; one of them can be looked at in full."""
@@ -388,7 +388,7 @@ class LayoutScreen(MainScreen):
 
         def chosen(digest: str | None) -> None:
             if digest is not None:
-                self._show_plan(f"Plan {digest[:12]}", lambda: layouts.before(digest), ours=False)
+                self._show_plan(f"Plan {digest[:12]}", lambda: layouts.before(digest))
 
         view = self.main.view()
         items = plan_items(
@@ -401,7 +401,9 @@ class LayoutScreen(MainScreen):
         )
         self.app.push_screen(Pick("Plans since boot, by anyone", items), chosen)
 
-    def _show_plan(self, title: str, work: Callable[[], PlannedHere], *, ours: bool) -> None:
+    def _show_plan(
+        self, title: str, work: Callable[[], PlannedHere], draft: Draft | None = None
+    ) -> None:
         base = self.base
         comments = base is not None and base.source != Layout(()).source
         desk = Desk(
@@ -409,7 +411,7 @@ class LayoutScreen(MainScreen):
         )
         screen = PlanScreen(title, desk)
         self.app.push_screen(screen)
-        self.work.ask_plan(work, screen.answered, ours=ours)
+        self.work.ask_plan(work, screen.answered, draft)
 
     def action_progress(self) -> None:
         self.work.show()

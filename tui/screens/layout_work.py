@@ -19,6 +19,7 @@ from appliance.client.plan_requests import (
 from appliance.errors import EXIT_OK, EXIT_REFUSED, EXIT_STALE
 from appliance.model.plans import Plan
 from appliance.storage.execute.request_spool import PLAN_LIFETIME_SECONDS, TOO_OLD
+from appliance.storage.policy.layout_draft import Draft
 from tui.asking import Answer
 from tui.screens.layout_apply import ApplyScreen
 from tui.widgets.panel import View, clean
@@ -36,12 +37,14 @@ _SLACK_SECONDS = 1.0
 
 
 class PlanWork:
-    """Belongs to the Layout screen. ``mine`` are digests of plans that were asked for here."""
+    """Belongs to the Layout screen. ``mine`` are the drafts whose plans were asked for here, by the
+    plan's digest.
+    """
 
     def __init__(self, screen: LayoutScreen) -> None:
         self._screen = screen
         self.notes: tuple[PlanNote, ...] = ()
-        self.mine: frozenset[str] = frozenset()
+        self.mine: dict[str, Draft] = {}
         self.watched: Watched | None = None
         self._notes_at: float | None = None
         self._questions = 0
@@ -101,14 +104,13 @@ class PlanWork:
         self,
         work: Callable[[], PlannedHere],
         done: Callable[[Answer[PlannedHere]], None],
-        *,
-        ours: bool,
+        draft: Draft | None,
     ) -> None:
-        """Have ``work`` make or find a plan."""
+        """Have ``work`` make a plan of ``draft``, or find one."""
 
         def answered(answer: Answer[PlannedHere]) -> None:
-            if answer.value is not None and ours:
-                self.mine |= {answer.value.plan.digest}
+            if answer.value is not None and draft is not None:
+                self.mine[answer.value.plan.digest] = draft
             self.read_notes()
             done(answer)
 
@@ -162,12 +164,13 @@ class PlanWork:
         return self.watched is not None and not self.watched.is_over and self._timer is not None
 
     @property
-    def runs_ours(self) -> bool:
-        """Whether a plan that was asked for here is being carried out: it needs no screen."""
+    def running(self) -> Draft:
+        """What is being carried out of what was drafted here: that needs no screen."""
         snapshot, watched = self._screen.main.snapshot, self.watched
+        digest = "" if watched is None or watched.is_over else watched.digest
         if snapshot is not None and snapshot.applying is not None:
-            return snapshot.applying.digest in self.mine
-        return watched is not None and not watched.is_over and watched.digest in self.mine
+            digest = snapshot.applying.digest
+        return self.mine.get(digest, Draft())
 
     # -- carrying out
 

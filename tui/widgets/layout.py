@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -224,7 +224,7 @@ def is_loss(one: Destruction) -> bool:
 def plan_items(
     notes: Sequence[PlanNote],
     *,
-    mine: frozenset[str],
+    mine: Collection[str],
     stale: Mapping[str, str],
     now: float,
     width: int,
@@ -256,7 +256,7 @@ def below(name: Content, about: str, width: int) -> Content:
 def plans_lines(
     notes: Sequence[PlanNote],
     *,
-    mine: frozenset[str],
+    mine: Collection[str],
     stale: Mapping[str, str],
     now: float,
     width: int,
@@ -281,7 +281,7 @@ def plans_lines(
 def _note_line(
     note: PlanNote,
     *,
-    mine: frozenset[str],
+    mine: Collection[str],
     stale: Mapping[str, str],
     now: float,
     glyphs: Glyphs,

@@ -33,6 +33,11 @@ class Draft:
     def is_empty(self) -> bool:
         return not (self.edits or self.removed or self.later)
 
+    def exceeds(self, planned: Draft) -> bool:
+        """Whether something of it is left to do when the plan of ``planned`` is carried out."""
+        edits, removed = set(self.edits), set(self.removed)
+        return bool(self.later or edits.difference(planned.edits) or removed - {*planned.removed})
+
     def layout(self, base: Layout) -> Layout:
         """``base`` with the changes."""
         edits = {volume.name: volume for volume in self.edits}
