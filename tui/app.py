@@ -358,7 +358,7 @@ class StripewrightApp(App[int]):
         return things(self.snapshot) + self._records
 
     def remember(self, name: str, word: str) -> None:
-        """Keep a setting for the next time; one of :data:`tui.settings.NAMES`."""
+        """Keep a setting for the next time; one of :data:`tui.settings.WORDS`."""
         if self.world.settings.set(name, word):
             self.asker.ask("settings", self.world.settings.write, self._kept)
 

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from appliance.text import printable
+from tui.charts.markers import Marker
+from tui.terminal import THEMES
 
-# What is remembered: the palette, how charts are drawn, and the span of time that they show.
-NAMES = ("theme", "marker", "zoom")
-_WORD = re.compile(r"[a-z0-9][a-z0-9 -]{0,19}")
+# Days that a series is shown for, the last of it; None is all of it.
+ZOOMS: Mapping[str, int | None] = {
+    "last 30 days": 30, "last 90 days": 90, "all time": None, "last 7 days": 7,
+}  # fmt: skip
+# What is remembered, and the words for it: the palette, how charts are drawn, and the span of time
+# that they show.
+WORDS = {"theme": tuple(THEMES), "marker": tuple(Marker), "zoom": tuple(ZOOMS)}
 _MOST_BYTES = 4096
+_MOST_CHARS = 40
 
 
 def settings_path(environ: Mapping[str, str]) -> Path | None:
@@ -45,14 +51,15 @@ class Settings:
         try:
             text = _text(path)
             found = {} if text is None else tomllib.loads(text)
+            self._words = {name: found[name] for name in WORDS if found.get(name) in WORDS[name]}
+            ignored = ", ".join(
+                f"{name} = {found[name]!r}"[:_MOST_CHARS]
+                for name in found
+                if name not in self._words
+            )
+            self.problem = ignored and printable(f"settings ignored: {ignored} in {path}")
         except (OSError, ValueError, RecursionError) as error:
             self.problem = printable(f"settings ignored: {path}: {error}".splitlines()[0])
-            return
-        for name, word in found.items():
-            if name in NAMES and isinstance(word, str) and _WORD.fullmatch(word):
-                self._words[name] = word
-            else:
-                self.problem = printable(f"settings: {name!r} ignored in {path}")
 
     def get(self, name: str) -> str:
         """The word for ``name``; empty if none is remembered."""

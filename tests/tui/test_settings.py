@@ -36,6 +36,7 @@ def test_they_come_back(tmp_path):
         b"theme = 3\n",
         b'other = "x"\n',
         b"x = " + b"[" * 2000,
+        b"x" + b".x" * 1500 + b" = 1",
         b"#" * 5000,
         b'theme = "' + b"a" * 100 + b'"\n',
     ],
@@ -47,6 +48,19 @@ def test_what_makes_no_sense_is_ignored_with_a_line(tmp_path, content):
     assert settings.get("theme") == ""
     assert settings.problem.isprintable()
     assert "ignored" in settings.problem
+
+
+async def test_words_that_are_not_known_are_named_and_the_others_kept(tmp_path):
+    path = tmp_path / "tui.toml"
+    path.write_text('theme = "solarized"\nmarker = "block"\nzoom = "a week"\nother = 3\n')
+    settings = Settings(path)
+    assert (settings.get("theme"), settings.get("zoom")) == ("", "")
+    assert settings.get("marker") == "block"
+    acted = stage(snapshot(), settings=settings)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        ignored = "theme = 'solarized', zoom = 'a week', other = 3"
+        assert notices(acted.app) == [f"settings ignored: {ignored} in {path}"]
 
 
 def test_only_a_plain_file_is_read(tmp_path):

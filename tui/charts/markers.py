@@ -32,7 +32,7 @@ class Marker(StrEnum):
     def chosen(cls, word: str, glyphs: Glyphs) -> Marker:
         """The one that is remembered as ``word``, if this terminal can show it."""
         usual = cls.usual(glyphs)
-        return usual if usual is Marker.ASCII else {one.value: one for one in cls}.get(word, usual)
+        return cls(word) if word and usual is not Marker.ASCII else usual
 
     def next(self, glyphs: Glyphs) -> Marker:
         """The one to switch to; a terminal that shows only ASCII has no choice."""

@@ -10,8 +10,8 @@ from appliance.figures.metric import Metric
 from tui import marks
 from tui.charts.markers import Marker
 from tui.screens.base import FrameScreen
+from tui.settings import ZOOMS
 from tui.widgets.live import Shown
-from tui.widgets.results_trend import ZOOMS, zoom_words
 
 T = TypeVar("T")
 _KEYS = {
@@ -45,9 +45,13 @@ class Charted(FrameScreen[T]):
 
     @property
     def days(self) -> int | None:
-        """How many days of a series are drawn, as it is remembered; ``None`` is all of it."""
-        word = self.main.world.settings.get("zoom")
-        return next((days for days in ZOOMS if zoom_words(days) == word), ZOOMS[0])
+        """How many days of a series are drawn; ``None`` is all of it."""
+        return ZOOMS[self.zoom]
+
+    @property
+    def zoom(self) -> str:
+        """The same in words, as it is remembered."""
+        return self.main.world.settings.get("zoom") or next(iter(ZOOMS))
 
     def redraw(self) -> None:
         """Draw everything again."""
@@ -66,8 +70,8 @@ class Charted(FrameScreen[T]):
         self.redraw()
 
     def action_zoom(self) -> None:
-        following = ZOOMS[(ZOOMS.index(self.days) + 1) % len(ZOOMS)]
-        self.main.remember("zoom", zoom_words(following))
+        zooms = [*ZOOMS]
+        self.main.remember("zoom", zooms[(zooms.index(self.zoom) + 1) % len(zooms)])
         self.redraw()
 
     def action_numbers(self) -> None:

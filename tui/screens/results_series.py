@@ -18,7 +18,6 @@ from tui.charts.strip import sparkline
 from tui.screens.charted import Charted, chart_keys
 from tui.screens.results_page import PageScreen
 from tui.widgets.results import change_cell, change_style, shown
-from tui.widgets.results_trend import zoom_words
 from tui.widgets.table import Column, FilterTable, Row
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class SeriesScreen(PageScreen[None], Charted[None]):
         self.read("the series", lambda: results.series(metric), found)
 
     def heading(self) -> tuple[str, Content]:
-        words = f"{self.metric}, {zoom_words(self.days)}; enter shows one"
+        words = f"{self.metric}, {self.zoom}; enter shows one"
         return f"{len(self._found)} SERIES", Content.styled(words, marks.MUTED)
 
     def draw(self, width: int) -> None:

@@ -17,7 +17,7 @@ from tui.screens.results_page import PageScreen
 from tui.screens.results_series import NOTHING
 from tui.widgets.panel import Line, Panel, clean
 from tui.widgets.results import shown
-from tui.widgets.results_trend import Drawing, chart, drawing, facts, numbers, zoom_words
+from tui.widgets.results_trend import Drawing, chart, drawing, facts, numbers
 from tui.widgets.table import Column, FilterTable, Row
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class TrendScreen(PageScreen[None], Charted[None]):
         place = f", {keys.index(key) + 1} of {len(keys)}" if key in self._known else ""
         found = self._known.get(key)
         words = str(key) if found is None else f"{key.suite} {found[0]}"
-        note = f"{self.metric}, {zoom_words(self.days)}{place}"
+        note = f"{self.metric}, {self.zoom}{place}"
         return f"TREND {shown(words, self.glyphs)}", Content.styled(note, marks.MUTED)
 
     def draw(self, width: int) -> None:

@@ -28,8 +28,6 @@ from tui.widgets.panel import Line, cell, labelled
 from tui.widgets.results import shown
 
 _DAY = 86_400.0
-# Days that are shown, the last of the series; None is all of it.
-ZOOMS: tuple[int | None, ...] = (30, 90, None, 7)
 _UNITS = {Metric.IOPS: Unit.COUNT, Metric.BANDWIDTH: Unit.BANDWIDTH}
 _LEVEL_SLOTS = 30
 # Runs this many times farther apart than usual are not joined by a line.
@@ -67,11 +65,6 @@ class Drawing:
     readings: tuple[Reading, ...]
     shown: int
     invalid: int
-
-
-def zoom_words(days: int | None) -> str:
-    """How much of the series is shown, for the heading."""
-    return "all time" if days is None else f"last {days} days"
 
 
 def drawing(
