@@ -7,11 +7,13 @@ import pytest
 
 from appliance.client.apply_progress import StepState, Watched
 from appliance.client.plan_requests import ApplyEnd, AskedApply
-from appliance.model.plans import Decision, Layout, Selector, Volume
+from appliance.model.plans import Decision, Destruction, Layout, Selector, Volume
 from appliance.storage.execute.request_spool import Request
+from appliance.storage.policy.preview import Preview, PreviewDisk
 from tests.tui.fake_layout import inventory, planned, progress, text_of
 from tests.unit.disks import disk
 from tui import marks
+from tui.widgets.layout import outcome_lines
 from tui.widgets.layout_plan import (
     DECLARATION,
     command_lines,
@@ -212,3 +214,13 @@ def test_nothing_is_said_of_a_plan_with_nothing_to_do():
     made = planned(Request(text_of(), (), ()), found=inventory(), base=Layout(()))
     shown = text(plan_lines(made, 76, marks.ASCII, comments=False))
     assert "+ nothing" in shown
+
+
+def test_the_sizes_of_disks_stand_below_each_other():
+    sizes = (2**36, 10**13)
+    lost = tuple(Destruction("/dev/nvme1n1", "", "A", size, "ext4") for size in sizes)
+    unused = tuple(PreviewDisk("/dev/nvme2n1", "B", size, "is small " * 9) for size in sizes)
+    lines = text(outcome_lines(Preview(Decision.CREATE, (), unused, lost), "", 80, marks.UNICODE))
+    ends = [line.index("iB ") for line in lines.splitlines() if "iB " in line]
+    assert len(ends) == 4
+    assert len(set(ends)) == 1

@@ -182,7 +182,7 @@ def wrapped(
 ) -> list[Line]:
     """``text`` after ``first``, wrapped at words with ``indent``, in at most ``rows`` lines."""
     room = max(20, width - indent)
-    parts = _folded(Content.styled(text.strip(), style), room)
+    parts = _folded(Content.styled(text.rstrip(), style), room)
     if len(parts) > rows:
         del parts[rows:]
         words, kept = parts[-1], room - len(_CUT)
@@ -204,7 +204,9 @@ def labelled(
     """A fact behind its name: ``text`` (cleaned here) in at most ``rows`` lines beside ``label``,
     which has ``cells``.
     """
-    return wrapped(clean(text), first=label, indent=cells, width=width, style=style, rows=rows)
+    return wrapped(
+        clean(text).lstrip(), first=label, indent=cells, width=width, style=style, rows=rows
+    )
 
 
 def hung(text: Content, width: int) -> list[Line]:
