@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from textual.binding import Binding, BindingType
 
-from appliance.figures.metric import Metric
 from tui import marks
 from tui.charts.markers import Marker
 from tui.screens.base import FrameScreen
 from tui.settings import ZOOMS
 from tui.widgets.live import Shown
+
+if TYPE_CHECKING:
+    from appliance.figures.metric import Metric
 
 T = TypeVar("T")
 _KEYS = {
@@ -34,7 +36,7 @@ def chart_keys(keys: str, *, footer: str = "") -> list[BindingType]:
 class Charted(FrameScreen[T]):
     """Behind the base that draws: ``class X(PageScreen[None], Charted[None])``."""
 
-    metric: Metric | Shown = Metric.IOPS
+    metric: Metric | Shown
     # Numbers are shown in place of the chart.
     numbers = False
 

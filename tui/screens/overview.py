@@ -13,6 +13,7 @@ from textual.geometry import Size
 from appliance.text import duration
 from tui.permission import may_read_results, may_start
 from tui.screens.base import MainScreen
+from tui.screens.charted import Charted, chart_keys
 from tui.tracks import Followed
 from tui.widgets import live
 from tui.widgets.disks import disk_lines
@@ -95,7 +96,7 @@ class Chart(Panel):
             self._draw()
 
 
-class OverviewScreen(MainScreen):
+class OverviewScreen(MainScreen, Charted[None]):
     """The first screen."""
 
     NAME = "Overview"
@@ -111,19 +112,16 @@ class OverviewScreen(MainScreen):
                 id="overview.start"),
         Binding("r", "results", "Verdicts", tooltip="the last suite, all figures and verdicts",
                 id="overview.results"),
-        Binding("m", "metric", "Metric", tooltip="await, IOPS or throughput of the members",
-                id="overview.metric"),
-        Binding("T", "numbers", "Numbers", tooltip="the last minutes as a table",
-                id="overview.numbers"),
+        *chart_keys("mTM", footer="mT"),
         Binding("v", "volume", "Volume", tooltip="members and charts of the next volume",
                 show=False, id="overview.volume"),
-        Binding("M", "marker", "Marker", tooltip="draw charts in braille, blocks or ASCII",
-                show=False, id="overview.marker"),
     ]  # fmt: skip
+
+    metric: Shown
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown = Shown.AWAIT
+        self.metric = Shown.AWAIT
         # The volume that was chosen; before that the one that needs to be seen.
         self._volume: int | None = None
         self._lookback: Lookback | None = None
@@ -155,7 +153,7 @@ class OverviewScreen(MainScreen):
         volume = live.volume_of(view, self._volume)
         # Without figures there is room for what was measured before.
         self.set_class(volume is None, "-at-rest")
-        now = live.live_lines(view, left, self._shown)
+        now = live.live_lines(view, left, self.metric)
         panel = self.query_one("#live", Panel)
         panel.set_class(not now, "-empty")
         panel.show(now)
@@ -164,7 +162,7 @@ class OverviewScreen(MainScreen):
         def members(rows: int) -> list[Line]:
             if volume is None:
                 return disk_lines(view, left, rows)
-            return live.member_lines(view, volume, left, rows, self._shown, several=several)
+            return live.member_lines(view, volume, left, rows, self.metric, several=several)
 
         wanted = len(disk_lines(view, left))
         if volume is not None:
@@ -184,10 +182,9 @@ class OverviewScreen(MainScreen):
         self.query_one("#charts").set_class(volume is None, "-empty")
         if volume is None or self.has_class("-low"):
             return
-        marker = self._marker()
         for chart in self.query(Chart):
-            chart.set_class(chart.id == f"chart-{self._shown.name.lower()}", "-chosen")
-            chart.draw(view, volume, marker, several=several)
+            chart.set_class(chart.id == f"chart-{self.metric.name.lower()}", "-chosen")
+            chart.draw(view, volume, self.marker, several=several)
 
     def _note(self) -> str:
         """What is to be said of the look into the history, if it is not as it should be."""
@@ -219,8 +216,8 @@ class OverviewScreen(MainScreen):
             return may_start(snapshot, _SUITE, self.main.world.unable).reason
         if action == "results":
             return may_read_results(snapshot).reason
-        if action == "marker" and self.main.world.policy.ascii_only:
-            return "this terminal shows ASCII only"
+        if reason := super().why_not(action):
+            return reason
         if action in {"metric", "numbers", "volume", "marker"}:
             live_volumes = [] if snapshot is None else snapshot.live_volumes
             if not live_volumes:
@@ -244,19 +241,6 @@ class OverviewScreen(MainScreen):
         run = snapshot.running if snapshot.run_results else snapshot.status.last_run
         if run is not None:
             self.app.push_screen(RunScreen(str(run.id)))
-
-    def action_metric(self) -> None:
-        self._shown = self._shown.next
-        self.redraw()
-
-    def action_marker(self) -> None:
-        self.main.remember("marker", str(self._marker().next(self.main.glyphs)))
-        self.redraw()
-
-    def _marker(self) -> Marker:
-        from tui.charts.markers import Marker
-
-        return Marker.chosen(self.main.world.settings.get("marker"), self.glyphs)
 
     def action_volume(self) -> None:
         view = self.main.view()
