@@ -16,17 +16,10 @@ from appliance.text import size
 from tui import marks
 from tui.marks import Glyphs
 from tui.screens.sheet import FORM_KEYS, Sheet
+from tui.widgets.columns import row
 from tui.widgets.panel import Panel, clean, wrapped
 from tui.widgets.table import Column, FilterTable, Row
 
-_COLUMNS = (
-    Column("", 3),
-    Column("disk", 9),
-    Column("serial", 20),
-    Column("size", 8, right=True),
-    Column("role", 6),
-    Column("model", 12, grows=True),
-)
 _ABSENT = "no disk with this serial is present"
 
 
@@ -75,20 +68,21 @@ class DiskPicker(Sheet, inherit_bindings=False):
 
     def draw(self) -> None:
         glyphs = self._glyphs
+        columns = (
+            Column("", 3, get=lambda disk: self._box(disk.serial)),
+            Column("disk", 9, get=lambda disk: (disk.path.removeprefix("/dev/"), "")),
+            Column("serial", 20, get=lambda disk: (disk.serial or "-", "")),
+            Column("size", 8, right=True, get=lambda disk: (size(disk.size_bytes), "")),
+            Column("role", 6, get=lambda disk: (disk.role, "")),
+            Column(
+                "model",
+                12,
+                grows=True,
+                get=lambda disk: (f"{disk.vendor} {disk.model}".strip(), ""),
+            ),
+        )
         rows = [
-            Row(
-                f"disk {disk.path}",
-                (
-                    self._box(disk.serial),
-                    (disk.path.removeprefix("/dev/"), ""),
-                    (disk.serial or "-", ""),
-                    (size(disk.size_bytes), ""),
-                    (disk.role, ""),
-                    (f"{disk.vendor} {disk.model}".strip(), ""),
-                ),
-                also=disk.reason,
-            )
-            for disk in self._disks
+            row(columns, disk, key=f"disk {disk.path}", also=disk.reason) for disk in self._disks
         ]
         rows += [
             Row(f"serial {one}", (self._box(one), ("-", ""), (one, ""), *[("", "")] * 3))
@@ -96,7 +90,7 @@ class DiskPicker(Sheet, inherit_bindings=False):
         ]
         table = self.query_one("#picker", FilterTable)
         table.show(
-            _COLUMNS, rows, width=table.size.width - 2, glyphs=glyphs, nothing="no disk is known"
+            columns, rows, width=table.size.width - 2, glyphs=glyphs, nothing="no disk is known"
         )
         number = len(self._taken)
         self.query_one(".sheet-title", Static).update(f"Disks by serial: {number} taken")

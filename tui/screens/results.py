@@ -186,6 +186,8 @@ class ResultsScreen(MainScreen):
 
     def _fill(self, view: View, width: int) -> None:
         page = self._page
+        # The rows are more than the screen, so the scroll bar takes some.
+        width -= self._table.rows.styles.scrollbar_size_vertical
         imports = [one for one in self._imports if has_words(one, self._asked.words)]
         rows = (
             ()
@@ -207,8 +209,7 @@ class ResultsScreen(MainScreen):
         self._table.show(
             columns(width),
             rows,
-            # The rows are more than the screen, so the scroll bar takes some.
-            width=width - self._table.rows.styles.scrollbar_size_vertical,
+            width=width,
             glyphs=view.glyphs,
             nothing=nothing,
         )

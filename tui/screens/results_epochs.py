@@ -16,15 +16,11 @@ from tui import marks
 from tui.screens.results_page import PageScreen
 from tui.screens.sheet import Sheet
 from tui.sources.results import EpochRow
+from tui.widgets.columns import row
 from tui.widgets.panel import ALL, Line, Panel, clean, labelled, section, wrapped
-from tui.widgets.table import Column, FilterTable, Row
+from tui.widgets.results import pin
+from tui.widgets.table import Column, FilterTable
 
-_COLUMNS = (
-    Column("  epoch", 8),
-    Column("since (UTC)", 16),
-    Column("runs", 6, right=True),
-    Column("layout", 16, grows=True),
-)
 _CHANGED_ROWS = 3
 _NAME_CELLS = 16
 
@@ -75,24 +71,20 @@ class EpochsScreen(PageScreen[None]):
         return "EPOCHS AND THEIR LAYOUTS", Content.styled(words, marks.MUTED)
 
     def draw(self, width: int) -> None:
-        rows = []
-        for one in self._epochs:
-            key = str(one.epoch.id)
-            pinned = key in self._marked
-            name = f"{self.glyphs.marked if pinned else ' '} {key}"
-            rows.append(
-                Row(
-                    key,
-                    (
-                        (name, f"bold {marks.BUSY}" if pinned else ""),
-                        (moment(one.epoch.opened_at)[:16], ""),
-                        (str(one.runs), "" if one.runs else marks.MUTED),
-                        (_layout(one), ""),
-                    ),
-                )
-            )
+        columns = (
+            Column("  epoch", 8, get=lambda one: pin(str(one.epoch.id), self._marked, self.glyphs)),
+            Column("since (UTC)", 16, get=lambda one: (moment(one.epoch.opened_at)[:16], "")),
+            Column(
+                "runs",
+                6,
+                right=True,
+                get=lambda one: (str(one.runs), "" if one.runs else marks.MUTED),
+            ),
+            Column("layout", 16, grows=True, get=lambda one: (_layout(one), "")),
+        )
+        rows = [row(columns, one, key=str(one.epoch.id)) for one in self._epochs]
         nothing = "" if self._reading else "no epoch is recorded"
-        self._table.show(_COLUMNS, rows, width=width, glyphs=self.glyphs, nothing=nothing)
+        self._table.show(columns, rows, width=width, glyphs=self.glyphs, nothing=nothing)
         self._show_current(width)
 
     @on(FilterTable.Moved)

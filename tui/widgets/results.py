@@ -15,6 +15,7 @@ from appliance.text import bandwidth, count, duration, moment
 from tui import marks
 from tui.charts.strip import sparkline
 from tui.marks import Glyphs, Mark
+from tui.widgets.columns import Cell
 from tui.widgets.panel import Line, clean, nanoseconds, section, wrapped
 from tui.widgets.table import Column, Row
 
@@ -26,36 +27,26 @@ _FOOT_ROWS = 3
 # A date without its year is of the last ten months.
 _THIS_YEAR_SECONDS = 300 * 86_400.0
 _SPARK_CELLS = 5, 12
-# Text and style by the name of the column.
-_Cells = dict[str, tuple[str, str]]
+# By the name of the column.
+_Cells = dict[str, Cell]
 
 
 def columns(width: int) -> tuple[Column, ...]:
     """The table's columns in ``width`` cells; their names are those of :class:`Order`."""
-    if width < _WIDE_CELLS:
-        return (
-            Column(Order.RUN, 7),
-            Column(Order.WHEN, 11),
-            Column(Order.SUITE, 6),
-            Column(Order.FIGURE, 9, right=True),
-            Column(Order.P99, 9, right=True),
-            Column(Order.CHANGE, 6, right=True),
-            Column("trend", _SPARK_CELLS[0], sorts=False),
-            Column(Order.VERDICT, 9, grows=True),
-        )
-    last = (Column(Order.TOOK, 11, right=True), Column(Order.TARGET, 12, grows=True))
+    wide = width >= _WIDE_CELLS
     return (
         Column(Order.RUN, 7),
-        Column(Order.WHEN, 16),
-        Column(Order.SUITE, 8),
-        Column("workload", 26, sorts=False),
-        Column(Order.FIGURE, 10, right=True),
+        Column(Order.WHEN, 16 if wide else 11),
+        Column(Order.SUITE, 8 if wide else 6),
+        Column("workload", 26, sorts=False, wide=_WIDE_CELLS),
+        Column(Order.FIGURE, 10 if wide else 9, right=True),
         Column(Order.P99, 9, right=True),
         Column(Order.CHANGE, 6, right=True),
-        Column("trend", _SPARK_CELLS[1], sorts=False),
-        Column(Order.VERDICT, 12, grows=width < _WIDEST_CELLS),
-        Column(Order.LAYOUT, 8),
-        *(last if width >= _WIDEST_CELLS else ()),
+        Column("trend", _SPARK_CELLS[wide], sorts=False),
+        Column(Order.VERDICT, 12 if wide else 9, grows=width < _WIDEST_CELLS),
+        Column(Order.LAYOUT, 8, wide=_WIDE_CELLS),
+        Column(Order.TOOK, 11, right=True, wide=_WIDEST_CELLS),
+        Column(Order.TARGET, 12, grows=True, wide=_WIDEST_CELLS),
     )
 
 
@@ -79,11 +70,8 @@ def table_rows(
     made: list[Row] = []
     every = columns(width)
 
-    def add(key: str, name: str, at: float, cells: _Cells) -> None:
-        cells |= {
-            Order.RUN: _pin(key, name, marked, glyphs),
-            Order.WHEN: (_when(at, width, now), ""),
-        }
+    def add(key: str, at: float, cells: _Cells) -> None:
+        cells |= {Order.RUN: pin(key, marked, glyphs), Order.WHEN: (_when(at, width, now), "")}
         nothing = ("-", marks.MUTED)
         made.append(Row(key, tuple(cells.get(column.name, nothing) for column in every)))
 
@@ -92,14 +80,14 @@ def table_rows(
     for one in runs:
         while by_run and waiting and waiting[0].at >= one.run.started_at:
             before = waiting.pop(0)
-            add(f"import:{before.id}", f"imp {before.id}", before.at, _import_cells(before, glyphs))
+            add(f"import:{before.id}", before.at, _import_cells(before, glyphs))
         cells, found = _run_cells(one, stripes, glyphs), figures.get(one.run.id)
         if found is not None:
             cells |= _figure_cells(found, width, glyphs)
-        add(str(one.run.id), str(one.run.id), one.run.started_at, cells)
+        add(str(one.run.id), one.run.started_at, cells)
     # What is older than all runs here is shown with those runs.
     for left in () if more else waiting:
-        add(f"import:{left.id}", f"imp {left.id}", left.at, _import_cells(left, glyphs))
+        add(f"import:{left.id}", left.at, _import_cells(left, glyphs))
     return tuple(made)
 
 
@@ -130,7 +118,9 @@ def import_mark(one: ImportRecord, glyphs: Glyphs) -> Mark:
     return Mark(glyphs.bad, "not all", marks.BAD)
 
 
-def _pin(key: str, name: str, marked: Sequence[str], glyphs: Glyphs) -> tuple[str, str]:
+def pin(key: str, marked: Sequence[str], glyphs: Glyphs) -> Cell:
+    """The name of what has ``key``, with whether it is marked."""
+    name = key.replace("import:", "imp ")
     if key in marked:
         return f"{glyphs.marked} {name}", f"bold {marks.BUSY}"
     return f"  {name}", ""
