@@ -3,7 +3,7 @@
 Text of every screen at 80×24 into docs/screens, some pictures into docs/images, and captures
 and keys into docs/tui.md. ``tests/tui/test_captures.py`` fails when they are not what this
 gives now. With ``--pictures FOLDER``, every screen at 140×45 in each theme as SVG there instead,
-to look at.
+to look at; with ``--tmux FOLDER``, as tmux shows it in 256 colours, to be looked at with ``cat``.
 """
 
 from __future__ import annotations
@@ -14,14 +14,20 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from textual.binding import Binding
 from textual.pilot import Pilot
 
+from tests.rig.terminal import Terminal
 from tests.tui.fakes import Stage, screen_text
 from tests.tui.scenes import WALKS, Step, Walk
 from tui.app import StripewrightApp
@@ -90,22 +96,28 @@ async def _walk(
     pictures: bool,
 ) -> None:
     async with acted.app.run_test(size=size) as pilot:
-        await pilot.pause()
-        for step in steps:
-            for key in step.keys.split():
-                await pilot.press(key)
-                await pilot.pause()
-            for happen in step.happens:
-                happen(acted)
-                await pilot.pause()
-            await _still(pilot)
-            if step.name:
-                title = f"stripewright: {step.name} (example data)"
-                kept[step.name] = Kept(
-                    screen_text(acted.app) + "\n",
-                    _quiet(acted.app.export_screenshot(title=title)) if pictures else "",
-                    key_rows(acted.app, everywhere=step.name == "overview"),
-                )
+        async for name in _taken(acted, pilot, steps):
+            title = f"stripewright: {name} (example data)"
+            kept[name] = Kept(
+                screen_text(acted.app) + "\n",
+                _quiet(acted.app.export_screenshot(title=title)) if pictures else "",
+                key_rows(acted.app, everywhere=name == "overview"),
+            )
+
+
+async def _taken(acted: Stage, pilot: Pilot[Any], steps: Sequence[Step]) -> AsyncIterator[str]:
+    """Take ``steps``; the name of each that is to be kept, as soon as the screen shows it."""
+    await pilot.pause()
+    for step in steps:
+        for key in step.keys.split():
+            await pilot.press(key)
+            await pilot.pause()
+        for happen in step.happens:
+            happen(acted)
+            await pilot.pause()
+        await _still(pilot)
+        if step.name:
+            yield step.name
 
 
 async def _still(pilot: Pilot[Any]) -> None:
@@ -157,14 +169,62 @@ def draw_all(folder: Path) -> None:
             (folder / f"{name}-{theme.name}.svg").write_text(scene.picture, encoding="utf-8")
 
 
+def through_tmux(folder: Path, scene: str = "") -> None:
+    """What tmux shows of every screen, or of those of the walk to ``scene``, with its colours."""
+    folder.mkdir(parents=True, exist_ok=True)
+    inside = shlex.join(
+        [sys.executable, "-m", "tests.tui.capture", "--inside", scene, str(folder.resolve())]
+    )
+    # The status line would take one of the 24.
+    script = f"tmux set status off; cd {TOP}; TERM=tmux-256color {inside} && echo captured; cat"
+    with (
+        tempfile.TemporaryDirectory() as home,
+        Terminal(["sh", "-c", script], Path(home)) as terminal,
+    ):
+        terminal.wait_for("captured", deadline_seconds=300)
+
+
+def _inside(scene: str, folder: Path) -> None:
+    """Walk in this terminal, which is tmux's."""
+    for walk in WALKS:
+        if not scene or any(step.name == scene for step in walk.steps):
+            acted = walk.make()
+            with contextlib.chdir("/"):
+                acted.app.run(auto_pilot=partial(_captured, acted, walk.steps, folder))
+
+
+async def _captured(acted: Stage, steps: Sequence[Step], folder: Path, pilot: Pilot[Any]) -> None:
+    async for name in _taken(acted, pilot, steps):
+        before, shown = "", "-"
+        while shown != before:
+            await asyncio.sleep(0.2)
+            before, shown = (
+                shown,
+                subprocess.check_output(["tmux", "capture-pane", "-ep"], text=True),
+            )
+        (folder / f"{name}.txt").write_text(shown, encoding="utf-8")
+    acted.app.exit()
+
+
 def main() -> None:
-    """Write everything."""
+    """Write everything, or what is asked for."""
     os.environ.pop("NO_COLOR", None)
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--pictures", type=Path)
-    if (folder := options.parse_args().pictures) is not None:
-        draw_all(folder)
-        return
+    options.add_argument("--tmux", type=Path)
+    options.add_argument("--inside", nargs=2, help=argparse.SUPPRESS)
+    asked = options.parse_args()
+    if asked.inside is not None:
+        _inside(asked.inside[0], Path(asked.inside[1]))
+    elif asked.tmux is not None:
+        through_tmux(asked.tmux)
+    elif asked.pictures is not None:
+        draw_all(asked.pictures)
+    else:
+        _write_all()
+
+
+def _write_all() -> None:
     TEXTS.mkdir(parents=True, exist_ok=True)
     PICTURES.mkdir(parents=True, exist_ok=True)
     kept: dict[str, Kept] = {}
