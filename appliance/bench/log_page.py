@@ -71,7 +71,7 @@ def ask_exceeded(
         # A look that was at work may have read them before: it is followed by another.
         for _ in range(2):
             services.have_root_look()
-            if (found := _recorded(seen, asked_at)) is not None:
+            if (found := recorded(seen, asked_at)) is not None:
                 return {disk: one for disk, one in found.items() if disk in disks}
     return {}
 
@@ -92,7 +92,7 @@ class _Seen:
     exceeded: _Kept
 
 
-def _recorded(seen: Path, since: float) -> dict[str, Exceeded] | None:
+def recorded(seen: Path, since: float) -> dict[str, Exceeded] | None:
     """What root's look has kept; ``None`` if it began to read before ``since`` (monotonic)."""
     try:
         kept = codec.parse(_Seen, seen.read_text(encoding="utf-8")).exceeded

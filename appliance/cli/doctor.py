@@ -10,13 +10,12 @@ import contextlib
 import os
 import stat
 import time
-from enum import StrEnum
+from argparse import ArgumentParser
 from pathlib import Path
-from typing import NamedTuple
 
 from appliance import paths, text
 from appliance.cli.command import Command
-from appliance.cli.output import print_json
+from appliance.cli.output import Check, Verdict, print_json
 from appliance.errors import EXIT_FAILED, EXIT_OK, OperatorError
 
 # Besides those of each filesystem.
@@ -28,32 +27,27 @@ _SPOOL_HINT = "systemd-tmpfiles creates it: systemctl restart systemd-tmpfiles-s
 _LATE_LOOKS = 3
 _MDADM_CONF = Path("/etc/mdadm/mdadm.conf")
 _LEAST_FREE_BYTES = 64 * 1024 * 1024
+_MARKS = {Verdict.OK: "✓", Verdict.WARN: "!", Verdict.FAIL: "✗", Verdict.UNKNOWN: "?"}
 
 
-class Verdict(StrEnum):
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--cloud",
+        action="store_true",
+        help="what only a real cloud shows, as a report to attach to an issue",
+    )
 
 
-class Check(NamedTuple):
-    """One thing looked at. ``hint`` is empty when nothing needs to be done."""
-
-    name: str
-    verdict: Verdict
-    found: str
-    hint: str = ""
-
-
-def doctor(*, db: Path, as_json: bool) -> int:
+def doctor(*, db: Path, cloud: bool, as_json: bool) -> int:
     """Print every check; 1 if one failed."""
-    checks = examine(db=db)
+    from appliance.cli import doctor_cloud
+
+    checks = doctor_cloud.examine(db=db) if cloud else examine(db=db)
     if as_json:
         print_json({"checks": [check._asdict() for check in checks]})
     else:
-        marks = {Verdict.OK: "✓ ok", Verdict.WARN: "! warn", Verdict.FAIL: "✗ fail"}
-        rows = [(marks[one.verdict], one.name, one.found) for one in checks]
-        print(text.table([("", "CHECK", "FOUND"), *rows]))
+        rows = [(f"{_MARKS[one.verdict]} {one.verdict}", one.name, one.found) for one in checks]
+        print(text.table([("", "CHECK", "FOUND"), *rows], fold=cloud))
         for check in checks:
             if check.hint:
                 print(f"{check.name}: {text.printable(check.hint)}")
@@ -254,5 +248,5 @@ def _history(db: Path, *, required: bool) -> Check:
 
 COMMANDS = (
     Command("doctor", doctor, "check that the appliance has what it needs", "doctor --json",
-        db=True),
+        arguments, db=True),
 )  # fmt: skip

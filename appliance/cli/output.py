@@ -7,14 +7,31 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterable
+from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from appliance import text
 from appliance.errors import EXIT_INTERRUPTED, OperatorError, UsageError
 
 _POLL_SECONDS = 0.5
 T = TypeVar("T")
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+
+
+class Check(NamedTuple):
+    """One thing looked at. ``hint`` is empty when nothing needs to be done."""
+
+    name: str
+    verdict: Verdict
+    found: str
+    hint: str = ""
 
 
 def print_json(document: object) -> None:

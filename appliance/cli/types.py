@@ -64,7 +64,7 @@ def _row(one: InstanceType) -> tuple[str, ...]:
     return (
         one.name,
         one.architecture,
-        _disks(one) or "?",
+        sold_disks(one) or "?",
         _number(one.read_iops) or "?",
         _number(one.write_iops) or "?",
         " ".join(one.boot_modes) or "?",
@@ -87,7 +87,7 @@ def _facts(one: InstanceType) -> Iterator[tuple[str, str]]:
     yield "hypervisor", one.hypervisor
     yield "boots by", " or ".join(one.boot_modes) or "unknown"
     chosen = ", or none: that is chosen when a machine is made" if one.chosen else ""
-    yield "disks", f"{_disks(one) or 'unknown'}{chosen}"
+    yield "disks", f"{sold_disks(one) or 'unknown'}{chosen}"
     if one.disk_count:
         yield "kind", f"{one.media}, {_TRANSPORTS[one.transport]}"
         checked = disk_count(one.name) is not None
@@ -142,7 +142,8 @@ def _document(one: InstanceType) -> dict[str, object]:
     }
 
 
-def _disks(one: InstanceType) -> str:
+def sold_disks(one: InstanceType) -> str:
+    """Number and size of a type's local disks, as its provider writes them; empty if unknown."""
     size = one.disk_size_bytes
     if not one.disk_count or not size:
         return ""

@@ -189,6 +189,7 @@ def _by_size(page: bytes, at: int, bins: int) -> tuple[tuple[int, tuple[int, ...
 
 PROVIDER = Provider(
     name="aws",
+    datasource="Ec2",
     is_here=_is_here,
     disk_name=_disk_name,
     machine_type_pattern=(

@@ -82,6 +82,7 @@ def agent_claims(text: str) -> Iterator[tuple[str, str]]:
 
 PROVIDER = Provider(
     name="azure",
+    datasource="Azure",
     is_here=lambda dmi: dmi.vendor == "Microsoft Corporation" and dmi.asset_tag == _ASSET_TAG,
     disk_name=_disk_name,
     machine_type_pattern=(r"Standard_[A-Z]{1,3}\d{1,3}[a-z-]{0,6}\d{0,3}[a-z]{0,4}(?:_v\d{1,2})?"),

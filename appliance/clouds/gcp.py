@@ -96,6 +96,7 @@ def namespace_name(page: bytes) -> str:
 
 PROVIDER = Provider(
     name="gcp",
+    datasource="GCE",
     is_here=lambda dmi: dmi.vendor == "Google",
     disk_name=_disk_name,
     machine_type_pattern=(

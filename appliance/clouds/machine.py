@@ -21,8 +21,9 @@ from appliance.clouds.provider import Dmi, Metadata, Provider, disk_count, provi
 from appliance.model.disks import Machine
 
 # Written by cloud-init at each boot, in a directory that only root may write.
-_INSTANCE_DATA = "run/cloud-init/instance-data.json"
+INSTANCE_DATA = "run/cloud-init/instance-data.json"
 _MAX_INSTANCE_DATA_BYTES = 4 * 1024 * 1024
+_DMI = "class/dmi/id"
 _MACHINE_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", re.ASCII)
 # What our host tag is made for; the machine id itself is not to be shown (machine-id(5)).
@@ -76,6 +77,17 @@ def _product_uuid(path: Path) -> str | None:
         return None
 
 
+def read_dmi(sys_root: Path = Path("/sys")) -> Dmi:
+    """The tables of DMI, as far as every user may read them; empty where there are none."""
+    folder = sys_root / _DMI
+    return Dmi(
+        vendor=_read(folder / "sys_vendor"),
+        product_name=_read(folder / "product_name"),
+        product_version=_read(folder / "product_version"),
+        asset_tag=_read(folder / "chassis_asset_tag"),
+    )
+
+
 def read_machine(
     *,
     sys_root: Path = Path("/sys"),
@@ -83,18 +95,12 @@ def read_machine(
     root: Path = Path("/"),
 ) -> Machine:
     """Read the machine. Never raises: what cannot be read is empty."""
-    folder = sys_root / "class/dmi/id"
-    dmi = Dmi(
-        vendor=_read(folder / "sys_vendor"),
-        product_name=_read(folder / "product_name"),
-        product_version=_read(folder / "product_version"),
-        asset_tag=_read(folder / "chassis_asset_tag"),
-    )
+    dmi = read_dmi(sys_root)
     provider = provider_of(dmi)
     machine_type, doubt = dmi.product_name, ""
     told_disks: tuple[str, ...] = ()
     if provider is not None:
-        told = _metadata(root / _INSTANCE_DATA)
+        told = _metadata(root / INSTANCE_DATA)
         named = provider.told_type(dmi, told)
         attribute = provider.type_attribute
         taken = isinstance(named, str) and _MACHINE_TYPE.fullmatch(named)
@@ -114,7 +120,7 @@ def read_machine(
         boot_id=_read(proc_root / "sys/kernel/random/boot_id"),
         # What is not mapped at launch is not there on Xen, whatever the type is sold with.
         expected_disks=len(told_disks) if told_disks else disk_count(machine_type),
-        host_tag=host_tag(machine_id, _product_uuid(folder / "product_uuid")),
+        host_tag=host_tag(machine_id, _product_uuid(sys_root / _DMI / "product_uuid")),
         ephemeral_names=told_disks,
         anonymous=not host_tag(machine_id),
         type_doubt=doubt,
@@ -122,15 +128,21 @@ def read_machine(
 
 
 def _metadata(path: Path) -> Metadata:
-    """``ds.meta_data`` of cloud-init's instance data, empty if there is none to be read."""
     try:
         # Non-blocking, so that a pipe in the file's place cannot hold up the boot.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            raw = file.read(_MAX_INSTANCE_DATA_BYTES + 1)
-        if len(raw) > _MAX_INSTANCE_DATA_BYTES:
-            return {}
+            return metadata(file.read(_MAX_INSTANCE_DATA_BYTES + 1))
+    except OSError:
+        return {}
+
+
+def metadata(raw: bytes) -> Metadata:
+    """``ds.meta_data`` of cloud-init's instance data, empty if it is none."""
+    if len(raw) > _MAX_INSTANCE_DATA_BYTES:
+        return {}
+    try:
         document = json.loads(raw)
-    except (OSError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return {}
     return _inside(_inside(document, "ds"), "meta_data")
 

@@ -94,7 +94,8 @@ class Provider:
     ``told_disk`` what such a disk is, in words. ``is_type`` knows machine types beside those of
     :func:`appliance.data.instance_types`, ``local`` published limits of so many local disks in one
     direction where the type alone does not tell; ``network`` those of all network volumes.
-    ``describe`` says what a disk is better than its rule does, or nothing.
+    ``describe`` says what a disk is better than its rule does, or nothing. ``datasource`` is its
+    name in cloud-init (``Ec2``).
     """
 
     name: str
@@ -109,6 +110,7 @@ class Provider:
     told_disks: Callable[[str, Metadata], tuple[str, ...]] = lambda *_: ()
     told_disk: str = ""
     describe: Callable[[DiskRule, str], str] = lambda *_: ""
+    datasource: str = ""
     log_page: LogPage | None = None
     agent: Agent | None = None
 

@@ -118,6 +118,19 @@ def test_blank_drives_become_one_aligned_stripe(life: Life) -> None:
     assert now < told["next_run_at"] < now + 6.6 * 3600
 
 
+def test_the_operator_sees_what_the_report_for_a_cloud_needs(guest: Guest, operator: Shell) -> None:
+    ask = ["stripewright", "doctor", "--cloud", "--json"]
+    for shell in (guest.root, operator):
+        checks = json.loads(shell.run(ask).stdout)["checks"]
+        found = {one["name"]: one["found"] for one in checks}
+        assert found["firmware"] == "uefi"
+        assert found["secure boot"] == "not offered by the firmware"
+        assert found["machine"] == "aws i4i.16xlarge (by DMI)"
+        assert found["operator's keys"] == "1"
+        assert found["local disks"].startswith("4 found")
+        assert "needs root" not in " ".join(found.values())
+
+
 def test_ssh_does_not_wait_for_the_stripe(life: Life) -> None:
     show = "systemctl show --value -p ActiveEnterTimestampMonotonic"
     ssh, stripe = (

@@ -225,5 +225,5 @@ def test_root_leaves_ec2s_counters_for_runs(root: Machine, monkeypatch: pytest.M
     began = time.monotonic()
     left = written(root)["exceeded"]
     assert began <= left["at_monotonic_s"] <= time.monotonic()
-    assert log_page._recorded(root.root / "seen.json", began) == exceeded(["nvme1n1"])
+    assert log_page.recorded(root.root / "seen.json", began) == exceeded(["nvme1n1"])
     assert list(left["disks"]) == ["nvme1n1"]

@@ -241,7 +241,7 @@ def test_root_leaves_them_for_others(tmp_path: Path) -> None:
     seen = tmp_path / "seen.json"
     disks = log_page.to_json({"nvme1n1": found})
     seen.write_text(json.dumps({"exceeded": {"at_monotonic_s": 2.0, "disks": disks}}))
-    read = log_page._recorded(seen, 1.0)
+    read = log_page.recorded(seen, 1.0)
     assert read == {"nvme1n1": found}
     assert since(read, read) == Provisioned()
 

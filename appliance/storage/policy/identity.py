@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from appliance.clouds.provider import provider
-from appliance.data import DiskRule, disk_rule, instance_type
+from appliance.data import DiskRule, InstanceType, disk_rule, instance_type
 from appliance.model.disks import Array, Disk, DiskKind, Machine, MarkState, VolumeGroup
 from appliance.model.plans import Layout, OperatorRule
 from appliance.storage.formats import lvm, md, serials
@@ -80,7 +80,12 @@ def _is_ephemeral(disk: Disk, machine: Machine) -> bool:
     sold = instance_type(machine.machine_type)
     if disk.transport != "xen" or name not in machine.ephemeral_names:
         return False
-    if sold is None or sold.disk_size_bytes is None:
+    return sold is not None and has_size(disk, sold)
+
+
+def has_size(disk: Disk, sold: InstanceType) -> bool:
+    """Whether the disk has the size of those that a machine type is sold with."""
+    if sold.disk_size_bytes is None:
         return False
     ratio = disk.size_bytes / sold.disk_size_bytes
     return 1 - _SIZE_TOLERANCE <= ratio <= 1 + _SIZE_TOLERANCE
