@@ -10,9 +10,10 @@ PYTHON := $(VENV)/bin/python
 RIG := $(CACHE)/python-rig-$(shell $(PYTHON3) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 PEERS := $(CACHE)/python-peers-$(shell sha256sum requirements/peers.txt | cut -c1-12)
 SCREENS_PEER := $(CACHE)/python-screens-peer-$(shell sha256sum requirements/screens-peer.txt | cut -c1-12)
+CLOUDS := $(CACHE)/python-clouds-$(shell sha256sum requirements/clouds.txt | cut -c1-12)
 SOURCES := appliance tui tests
 
-.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image
+.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image clouds
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +22,7 @@ run: rig ## Build the image, boot it with four emulated drives, open the TUI (or
 	$(RIG)/bin/python -m tests.rig.run
 
 test: setup ## All tests but those of soak, set-up included; at the end the seconds of each stage
-	$(PYTHON) -m tests.rig.stages fio/check+image+drift+browser fio-alone lab image-tests
+	$(PYTHON) -m tests.rig.stages fio/check+image+drift+browser+clouds fio-alone lab image-tests
 
 test-fast: $(VENV)/ready ## Before each commit: make check, the drift detector and the report
 	$(PYTHON) -m tests.rig.stages check+drift+browser
@@ -55,6 +56,9 @@ fio-alone: $(VENV)/ready
 
 browser: $(VENV)/ready ## The report in Chromium (skipped without it)
 	$(PYTHON) -m pytest -q tests/browser
+
+clouds: $(CLOUDS)/ready ## The commands that import the image, read by the clouds' own client libraries
+	$(CLOUDS)/bin/python -m pytest -q -W ignore::pytest.PytestConfigWarning tests/clouds
 
 lab: $(VENV)/ready ## The scenario catalogue, some kill points and drift, on real md, LVM, XFS and ext4 in a guest kernel
 	$(PYTHON) -m pytest -q -rP tests/lab
@@ -105,6 +109,9 @@ lock: ## Pin the newest versions that pyproject.toml allows, with hashes
 	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
 	  -o requirements/screens-peer.txt requirements/screens-peer.in
+	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
+	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  -o requirements/clouds.txt requirements/clouds.in
 
 rig:
 	sh tests/rig/setup.sh
@@ -137,6 +144,12 @@ $(SCREENS_PEER)/ready: | $(VENV)/ready
 	rm -rf $(SCREENS_PEER)
 	$(PYTHON3) -m venv $(SCREENS_PEER)
 	$(SCREENS_PEER)/bin/pip -qq install --require-hashes -r requirements/screens-peer.txt
+	touch $@
+
+$(CLOUDS)/ready: | $(VENV)/ready
+	rm -rf $(CLOUDS)
+	$(PYTHON3) -m venv $(CLOUDS)
+	$(CLOUDS)/bin/pip -qq install --require-hashes -r requirements/clouds.txt
 	touch $@
 
 clean: ## Remove images, environments and caches (all are outside the tree)

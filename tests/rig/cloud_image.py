@@ -135,9 +135,16 @@ aws ec2 run-instances --image-id ami-… --instance-type i4i.xlarge --key-name K
         """\
 az storage blob upload --type page --account-name ACCOUNT -c images \\
     -f stripewright.vhd -n stripewright.vhd
-az image create -g GROUP -n stripewright --os-type Linux --hyper-v-generation V2 \\
-    --source https://ACCOUNT.blob.core.windows.net/images/stripewright.vhd
-az vm create -g GROUP -n NAME --image stripewright --size Standard_L8s_v3 \\
+az sig create -g GROUP -r GALLERY
+az sig image-definition create -g GROUP -r GALLERY -i stripewright --publisher stripewright \\
+    --offer stripewright --sku stripewright --os-type Linux --hyper-v-generation V2 \\
+    --features "SecurityType=Standard DiskControllerTypes=SCSI,NVMe"
+az sig image-version create -g GROUP -r GALLERY -i stripewright -e 1.0.0 \\
+    --os-vhd-uri https://ACCOUNT.blob.core.windows.net/images/stripewright.vhd \\
+    --os-vhd-storage-account ACCOUNT
+az vm create -g GROUP -n NAME --size Standard_L8s_v4 --disk-controller-type NVMe \\
+    --image "$(az sig image-definition show -g GROUP -r GALLERY -i stripewright \\
+        --query id -o tsv)" \\
     --admin-username operator --ssh-key-values KEY.pub
 """,
         pack_vhd,
