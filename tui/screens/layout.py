@@ -27,6 +27,7 @@ from tui.screens.layout_form import Subject, VolumeForm, Wish
 from tui.screens.layout_plan import Desk, PlanScreen
 from tui.screens.layout_work import PlanWork
 from tui.screens.sheet import Item, Pick
+from tui.widgets.columns import row
 from tui.widgets.keys import Scroll
 from tui.widgets.layout import (
     applying_line,
@@ -37,7 +38,7 @@ from tui.widgets.layout import (
     plans_lines,
     volume_lines,
 )
-from tui.widgets.layout_table import VolumeTable, volume_columns, volume_row
+from tui.widgets.layout_table import VolumeTable, volume_columns
 from tui.widgets.panel import Line, Panel, View, clean, section, wrapped
 from tui.widgets.table import FilterTable
 
@@ -185,11 +186,11 @@ class LayoutScreen(MainScreen):
         heading = clipped(self._heading(view, width), width, view.glyphs)
         self.query_one("#layout-heading", Panel).show(heading)
         table = self.query_one("#volumes", FilterTable)
-        columns = volume_columns(width)
+        columns = volume_columns(width, view.glyphs)
         table.styles.height = 1 + max(1, min(_TABLE_ROWS, len(self._rows)))
         table.show(
             columns,
-            [volume_row(row, columns, view.glyphs) for row in self._rows],
+            [row(columns, one, key=one.name) for one in self._rows],
             width=width,
             glyphs=view.glyphs,
             nothing="no volume is declared" if base is not None else "",

@@ -74,13 +74,9 @@ class DiskPicker(Sheet, inherit_bindings=False):
             Column("serial", 20, get=lambda disk: (disk.serial or "-", "")),
             Column("size", 8, right=True, get=lambda disk: (size(disk.size_bytes), "")),
             Column("role", 6, get=lambda disk: (disk.role, "")),
-            Column(
-                "model",
-                12,
-                grows=True,
-                get=lambda disk: (f"{disk.vendor} {disk.model}".strip(), ""),
-            ),
-        )
+            Column("model", 12, grows=True, get=lambda disk: (
+                f"{disk.vendor} {disk.model}".strip(), "")),
+        )  # fmt: skip
         rows = [
             row(columns, disk, key=f"disk {disk.path}", also=disk.reason) for disk in self._disks
         ]

@@ -199,7 +199,7 @@ class ResultsScreen(MainScreen):
                 page.stripes,
                 by_run=self._asked.order is Order.RUN and self._asked.descending,
                 more=page.more,
-                marked=self._marked,
+                pinned=self._marked,
                 width=width,
                 now=view.wall,
                 glyphs=view.glyphs,

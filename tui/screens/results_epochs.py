@@ -74,14 +74,10 @@ class EpochsScreen(PageScreen[None]):
         columns = (
             Column("  epoch", 8, get=lambda one: pin(str(one.epoch.id), self._marked, self.glyphs)),
             Column("since (UTC)", 16, get=lambda one: (moment(one.epoch.opened_at)[:16], "")),
-            Column(
-                "runs",
-                6,
-                right=True,
-                get=lambda one: (str(one.runs), "" if one.runs else marks.MUTED),
-            ),
+            Column("runs", 6, right=True, get=lambda one: (
+                str(one.runs), "" if one.runs else marks.MUTED)),
             Column("layout", 16, grows=True, get=lambda one: (_layout(one), "")),
-        )
+        )  # fmt: skip
         rows = [row(columns, one, key=str(one.epoch.id)) for one in self._epochs]
         nothing = "" if self._reading else "no epoch is recorded"
         self._table.show(columns, rows, width=width, glyphs=self.glyphs, nothing=nothing)

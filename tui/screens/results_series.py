@@ -70,15 +70,11 @@ class SeriesScreen(PageScreen[None], Charted[None]):
             Column("workload", 34 if wide else 26),
             Column("last", 10, right=True),
             Column("change", 7, right=True),
-            *([Column("median of normal", 16, right=True)] if wide else []),
+            Column("median of normal", 16, right=True, wide=_WIDE_CELLS),
             Column("trend", cells, grows=True),
         ]
         rows = [
-            Row(
-                str(number),
-                self._cells(key, found, len(columns), cells),
-                also=f"{key} {key.target}",
-            )
+            Row(str(number), self._cells(key, found, cells), also=f"{key} {key.target}")
             for number, (key, found) in enumerate(self._found.items())
         ]
         first = not table.shown_count
@@ -90,12 +86,12 @@ class SeriesScreen(PageScreen[None], Charted[None]):
             table.move_to(str(keys.index(next(at, keys[0])) if keys else 0))
 
     def _cells(
-        self, key: SeriesKey, found: tuple[str, Stretch] | None, columns: int, cells: int
+        self, key: SeriesKey, found: tuple[str, Stretch] | None, cells: int
     ) -> tuple[tuple[str, str], ...]:
         nothing = ("-", marks.MUTED)
         if found is None:
             name = f"{key.job} {key.direction}"
-            return ((key.suite, ""), (name, marks.MUTED), *[nothing] * (columns - 2))
+            return ((key.suite, ""), (name, marks.MUTED), *[nothing] * 4)
         from appliance.drift.series.run_figures import change_of
 
         workload, stretch = found
@@ -118,9 +114,8 @@ class SeriesScreen(PageScreen[None], Charted[None]):
                 change_style(change, less_is_better=self.metric.is_latency),
             )
         )
-        if columns > 5:
-            level = "-" if normal is None else shown(self.metric.words(normal.median), self.glyphs)
-            made.append((level, marks.MUTED))
+        level = "-" if normal is None else shown(self.metric.words(normal.median), self.glyphs)
+        made.append((level, marks.MUTED))
         return (*made, (sparkline(values, cells, self.glyphs), marks.BUSY))
 
     def why_not(self, action: str) -> str:

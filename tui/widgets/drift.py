@@ -71,8 +71,7 @@ def columns(width: int, glyphs: Glyphs) -> tuple[Column, ...]:
         return mark.text, marks.MUTED if record.state is DriftState.CLOSED else mark.style
 
     def state(record: FindingRecord) -> Cell:
-        mark = state_mark(record.state, glyphs)
-        return mark.text, mark.style
+        return columns_of.marked(state_mark(record.state, glyphs))
 
     def code(record: FindingRecord) -> Cell:
         return record.fact.code, "" if record.state is DriftState.CLOSED else "bold"

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
 from appliance.client.volume_rows import Change, VolumeRow
+from appliance.storage.policy.preview import VolumePreview
 from appliance.text import size
 from tui.marks import Glyphs
+from tui.widgets.columns import marked
 from tui.widgets.layout import change_mark, decision_mark, now_mark
-from tui.widgets.table import Column, FilterTable, Row
+from tui.widgets.table import Column, FilterTable
 
-_COLUMNS = (
-    Column("volume", 12),
-    Column("now", 11),
-    Column("stripe", 15),
-    Column("disks", 5, right=True),
-    Column("size", 9, right=True),
-    Column("draft", 12, grows=True),
-)
 _WIDE_CELLS = 130
-_WIDE_COLUMNS = (
-    *_COLUMNS[:5],
-    Column("mount", 22),
-    Column("draft", 12),
-    Column("would be", 20, grows=True),
-)
 
 
 class VolumeTable(FilterTable):
@@ -42,29 +29,34 @@ class VolumeTable(FilterTable):
         ]  # fmt: skip
 
 
-def volume_columns(width: int) -> tuple[Column, ...]:
-    """What fits into ``width`` cells."""
-    return _WIDE_COLUMNS if width >= _WIDE_CELLS else _COLUMNS
+def volume_columns(width: int, glyphs: Glyphs) -> tuple[Column, ...]:
+    """Of a :class:`VolumeRow`: with the draft's preview, where that is known."""
+
+    def disks(row: VolumeRow) -> str:
+        coming = _coming(row)
+        count = len(coming.disks) if coming else 0
+        return str(count or (len(row.now.members) if row.now else 0) or "-")
+
+    def capacity(row: VolumeRow) -> str:
+        coming = _coming(row)
+        found = (coming and coming.capacity_bytes) or (row.now and row.now.size_bytes)
+        return size(found) if found else "-"
+
+    return (
+        Column("volume", 12, get=lambda row: (row.name, "")),
+        Column("now", 11, get=lambda row: marked(now_mark(row, glyphs))),
+        Column("stripe", 15, get=lambda row: (
+            f"{row.volume.stripe} {row.volume.filesystem}" if row.volume else "-", "")),
+        Column("disks", 5, right=True, get=lambda row: (disks(row), "")),
+        Column("size", 9, right=True, get=lambda row: (capacity(row), "")),
+        Column("mount", 22, wide=_WIDE_CELLS, get=lambda row: (
+            (row.volume and row.volume.mount) or "-", "")),
+        Column("draft", 12, grows=width < _WIDE_CELLS, get=lambda row: marked(
+            change_mark(row, glyphs))),
+        Column("would be", 20, grows=True, wide=_WIDE_CELLS, get=lambda row: marked(
+            decision_mark(row.comes_to.decision, glyphs)) if row.comes_to else ("", "")),
+    )  # fmt: skip
 
 
-def volume_row(row: VolumeRow, columns: Sequence[Column], glyphs: Glyphs) -> Row:
-    """One volume: with the draft's preview, where that is known."""
-    now, change, volume = now_mark(row, glyphs), change_mark(row, glyphs), row.volume
-    stripe = "-" if volume is None else f"{volume.stripe} {volume.filesystem}"
-    count = len(row.now.members) if row.now is not None else 0
-    capacity = None if row.now is None else row.now.size_bytes
-    if row.comes_to is not None and row.change is not Change.REMOVED:
-        count = len(row.comes_to.disks) or count
-        capacity = row.comes_to.capacity_bytes or capacity
-    would = None if row.comes_to is None else decision_mark(row.comes_to.decision, glyphs)
-    cells = {
-        "volume": (row.name, ""),
-        "now": (now.text, now.style),
-        "stripe": (stripe, ""),
-        "disks": (str(count) if count else "-", ""),
-        "size": (size(capacity) if capacity else "-", ""),
-        "mount": ("-" if volume is None else volume.mount or "-", ""),
-        "draft": (change.text.strip(), change.style),
-        "would be": ("", "") if would is None else (would.text, would.style),
-    }
-    return Row(row.name, tuple(cells[column.name] for column in columns))
+def _coming(row: VolumeRow) -> VolumePreview | None:
+    return None if row.change is Change.REMOVED else row.comes_to

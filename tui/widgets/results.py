@@ -15,7 +15,7 @@ from appliance.text import bandwidth, count, duration, moment
 from tui import marks
 from tui.charts.strip import sparkline
 from tui.marks import Glyphs, Mark
-from tui.widgets.columns import Cell
+from tui.widgets.columns import Cell, marked
 from tui.widgets.panel import Line, clean, nanoseconds, section, wrapped
 from tui.widgets.table import Column, Row
 
@@ -58,7 +58,7 @@ def table_rows(
     *,
     by_run: bool,
     more: bool,
-    marked: Sequence[str],
+    pinned: Sequence[str],
     width: int,
     now: float,
     glyphs: Glyphs,
@@ -71,7 +71,7 @@ def table_rows(
     every = columns(width)
 
     def add(key: str, at: float, cells: _Cells) -> None:
-        cells |= {Order.RUN: pin(key, marked, glyphs), Order.WHEN: (_when(at, width, now), "")}
+        cells |= {Order.RUN: pin(key, pinned, glyphs), Order.WHEN: (_when(at, width, now), "")}
         nothing = ("-", marks.MUTED)
         made.append(Row(key, tuple(cells.get(column.name, nothing) for column in every)))
 
@@ -118,19 +118,19 @@ def import_mark(one: ImportRecord, glyphs: Glyphs) -> Mark:
     return Mark(glyphs.bad, "not all", marks.BAD)
 
 
-def pin(key: str, marked: Sequence[str], glyphs: Glyphs) -> Cell:
+def pin(key: str, pinned: Sequence[str], glyphs: Glyphs) -> Cell:
     """The name of what has ``key``, with whether it is marked."""
     name = key.replace("import:", "imp ")
-    if key in marked:
+    if key in pinned:
         return f"{glyphs.marked} {name}", f"bold {marks.BUSY}"
     return f"  {name}", ""
 
 
 def _run_cells(one: RunSummary, stripes: Mapping[int, str], glyphs: Glyphs) -> _Cells:
-    run, mark = one.run, run_mark(one, glyphs)
+    run = one.run
     return {
         Order.SUITE: (run.suite, ""),
-        Order.VERDICT: (mark.text, mark.style),
+        Order.VERDICT: marked(run_mark(one, glyphs)),
         Order.LAYOUT: (short_layout(layout_of(one, stripes), glyphs), marks.MUTED),
         Order.TOOK: (_took(one), ""),
         Order.TARGET: (run.target, marks.MUTED),
@@ -171,11 +171,10 @@ def change_style(one: Change, *, less_is_better: bool = False) -> str:
 
 
 def _import_cells(one: ImportRecord, glyphs: Glyphs) -> _Cells:
-    mark = import_mark(one, glyphs)
     return {
         Order.SUITE: ("import", marks.MUTED),
         "workload": (one.file, marks.MUTED),
-        Order.VERDICT: (mark.text, mark.style),
+        Order.VERDICT: marked(import_mark(one, glyphs)),
         Order.TARGET: (one.machine_type, marks.MUTED),
     }
 

@@ -262,8 +262,7 @@ def _columns(
         )
 
     def verdict(one: JobResult) -> Cell:
-        mark = marks.verdict(one, glyphs)
-        return mark.text, mark.style
+        return columns.marked(marks.verdict(one, glyphs))
 
     def why(one: JobResult) -> Cell:
         said = "; ".join(finding.message for finding in one.findings)
