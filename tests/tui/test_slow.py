@@ -120,6 +120,13 @@ def test_a_member_that_completes_nothing_is_slow(busy, number, named):
             assert f"{number}.00 s ▲ hung" in text(drawn)
 
 
+def test_those_that_hang_are_counted_apart_from_those_that_are_slow():
+    hangs, *others = of(series((1.9, 0.4, 2.4, 0.4, 0.4)))
+    stuck = [replace(hangs, stalled_seconds=seconds) for seconds in (9.0, 8.0, 7.0)]
+    words = slow_words([*stuck, *others], marks.UNICODE).plain
+    assert words == "nvme3n1 no I/O completed for 9 s ▲ hung, 2 more hung, 1 more slow"
+
+
 def test_before_the_heading_names_a_hung_one_there_is_nothing_to_part_it_from():
     made = hung((0.0, 1.0, 0.0), number=5)[-5:]
     heading = member_lines(still(made), volumes(made)[0], 78, 9, Shown.AWAIT)[0].plain

@@ -72,8 +72,9 @@ def slow_words(found: Sequence[Wait], glyphs: Glyphs) -> Content:
     if worst.stalled_seconds:
         value = f"no I/O completed for {duration(worst.stalled_seconds)}"
     words = f"{clean(worst.member.label)} {value} {factor(worst, glyphs)}"
-    others = "hung" if all(one.stalled_seconds for one in slow) else "slow"
-    more = f", {len(slow) - 1} more {others}" if len(slow) > 1 else ""
+    hung = sum(one.stalled_seconds > 0 for one in slow[1:])
+    counts = ((hung, "hung"), (len(slow) - 1 - hung, "slow"))
+    more = "".join(f", {number} more {word}" for number, word in counts if number)
     return Content.styled(f"{words}{more}", f"bold {marks.WARN}")
 
 
