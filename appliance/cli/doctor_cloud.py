@@ -101,7 +101,7 @@ def _check(name: str, look: Callable[[_Here], _Said], here: _Here) -> Check:
     except OperatorError as error:
         return Check(name, Verdict.UNKNOWN, error.message, error.hint)
     except OSError as error:
-        return Check(name, Verdict.UNKNOWN, f"not seen: {os.strerror(error.errno or 0)}")
+        return Check(name, Verdict.UNKNOWN, f"not seen: {error.strerror or type(error).__name__}")
     # What comes from outside may have any shape, and one row must not cost the others.
     except Exception as error:
         return Check(name, Verdict.UNKNOWN, f"not understood: {type(error).__name__}")
@@ -234,7 +234,7 @@ def _local_disks(here: _Here) -> _Said:
     doubts += [
         f"{disk.path} has {text.size(disk.size_bytes)}"
         for disk in found
-        if not identity.has_size(disk, sold)
+        if sold.disk_size_bytes and not identity.has_size(disk, sold)
     ]
     return f"{counted}; sold with {sold_disks(sold) or 'an unknown number'}{unchecked}", "; ".join(
         doubts
@@ -294,8 +294,10 @@ def _log_pages(here: _Here) -> _Said:
         return "no disk here has one", ""
     seen = log_page.recorded(here.kernel.root / paths.SEEN_FILE.relative_to("/"), 0.0)
     read = ", ".join(name for name in having if name in (seen or {})) or "none"
-    looked = "has not looked in this boot" if seen is None else f"last read {read}"
-    found = f"{', '.join(having)}; root {looked}"
+    looked = (
+        f"root's last look read {read}" if seen is not None else "root has not looked since boot"
+    )
+    found = f"{', '.join(having)}; {looked}"
     try:
         with queries.open_readonly(here.db) as reader:
             last = [reader.results(run.id, histograms=False) for run in reader.runs(1)]
@@ -304,7 +306,7 @@ def _log_pages(here: _Here) -> _Said:
     if not last:
         return f"{found}; no run is on record", ""
     counted = any(one.provisioned or one.device_latencies for one in last[0])
-    return f"{found}; the last run {'read some' if counted else 'read none'}", ""
+    return f"{found}; the last run has {'its' if counted else 'no'} counters", ""
 
 
 # ------------------------------------------------------------------------------- cloud-init
@@ -312,7 +314,8 @@ def _log_pages(here: _Here) -> _Said:
 
 def _cloud_init(here: _Here) -> _Said:
     status = _v1(here.read(f"{_CLOUD_INIT}/status.json"))
-    source = status.get("datasource")
+    # NoCloud's has the address of its seed behind it, which may hold a password.
+    source = str(status.get("datasource") or "").partition(" ")[0]
     stage = status.get("stage")
     stages = [one for name in _STAGES if isinstance(one := status.get(name), dict)]
     errors = [error for one in stages for error in _list(one.get("errors"))]
@@ -324,11 +327,11 @@ def _cloud_init(here: _Here) -> _Said:
     )
     done = (here.kernel.root / _CLOUD_INIT / "result.json").exists()
     state = "done" if done else f"at {stage}" if isinstance(stage, str) else "not done"
-    found = f"{text.bounded(str(source or 'no data source'), _MOST)}, {state}"
+    found = f"{text.bounded(source or 'no data source', _MOST)}, {state}"
     found += f", {recoverable} recoverable errors" if recoverable else ""
     doubts = [_error(one) for one in errors]
     wanted = here.provider.datasource if here.provider else ""
-    if wanted and f"DataSource{wanted}" not in str(source):
+    if wanted and f"DataSource{wanted}" not in source:
         doubts.append(f"the data source is not {wanted}")
     return found, "; ".join(doubts)
 

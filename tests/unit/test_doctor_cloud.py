@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance import paths
+from appliance import data, paths
 from appliance.cli import doctor_cloud, main
 from appliance.cli.output import Check, Verdict
 from appliance.clouds.capability import published
@@ -178,6 +178,16 @@ def test_disks_that_are_not_what_the_type_is_sold_with(cloud: Cloud) -> None:
     assert "'A Drive of Its Own' is not known" in doubt
 
 
+def test_a_size_that_is_not_known_is_no_doubt(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sold = data.instance_type("i4i.8xlarge")
+    assert sold
+    unsized = dataclasses.replace(sold, disk_size_bytes=None)
+    monkeypatch.setattr(data, "instance_type", lambda _: unsized)
+    assert cloud.one("local disks")[1] == ""
+
+
 def test_a_number_of_disks_that_is_chosen(cloud: Cloud) -> None:
     cloud.dmi("Google", "Google Compute Engine")
     cloud.told({"instance-data": json.dumps({"stripewright-machine-type": "g4-standard-48"})})
@@ -195,6 +205,11 @@ def test_atomic_writes_below_what_is_published(cloud: Cloud) -> None:
     assert cloud.one("atomic writes")[0].endswith("nvme2n1 ?")
     cloud.dmi("QEMU", "x")
     assert cloud.one("atomic writes")[0].startswith("published nothing; ")
+
+
+def test_the_address_of_a_seed_is_not_shown(cloud: Cloud) -> None:
+    cloud.cloud_init(f"DataSourceNoCloud [seed=https://user:{SECRET}@example/]")
+    assert cloud.one("cloud-init")[0] == "DataSourceNoCloud, done"
 
 
 def test_cloud_init_and_its_errors_without_their_words(cloud: Cloud) -> None:
@@ -246,6 +261,12 @@ def test_keys_that_have_not_arrived(cloud: Cloud) -> None:
     assert cloud.checks()["operator's keys"].verdict is Verdict.UNKNOWN
 
 
+def test_an_error_in_its_own_words(cloud: Cloud) -> None:
+    (cloud.root / "run/cloud-init/status.json").unlink()
+    os.mkfifo(cloud.root / "run/cloud-init/status.json")
+    assert cloud.checks()["cloud-init"].found == "not seen: not a regular file"
+
+
 @pytest.mark.usefixtures("journalled")
 def test_what_the_history_has(cloud: Cloud) -> None:
     assert "there is no history" in cloud.checks()["published"].found
@@ -260,7 +281,7 @@ def test_what_the_history_has(cloud: Cloud) -> None:
             run = begin(history, "smoke", 1.0)
             history.add_result(run, result, raw_report="x")
             history.finish_run(run, RunState.COMPLETE)
-            ended = "read some" if result.provisioned else "read none"
+            ended = "has its counters" if result.provisioned else "has no counters"
             assert cloud.one("log page")[0].endswith(f"; the last run {ended}")
     of_type = "read 800.0k, write 440.0k IOPS of all local disks of the type"
     share = "rand-read-4k read: 780.0k IOPS, 98 % of what is published"
@@ -268,12 +289,12 @@ def test_what_the_history_has(cloud: Cloud) -> None:
 
 
 def test_the_log_pages_that_root_has_read(cloud: Cloud) -> None:
-    having = "nvme0n1, nvme1n1, nvme2n1; root"
-    assert cloud.one("log page")[0].startswith(f"{having} has not looked in this boot;")
+    having = "nvme0n1, nvme1n1, nvme2n1"
+    assert cloud.one("log page")[0].startswith(f"{having}; root has not looked since boot;")
     reading = {"magic": 1, "limits": {}}
     seen = {"exceeded": {"at_monotonic_s": 7.0, "disks": {"nvme1n1": reading, "sda": reading}}}
     cloud.below(str(paths.SEEN_FILE.relative_to("/")), json.dumps(seen))
-    assert cloud.one("log page")[0].startswith(f"{having} last read nvme1n1;")
+    assert cloud.one("log page")[0].startswith(f"{having}; root's last look read nvme1n1;")
     # The rule of the last is Google's, and Google has no such page.
     for name, model in (("nvme0n1", "QEMU"), ("nvme1n1", "QEMU"), ("nvme2n1", "nvme_card0")):
         cloud.put(f"block/{name}/device/model", model)
