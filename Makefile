@@ -13,7 +13,7 @@ SCREENS_PEER := $(CACHE)/python-screens-peer-$(shell sha256sum requirements/scre
 CLOUDS := $(CACHE)/python-clouds-$(shell sha256sum requirements/clouds.txt | cut -c1-12)
 SOURCES := appliance tui tests
 
-.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image clouds
+.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image clouds rehearsals
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ run: rig ## Build the image, boot it with four emulated drives, open the TUI (or
 	$(RIG)/bin/python -m tests.rig.run
 
 test: setup ## All tests but those of soak, set-up included; at the end the seconds of each stage
-	$(PYTHON) -m tests.rig.stages fio/check+image+drift+browser+clouds fio-alone lab image-tests
+	$(PYTHON) -m tests.rig.stages fio/check+image+drift+browser fio-alone lab image-tests
 
 test-fast: $(VENV)/ready ## Before each commit: make check, the drift detector and the report
 	$(PYTHON) -m tests.rig.stages check+drift+browser
@@ -63,7 +63,8 @@ clouds: $(CLOUDS)/ready ## The commands that import the image, read by the cloud
 lab: $(VENV)/ready ## The scenario catalogue, some kill points and drift, on real md, LVM, XFS and ext4 in a guest kernel
 	$(PYTHON) -m pytest -q -rP tests/lab
 
-soak: setup ## Kill every step everywhere, many random inventories, a whole day, the catalogue again (hours)
+soak: setup ## Kill every step everywhere, many random inventories, a whole day, the catalogue again (hours; as root)
+	sh tests/rig/setup.sh rehearsals
 	$(PYTHON) -m tests.lab.kills.host --json $(CACHE)/kills.json
 	$(PYTHON) -m tests.lab.adversary_host --count 1000 --json $(CACHE)/histories.json
 	HYPOTHESIS_PROFILE=nightly $(PYTHON) -m pytest -q -n auto tests/unit/test_planner_properties.py tests/unit/test_legacy_robust.py
@@ -72,6 +73,7 @@ soak: setup ## Kill every step everywhere, many random inventories, a whole day,
 	STRIPEWRIGHT_SOAK=1 $(PYTHON) -m pytest -q -s tests/lab/test_drift.py
 	$(PYTHON) -m pytest -q -n 2 --dist loadfile -m soak tests/image
 	$(PYTHON) -m tests.fio.kills --moments 200 --json $(CACHE)/history-kills.json
+	@$(MAKE) --no-print-directory clouds
 
 bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: seconds; what the screens cost, beside other programs' (over half an hour)
 	sh tests/rig/setup.sh bench
@@ -88,6 +90,10 @@ cloud-image: rig ## Pack the image for CLOUD=aws, azure or gcp, and print the co
 
 boots: $(VENV)/ready ## Boot the image by each firmware from each bus of the root disk
 	$(PYTHON) -m tests.rig.boots --matrix
+
+rehearsals: $(VENV)/ready ## Boot what cloud-image packs with each cloud's metadata and network; as root (an hour)
+	sh tests/rig/setup.sh rehearsals
+	$(PYTHON) -m pytest -q -rP tests/image/test_rehearsal.py
 
 screens: $(VENV)/ready ## Draw the pictures of the TUI in docs/
 	$(PYTHON) -m tests.tui.capture

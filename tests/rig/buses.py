@@ -7,7 +7,8 @@ Mode Linux has no NVMe; its drives are SCSI disks of the kernel's SCSI target, w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 AMAZON_MODEL = "Amazon EC2 NVMe Instance Storage"
 
@@ -24,14 +25,14 @@ class Bus(Protocol):
     def end(self) -> list[str]: ...
 
 
+@dataclass(frozen=True, slots=True)
 class Nvme:
-    """NVMe drives. ``nvme-loop`` and ``nvmet`` are modules of Debian's cloud kernel."""
+    """NVMe drives. ``nvme-loop`` and ``nvmet`` are modules of Debian's cloud kernel. ``model`` is
+    that of instance storage.
+    """
 
-    _models: Mapping[str, str] = {
-        "instance-store": AMAZON_MODEL,
-        "network": "Amazon Elastic Block Store",
-    }
-    _top = "/sys/kernel/config/nvmet"
+    model: str = AMAZON_MODEL
+    _top: ClassVar[str] = "/sys/kernel/config/nvmet"
 
     def _subsystem(self, number: int | str) -> str:
         return f"{self._top}/subsystems/ec2-{number}"
@@ -46,10 +47,11 @@ class Nvme:
 
     def attach(self, number: int, kind: str, serial: str, file: str) -> list[str]:
         subsystem = self._subsystem(number)
+        model = self.model if kind == "instance-store" else "Amazon Elastic Block Store"
         return [
             f"mkdir {subsystem}",
             f"echo 1 > {subsystem}/attr_allow_any_host",
-            f"printf %s {quoted(self._models[kind])} > {subsystem}/attr_model",
+            f"printf %s {quoted(model)} > {subsystem}/attr_model",
             f"printf %s {quoted(serial)} > {subsystem}/attr_serial",
             f"mkdir {subsystem}/namespaces/1",
             f"printf %s {file} > {subsystem}/namespaces/1/device_path",

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from tests.rig.build import TREE, Image, cache_root, forget_old, say
 from tests.rig.buses import Bus
@@ -90,8 +90,6 @@ class Machine(ABC):
     for tests that need runs and not their figures.
     """
 
-    bus: ClassVar[Bus]
-
     image: Image
     folder: Path
     drives: InitVar[tuple[Drive, ...]]
@@ -108,6 +106,11 @@ class Machine(ABC):
         self.folder.mkdir(parents=True, exist_ok=True)
         self.keys = Keys.generate(self.folder)
         self.carrier = Carrier(self.folder / "carrier.raw", drives, self.bus)
+
+    @property
+    @abstractmethod
+    def bus(self) -> Bus:
+        """What its drives are attached to."""
 
     @abstractmethod
     def boot(self, *, extra_cmdline: str = "") -> Guest:

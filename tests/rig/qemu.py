@@ -20,14 +20,16 @@ import socket
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from tests.rig import processors, tools
 from tests.rig.build import ROOT, tools_tree
 from tests.rig.buses import Bus, Nvme
+from tests.rig.cloud_link import CloudLink
 from tests.rig.drives import Drive
 from tests.rig.errors import RigError
 from tests.rig.machine import ROOT_BYTES, Guest, Machine
+from tests.rig.metadata import Instance
 
 # A machine type with four instance-store disks (appliance/data has the same number).
 FOUR_DISK_TYPE = "i4i.16xlarge"
@@ -78,15 +80,15 @@ class QemuMachine(Machine):
     itself, each in a slot of its own, from which it can be pulled, and whose speed can be limited;
     their model is QEMU's, whatever they say. ``firmware`` is ``uefi``, ``bios``, or empty for the
     fast path, for which the root disk must be an NVMe drive; ``root_bus`` is one of ROOT_BUSES.
+    ``instance`` is what it is in a cloud, if it is in one; it then tells its own type and key.
     """
-
-    bus: ClassVar[Bus] = Nvme()
 
     machine_type: str = FOUR_DISK_TYPE
     plugged: tuple[Drive, ...] = ()
     extra: tuple[str, ...] = ()
     firmware: str = ""
     root_bus: str = "nvme"
+    instance: Instance | None = None
     overlay: Path = field(init=False)
 
     def __post_init__(self, drives: tuple[Drive, ...]) -> None:
@@ -101,8 +103,18 @@ class QemuMachine(Machine):
             with self.plugged_file(number).open("wb") as file:
                 file.truncate(drive.size_bytes)
 
+    @property
+    def bus(self) -> Bus:
+        return Nvme(self.instance.drive_model()) if self.instance else Nvme()
+
     def plugged_file(self, number: int) -> Path:
         return self.folder / f"plugged{number}.raw"
+
+    def credentials(self) -> dict[str, str]:
+        given = Machine.credentials(self)
+        if self.instance is not None:
+            del given["ssh.authorized_keys.operator"]
+        return given
 
     def boot(self, *, extra_cmdline: str = "") -> QemuGuest:
         return QemuGuest(self, extra_cmdline)
@@ -118,6 +130,9 @@ class QemuGuest(Guest):
         self._qmp_path = machine.folder / "qmp"
         self._qmp_path.unlink(missing_ok=True)
         self._qmp: _Qmp | None = None
+        ports = {self.ssh_port: 22, self.root_port: 2222}
+        instance = machine.instance
+        self._link = CloudLink(instance, machine.folder, ports) if instance else None
         self._processor = None if kvm_works() else processors.take()
         self._errors = machine.folder / f"qemu-{machine.boots}.log"
         with self._errors.open("ab") as sink:
@@ -131,14 +146,20 @@ class QemuGuest(Guest):
 
     def _pinned(self) -> list[str]:
         processor = self._processor
-        return [] if processor is None else ["taskset", "--cpu-list", str(processor.number)]
+        inside = self._link.inside() if self._link else []
+        if processor is None:
+            return inside
+        return [*inside, "taskset", "--cpu-list", str(processor.number)]
 
     def _argv(self, extra_cmdline: str) -> list[str]:
         machine = self.machine
         cmdline = "nvme_core.multipath=N systemd.show_status=yes "
         words = (PATIENCE, "" if kvm_works() else EMULATED, extra_cmdline)
         cmdline += " ".join(word for word in words if word)
-        smbios = [f"type=1,manufacturer=Amazon EC2,product={machine.machine_type}"]
+        if machine.instance is None:
+            smbios = [f"type=1,manufacturer=Amazon EC2,product={machine.machine_type}"]
+        else:
+            smbios = machine.instance.smbios()
         smbios += [
             "type=11,value=io.systemd.credential.binary:"
             f"{name}={base64.b64encode(text.encode()).decode()}"
@@ -157,10 +178,7 @@ class QemuGuest(Guest):
             + (",bootindex=0" if machine.firmware else ""),
             "-drive", f"if=none,id=carrier,file={machine.carrier.disk},format=raw",
             "-device", "virtio-blk-pci,drive=carrier,serial=rig-carrier",
-            # Nothing leaves this machine; only SSH comes in, from this host.
-            "-netdev", "user,id=net,restrict=on"
-            f",hostfwd=tcp:127.0.0.1:{self.ssh_port}-:22"
-            f",hostfwd=tcp:127.0.0.1:{self.root_port}-:2222",
+            "-netdev", self._link.device() if self._link else self._user_network(),
             "-device", "virtio-net-pci,netdev=net,romfile=",
             "-device", "virtio-rng-pci",
             "-serial", f"file:{self.console}",
@@ -196,6 +214,14 @@ class QemuGuest(Guest):
             append = f"console=ttyS0 root={ROOT} rootwait rw quiet {cmdline}"
             argv += ["-kernel", str(machine.image.kernel), "-append", append]
         return argv
+
+    def _user_network(self) -> str:
+        """Nothing leaves the machine; only SSH comes in, from this host."""
+        return (
+            "user,id=net,restrict=on"
+            f",hostfwd=tcp:127.0.0.1:{self.ssh_port}-:22"
+            f",hostfwd=tcp:127.0.0.1:{self.root_port}-:2222"
+        )
 
     def _look_into(self, kept: Path) -> None:
         qmp = self._connect()
@@ -234,6 +260,8 @@ class QemuGuest(Guest):
             self.process.wait()
         if self._processor is not None:
             self._processor.give_back()
+        if self._link is not None:
+            self._link.close()
 
     def _connect(self) -> _Qmp:
         if self._qmp is None:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what building, running and testing need, on Debian and Ubuntu as root or with
 # sudo; elsewhere says exactly what is missing. Does nothing where all is there. `setup.sh bench`
-# installs what measuring needs beside that.
+# installs what measuring needs beside that, `setup.sh rehearsals` what stands in for a cloud.
 set -eu
 
 # One line for each need: the package, then the program or file that proves it is there.
@@ -39,6 +39,11 @@ openssh-server sshd
 "
     # Who measures asked for the program and not for a way in: systemctl in its scripts starts none.
     offline=SYSTEMD_OFFLINE=1
+elif [ "${1:-}" = rehearsals ]; then
+    needs="$needs
+dnsmasq-base dnsmasq
+iproute2 ip
+"
 fi
 
 # The distribution's Python first: another one is often built without optimization, and half as fast.

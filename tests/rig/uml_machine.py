@@ -15,7 +15,6 @@ import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from tests.rig import tools, uml
 from tests.rig.build import Image, cache_root, forget_old, locked
@@ -36,8 +35,6 @@ _NO_PACKET_FILTER = "[Unit]\nConditionVirtualization=!uml\n"
 class UmlMachine(Machine):
     """A machine with Google's SCSI disks, of a type that is not known."""
 
-    bus: ClassVar[Bus] = Scsi()
-
     def __post_init__(self, drives: tuple[Drive, ...]) -> None:
         Machine.__post_init__(self, drives)
         if not self.root_disk.exists():
@@ -45,6 +42,10 @@ class UmlMachine(Machine):
             subprocess.run(argv, check=True)
             with self.root_disk.open("r+b") as file:
                 file.truncate(ROOT_BYTES)
+
+    @property
+    def bus(self) -> Bus:
+        return Scsi()
 
     @property
     def root_disk(self) -> Path:
