@@ -20,14 +20,14 @@ from appliance.cli.output import Check, Verdict
 from appliance.errors import OperatorError
 
 if TYPE_CHECKING:
-    from appliance.clouds.provider import Provider
+    from appliance.clouds.provider import Dmi, Provider
     from appliance.data import InstanceType
     from appliance.model.disks import Disk, Machine
     from appliance.system.kernel import Kernel
 
 _SECURE_BOOT = "firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-# Four bytes of attributes, and 0 or 1.
-_SECURE_BOOT_BYTES = 5
+# Its first bytes are the variable's attributes (efivarfs).
+_ATTRIBUTE_BYTES = 4
 _CLOUD_INIT = "run/cloud-init"
 _STAGES = ("init-local", "init", "modules-config", "modules-final")
 _MAX_BYTES = 4 * 1024 * 1024
@@ -44,6 +44,7 @@ _Said = tuple[str, str]
 
 class _Here(NamedTuple):
     kernel: Kernel
+    dmi: Dmi
     machine: Machine
     provider: Provider | None
     sold: InstanceType | None
@@ -69,7 +70,7 @@ class _Here(NamedTuple):
 
 def examine(*, db: Path, kernel: Kernel | None = None) -> list[Check]:
     """The whole report. Never raises for what it finds or does not find."""
-    from appliance.clouds.machine import read_machine
+    from appliance.clouds.machine import read_dmi, read_machine
     from appliance.clouds.provider import provider
     from appliance.data import instance_type
     from appliance.system.kernel import Kernel
@@ -78,6 +79,7 @@ def examine(*, db: Path, kernel: Kernel | None = None) -> list[Check]:
     machine = read_machine(sys_root=kernel.sys_root, proc_root=kernel.proc_root, root=kernel.root)
     here = _Here(
         kernel=kernel,
+        dmi=read_dmi(kernel.sys_root),
         machine=machine,
         provider=provider(machine.provider),
         sold=instance_type(machine.machine_type),
@@ -130,19 +132,17 @@ def _report(_: _Here) -> _Said:
 
 
 def _dmi(here: _Here) -> _Said:
-    from appliance.clouds.machine import read_dmi
-
-    dmi = read_dmi(here.kernel.sys_root)
-    told = (dmi.vendor, dmi.product_name, dmi.product_version)
+    told = (here.dmi.vendor, here.dmi.product_name, here.dmi.product_version)
     return ", ".join(text.bounded(one, _MOST) for one in told if one), ""
 
 
 def _metadata(here: _Here) -> _Said:
-    """The type as the provider's metadata has it, whatever DMI says."""
+    """The type as the metadata has it, whatever DMI says; of Google, the owner's attribute."""
     from appliance.clouds.machine import INSTANCE_DATA, metadata
     from appliance.clouds.provider import Dmi
 
     told = metadata(here.read(INSTANCE_DATA))
+    # Without DMI's own word no provider prefers that.
     named = here.provider.told_type(Dmi(), told) if here.provider else None
     if not isinstance(named, str):
         return "no machine type", ""
@@ -152,15 +152,11 @@ def _metadata(here: _Here) -> _Said:
 
 
 def _machine(here: _Here) -> _Said:
-    from appliance.clouds.machine import read_dmi
-
     machine = here.machine
     if here.provider is None:
         return "no known provider", "this is no machine of a cloud, or DMI does not say of which"
     found = f"{machine.provider} {text.bounded(machine.machine_type, _MOST) or 'of no type'}"
-    by = (
-        "DMI" if machine.machine_type == read_dmi(here.kernel.sys_root).product_name else "metadata"
-    )
+    by = "DMI" if machine.machine_type == here.dmi.product_name else "metadata"
     if machine.type_doubt or here.provider.has_type(machine.machine_type):
         return f"{found} (by {by})", machine.type_doubt
     return f"{found} (by {by})", "nothing is known of this type: see 'stripewright types'"
@@ -182,7 +178,7 @@ def _secure_boot(here: _Here) -> _Said:
     except FileNotFoundError:
         # Where the variables are not mounted there is none at all.
         return "not offered by the firmware" if any(variable.parent.glob("*")) else "", ""
-    return {b"\0": "off", b"\1": "on"}.get(state[_SECURE_BOOT_BYTES - 1 :], ""), ""
+    return {b"\0": "off", b"\1": "on"}.get(state[_ATTRIBUTE_BYTES:], ""), ""
 
 
 def _kernel(_: _Here) -> _Said:
@@ -242,13 +238,14 @@ def _local_disks(here: _Here) -> _Said:
 
 
 def _disk(disk: Disk, here: _Here) -> _Said:
+    from appliance.model.disks import DiskKind
     from appliance.storage.policy import identity
 
     rule = identity.data_rule(disk)
     milliseconds = here.kernel.attribute(_name(disk), "queue/io_timeout")
     timeout = f", io_timeout {milliseconds} ms" if milliseconds else ""
     found = f"{disk.kind}, {_words(disk)}{timeout}; rule: {rule.what if rule else 'none'}"
-    known = rule is not None or disk.holds_root or disk.kind != "unknown"
+    known = rule is not None or disk.holds_root or disk.kind is not DiskKind.UNKNOWN
     return found, "" if known else disk.reason
 
 

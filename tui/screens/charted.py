@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _KEYS = {
-    "m": ("metric", "Metric", "another figure: IOPS, bandwidth, latency"),
+    "m": ("metric", "Metric", "draw another figure"),
     "z": ("zoom", "Zoom", "change time span"),
-    "T": ("numbers", "Numbers", "the figures as a table, or the chart again"),
+    "T": ("numbers", "Numbers", "the figures as a table"),
     "M": ("marker", "Marker", "change chart characters"),
 }
 
