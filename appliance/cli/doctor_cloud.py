@@ -154,7 +154,7 @@ def _metadata(here: _Here) -> _Said:
 def _machine(here: _Here) -> _Said:
     machine = here.machine
     if here.provider is None:
-        return "no known provider", "this is no machine of a cloud, or DMI does not say of which"
+        return "no known provider", "DMI names no known cloud"
     found = f"{machine.provider} {text.bounded(machine.machine_type, _MOST) or 'of no type'}"
     by = "DMI" if machine.machine_type == here.dmi.product_name else "metadata"
     if machine.type_doubt or here.provider.has_type(machine.machine_type):
@@ -225,7 +225,7 @@ def _local_disks(here: _Here) -> _Said:
     counted = f"{len(found)} found"
     if sold is None:
         return f"{counted}; what the type is sold with is not known", ""
-    unchecked = ", which need not be so" if expected is None else ""
+    unchecked = ", not checked: the number is chosen, or in doubt" if expected is None else ""
     doubts = [f"{len(found)} of {expected}"] if expected not in {None, len(found)} else []
     doubts += [
         f"{disk.path} has {text.size(disk.size_bytes)}"
@@ -364,7 +364,7 @@ def _keys(here: _Here) -> _Said:
         count += sum(1 for line in lines if line.strip() and not line.startswith(b"#"))
     if missing == len(_KEYS):
         return "", ""
-    return str(count), "" if count else "no key has arrived: SSH lets no operator in"
+    return str(count), "" if count else "no key has arrived: no operator can log in"
 
 
 # ----------------------------------------------------------------------------------- figures

@@ -115,6 +115,16 @@ def test_keys_host_name_and_files_come_from_the_cloud(guest: Guest, operator: Sh
     assert "/mnt" not in guest.root.sh("cat /proc/mounts")
 
 
+def test_what_comes_before_ssh_is_not_waited_for_without_end(guest: Guest) -> None:
+    for stage in ("local", "network"):
+        unit = f"cloud-init-{stage}.service"
+        shown = guest.root.sh(f"systemctl show -p ExecStart,SubState {unit}")
+        assert "/usr/lib/stripewright/cloud-stage" in shown, shown
+        assert "activating" not in shown, shown
+        said = guest.root.sh(f"journalctl -b --no-pager -u {unit}")
+        assert "the boot goes on" not in said, said
+
+
 def test_a_machine_without_disks_says_so(guest: Guest, operator: Shell) -> None:
     state = guest.wait_for_outcome()
     assert state["outcome"] == "refused"
