@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class DiskBefore:
     byte_at: int | None = None
     plugged: bool = True
     read_only: bool = False
+    discard: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +152,7 @@ def load(folder: Path) -> Scenario:
 def _disk(table: Any, source: str) -> DiskBefore:
     if not isinstance(table, dict):
         raise BadScenario(f"{source}: a table is wanted, {{}} for a blank disk")
-    _known(table, {"size", "kind", "serial", "shape", "label", "byte_at", "plugged", "read_only"},
-           source)  # fmt: skip
+    _known(table, {one.name.replace("size_bytes", "size") for one in fields(DiskBefore)}, source)
     kind = _get(table, "kind", str, source, "local-ssd")
     shape = _get(table, "shape", str, source, "")
     if kind not in KINDS:
@@ -168,6 +168,7 @@ def _disk(table: Any, source: str) -> DiskBefore:
         byte_at=_get(table, "byte_at", int, source, None),
         plugged=_get(table, "plugged", bool, source, True),
         read_only=_get(table, "read_only", bool, source, False),
+        discard=_get(table, "discard", bool, source, True),
     )
 
 

@@ -74,7 +74,9 @@ class Player:
     def _set_up(self) -> None:
         one = self._scenario
         for name, disk in one.disks.items():
-            made = self._rack.add(name, disk.size_bytes, kind=disk.kind, serial=disk.serial)
+            made = self._rack.add(
+                name, disk.size_bytes, kind=disk.kind, serial=disk.serial, discard=disk.discard
+            )
             if disk.shape:
                 write(made.file, disk.shape, disk.size_bytes, disk.label)
             if disk.byte_at is not None:

@@ -23,11 +23,12 @@ MIB = 1024 * 1024
 TARGET = Path("/sys/kernel/config/target")
 _MODULES = ("configfs", "sd_mod", "target_core_file", "tcm_loop")
 _DISCARD = {
-    # As many blocks at once as sd asks for where it was not told (see _rescan).
+    # By WRITE SAME: Linux 7.2's target says in a page of 44 bytes how much UNMAP may take, and its
+    # sd wants 64. As many blocks at once as sd asks for then.
     True: (
-        ("attrib/emulate_tpu", "1"),
+        ("attrib/emulate_tpws", "1"),
         ("attrib/unmap_zeroes_data", "1"),
-        ("attrib/max_unmap_lba_count", str(1 << 23)),
+        ("attrib/max_write_same_len", str(1 << 16)),
     ),
     False: (),
 }
@@ -65,7 +66,7 @@ class DiskOfLab:
 
     def __init__(self, rack: Rack, name: str, number: int, serial: str, size_bytes: int) -> None:
         self.name, self.serial, self.size_bytes = name, serial, size_bytes
-        self._discard = rack.discard
+        self.discard = rack.discard
         self.file = rack.folder / f"{name}.disk"
         self._core = TARGET / "core/fileio_0" / name
         # The loopback fabric makes a SCSI host of each address.
@@ -102,7 +103,7 @@ class DiskOfLab:
             ("wwn/product_id", model.product),
             ("wwn/vpd_unit_serial", self.serial),
             ("enable", "1"),
-            *_DISCARD[self._discard],
+            *_DISCARD[self.discard],
             # In sectors. The default, 8 MiB, would be LVM's and XFS's alignment.
             ("attrib/optimal_sectors", "128"),
         ):
@@ -124,19 +125,6 @@ class DiskOfLab:
             nexus.write_text(self._port.parent.name)
         (self._port / "lun/lun_0/disk").symlink_to(self._core)
         self._plugged = True
-        self._rescan()
-
-    def _rescan(self) -> None:
-        """Have sd ask the disk again, which waits until it has asked for the first time.
-
-        Linux 7.2's target answers with a page of 44 bytes of which 64 are wanted by its sd: that
-        the disk discards is forgotten each time.
-        """
-        assert self.path  # there by then
-        (self._scsi_device() / "rescan").write_text("1")
-        if self._discard:
-            (mode,) = (self._scsi_device() / "scsi_disk").glob("*/provisioning_mode")
-            mode.write_text("unmap")
 
     def pull(self) -> None:
         """Take the disk away from the kernel, also under somebody's feet; what it holds stays."""
@@ -179,7 +167,7 @@ class DiskOfLab:
         self.size_bytes = size_bytes
         self._write("control", f"fd_dev_size={size_bytes}")
         if self._plugged:
-            self._rescan()
+            (self._scsi_device() / "rescan").write_text("1")
 
     def contents(self) -> str:
         """SHA-256 over every byte that is not zero, with its place, and the size.
@@ -269,18 +257,34 @@ class Rack:
         self.disks: dict[str, DiskOfLab] = {}
 
     def add(
-        self, name: str, size_bytes: int, *, kind: str = "local-ssd", serial: str = ""
+        self,
+        name: str,
+        size_bytes: int,
+        *,
+        kind: str = "local-ssd",
+        serial: str = "",
+        discard: bool = True,
     ) -> DiskOfLab:
         """A disk that is there and not plugged; what its file held before is on it."""
-        return self._made(self.of, name, size_bytes, kind, serial)
+        return self._made(self.of, name, size_bytes, kind, serial, discard=discard)
 
     def add_slow(self, name: str, size_bytes: int) -> SlowDisk:
         """A local SSD that can be made slow."""
-        return self._made(SlowDisk, name, size_bytes, "local-ssd", "")
+        return self._made(SlowDisk, name, size_bytes)
 
-    def _made(self, of: type[_Disk], name: str, size_bytes: int, kind: str, serial: str) -> _Disk:
+    def _made(
+        self,
+        of: type[_Disk],
+        name: str,
+        size_bytes: int,
+        kind: str = "local-ssd",
+        serial: str = "",
+        *,
+        discard: bool = True,
+    ) -> _Disk:
         number = len(self.disks) + 1
         disk = of(self, name, number, serial or f"LAB{number:05d}", size_bytes)
+        disk.discard &= discard
         self.folder.mkdir(parents=True, exist_ok=True)
         disk.make(KINDS[kind])
         self.disks[name] = disk
