@@ -1,7 +1,11 @@
 """What the tests of the screens share: two sizes, and waiting until something is shown."""
 
+import re
+
 import pytest
 from textual import events
+
+from tests.tui.fakes import screen_text
 
 SIZES = [(80, 24), (140, 45)]
 both_sizes = pytest.mark.parametrize("size", SIZES, ids=["80x24", "140x45"])
@@ -34,6 +38,20 @@ async def until(pilot, condition):
             return
         await pilot.pause()
     raise AssertionError("this did not happen")
+
+
+async def shows(acted, pilot, words):
+    """Wait until the screen shows ``words``; a machine at work elsewhere takes a while."""
+    for _ in range(20):
+        if words in plain(acted):
+            return
+        await settled(pilot)
+    assert words in plain(acted)
+
+
+def plain(acted):
+    """The screen without its line breaks and scroll bars, to find wrapped sentences."""
+    return " ".join(re.sub("[│▁▂▃▄▅▆▇]", " ", screen_text(acted.app)).split())
 
 
 async def keys(pilot, *names):

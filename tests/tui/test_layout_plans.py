@@ -10,7 +10,7 @@ from appliance.client.plan_requests import ApplyEnd, ApplyProgress
 from appliance.errors import OperatorError
 from appliance.model.plans import Layout
 from appliance.storage.execute.request_spool import PLAN_LIFETIME_SECONDS, Request
-from tests.tui.driving import both_sizes, keys, notices, settled, typed
+from tests.tui.driving import both_sizes, keys, notices, plain, settled, shows, typed
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, note_of, planned, progress, text_of
 from tests.tui.fakes import NOW, WALL, screen_text, snapshot, stage
 from tests.tui.pictures import assert_looks_as_kept
@@ -27,19 +27,6 @@ NAMES = "scratch data logs"
 async def paste(acted, pilot, text):
     acted.app.post_message(Paste(text))
     await settled(pilot)
-
-
-async def shows(acted, pilot, words):
-    """Wait until the screen shows ``words``; a machine at work elsewhere takes a while."""
-    for _ in range(20):
-        if words in plain(acted):
-            return
-        await settled(pilot)
-    assert words in plain(acted)
-
-
-def plain(acted):
-    return " ".join(screen_text(acted.app).replace("│", " ").split())
 
 
 def made(layouts):

@@ -1,6 +1,5 @@
 """Layout: volumes as they are, as declared and as drafted; forms, presets, the picker."""
 
-import re
 from dataclasses import replace
 from threading import Event, Thread
 
@@ -11,7 +10,7 @@ from appliance.errors import OperatorError
 from appliance.model.disks import DiskKind
 from appliance.model.plans import Selector
 from appliance.storage.policy.layout_draft import Draft
-from tests.tui.driving import both_sizes, keys, notices, settled, typed
+from tests.tui.driving import both_sizes, keys, notices, plain, settled, shows, typed
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, inventory
 from tests.tui.fakes import FOREIGN_DISK, STATUS, screen_text, snapshot, stage
 from tests.tui.pictures import assert_looks_as_kept
@@ -30,20 +29,6 @@ async def opened(pilot, *names):
 
 def draft(acted):
     return acted.app.main_screen.draft
-
-
-async def shows(acted, pilot, words):
-    """Wait until the screen shows ``words``; a machine at work elsewhere takes a while."""
-    for _ in range(20):
-        if words in plain(acted):
-            return
-        await settled(pilot)
-    assert words in plain(acted)
-
-
-def plain(acted):
-    """The screen without its line breaks and scroll bars, to find wrapped sentences."""
-    return " ".join(re.sub("[│▁▂▃▄▅▆▇]", " ", screen_text(acted.app)).split())
 
 
 @both_sizes
@@ -160,9 +145,8 @@ async def test_what_cannot_be_changed_in_place_leads_to_two_plans():
         assert notices(acted.app) == ["Remove first: it can be changed in place"]
         await keys(pilot, "tab", "tab", "tab", "end", *["backspace"] * 6)
         await typed(pilot, "64KiB")
-        text = plain(acted)
-        assert "cannot be changed in place: ctrl+r removes it first" in text
-        assert "the layout declares raid0 with chunk 64KiB" in text
+        await shows(acted, pilot, "cannot be changed in place: ctrl+r removes it first")
+        await shows(acted, pilot, "the layout declares raid0 with chunk 64KiB")
         await keys(pilot, "ctrl+r")
         await shows(acted, pilot, "✗ two plans")
         await shows(acted, pilot, "the second recreates it, chunk 256KiB → 64KiB")
@@ -172,10 +156,9 @@ async def test_what_cannot_be_changed_in_place_leads_to_two_plans():
         gone = replace(STATUS_HERE, volumes=(), inventory=inventory(*blank))
         acted.give(snapshot(gone, history_mark="42"))
         await settled(pilot)
-        text = plain(acted)
-        assert "scratch – absent md-raid0 xfs 4 3.27 TiB" in text
-        assert "◆ new" in text
-        assert "chunk 64 KiB" in text
+        await shows(acted, pilot, "scratch – absent md-raid0 xfs 4 3.27 TiB")
+        await shows(acted, pilot, "◆ new")
+        await shows(acted, pilot, "chunk 64 KiB")
         assert draft(acted).removed == ()
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from appliance.errors import OperatorError
-from tests.tui.driving import notices, resized
+from tests.tui.driving import notices, plain, resized, shows
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, progress
 from tests.tui.fakes import WALL, stage
 from tests.tui.test_layout_plans import (
@@ -14,9 +14,7 @@ from tests.tui.test_layout_plans import (
     layout_screen,
     look,
     made,
-    plain,
     ready_to_confirm,
-    shows,
 )
 from tui.screens.layout_plan import PlanScreen
 
