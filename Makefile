@@ -13,10 +13,10 @@ SCREENS_PEER := $(CACHE)/python-screens-peer-$(shell sha256sum requirements/scre
 CLOUDS := $(CACHE)/python-clouds-$(shell sha256sum requirements/clouds.txt | cut -c1-12)
 SOURCES := appliance tui tests
 
-.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image clouds rehearsals
+.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image clouds rehearsals secure-boot-keys
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: rig ## Build the image, boot it with four emulated drives, open the TUI (or print status)
 	$(RIG)/bin/python -m tests.rig.run
@@ -86,7 +86,10 @@ image: rig ## Build the image
 	$(RIG)/bin/python -m tests.rig.build
 
 cloud-image: rig ## Pack the image for CLOUD=aws, azure or gcp, and print the commands that import it
-	@$(RIG)/bin/python -m tests.rig.cloud_image $(CLOUD)
+	@$(RIG)/bin/python -m tests.rig.cloud_image $(CLOUD) $(if $(KEYS),--keys "$(KEYS)")
+
+secure-boot-keys: rig ## Make keys for Secure Boot in the new folder KEYS; cloud-image signs with them
+	@$(RIG)/bin/python -m tests.rig.secure_boot "$(KEYS)"
 
 boots: $(VENV)/ready ## Boot the image by each firmware from each bus of the root disk
 	$(PYTHON) -m tests.rig.boots --matrix

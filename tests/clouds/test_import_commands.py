@@ -29,6 +29,9 @@ _FLAGS = {
     "images": {
         "--source-uri": "Image.rawDisk.source",
         "--guest-os-features": "Image.guestOsFeatures.type",
+        "--platform-key-file": "Image.shieldedInstanceInitialState.pk.fileType",
+        "--key-exchange-key-file": "Image.shieldedInstanceInitialState.keks.fileType",
+        "--signature-database-file": "Image.shieldedInstanceInitialState.dbs.fileType",
     },
     "instances": {
         "--image": "Instance.disks.initializeParams.sourceImage",
@@ -36,8 +39,12 @@ _FLAGS = {
         "--metadata": "Instance.metadata.items.value",
         "--local-ssd": "Instance.disks.interface",
         "--boot-disk-type": "Instance.disks.initializeParams.diskType",
+        "--shielded-secure-boot": "Instance.shieldedInstanceConfig.enableSecureBoot",
     },
 }
+# Flags without a value, and those that name a file, whose type the service lists.
+_ALONE = {"--shielded-secure-boot"}
+_FILES = {".der": "X509"}
 
 
 def _commands(program: str) -> list[list[str]]:
@@ -128,7 +135,10 @@ def _described(words: list[str]) -> list[str]:
     assert verb == "create"
     assert name
     unknown = []
-    for flag, value in zip(rest[::2], rest[1::2], strict=True):
+    words = iter(rest)
+    for flag in words:
+        value = "" if flag in _ALONE else next(words)
+        value = _FILES.get(Path(value).suffix, value)
         schema, *path = _FLAGS[what][flag].split(".")
         at = schemas[schema]
         for step in path:
@@ -159,6 +169,12 @@ def test_google_describes_no_misspelt_one() -> None:
 def test_every_command_is_read() -> None:
     assert [words[1] for words in _AWS] == [
         "cp", "import-snapshot", "describe-import-snapshot-tasks", "register-image",
-        "run-instances",
+        "run-instances", "register-image",
     ]  # fmt: skip
-    assert [words[1] for words in _GCLOUD] == ["images", "instances", "instances"]
+    assert [words[1] for words in _GCLOUD] == [
+        "images",
+        "instances",
+        "instances",
+        "images",
+        "instances",
+    ]

@@ -1,19 +1,25 @@
-"""What is packed for the clouds, read back by other programs; no boot."""
+"""What is packed for the clouds, and signed, read back by other programs; no boot."""
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import os
+import re
+import stat
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.rig import tools
+from tests.rig import secure_boot, tools
 from tests.rig.build import TREE, Image
 from tests.rig.cloud_image import CLOUDS, GIB, MIB, check_vhd, pack_tar, pack_vhd
+from tests.rig.diskimage import BootFilesystem
 from tests.rig.errors import RigError
+
+_COMMAND = re.compile(r"(?:.*\\\n)*.*\n")
 
 
 @pytest.fixture
@@ -73,3 +79,65 @@ def test_an_archive_holds_the_disk_alone(disk: Path, tmp_path: Path) -> None:
 def test_the_page_has_the_commands(cloud: str) -> None:
     page = (TREE / "docs" / "cloud-import.md").read_text()
     assert f"```\n{CLOUDS[cloud].commands}```" in page
+    plain = _COMMAND.findall(CLOUDS[cloud].commands)
+    signed = _COMMAND.findall(CLOUDS[cloud].signed_commands("KEYS"))
+    others = [command for command in signed if command not in plain]
+    assert others
+    assert all(command in page for command in others)
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    keys = tmp_path_factory.mktemp("secure") / "keys"
+    secure_boot.make_keys(keys)
+    return keys
+
+
+def _verified(program: Path, certificate: Path) -> bool:
+    argv = [*tools.argv("sbverify"), "--cert", str(certificate), str(program)]
+    return subprocess.run(argv, capture_output=True, check=False).returncode == 0
+
+
+def test_every_efi_program_is_signed(image: Image, keys: Path, tmp_path: Path) -> None:
+    signed, program = tmp_path / "signed", tmp_path / "program"
+    secure_boot.sign_copy(image.disk, keys, signed)
+    programs = [one for one in BootFilesystem(signed).paths() if one.lower().endswith(".efi")]
+    # The fallback, systemd-boot under its own name, and the unified kernel image.
+    assert len(programs) == 3
+    for path in programs:
+        BootFilesystem(image.disk).copy_out(path, program)
+        assert not _verified(program, keys / "db.pem")
+        BootFilesystem(signed).copy_out(path, program)
+        assert _verified(program, keys / "db.pem")
+        assert not _verified(program, keys / "KEK.pem")
+    # All else is as it was.
+    assert BootFilesystem(signed).paths() == BootFilesystem(image.disk).paths()
+
+
+def test_keys_are_secret_and_never_overwritten(keys: Path) -> None:
+    assert stat.S_IMODE(keys.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(one.stat().st_mode) for one in keys.glob("*.key")} == {0o600}
+    kept = (keys / "db.key").read_bytes()
+    with pytest.raises(RigError, match="is there already"):
+        secure_boot.make_keys(keys)
+    assert (keys / "db.key").read_bytes() == kept
+    with pytest.raises(RigError, match="cannot be made"):
+        secure_boot.make_keys(keys / "db.key" / "keys")
+
+
+def test_no_image_is_signed_without_all_keys(disk: Path, keys: Path, tmp_path: Path) -> None:
+    before = disk.read_bytes()
+    (tmp_path / "db.pem").write_bytes((keys / "db.pem").read_bytes())
+    with pytest.raises(RigError, match=r"has no db\.key"):
+        secure_boot.sign(disk, tmp_path)
+    assert disk.read_bytes() == before
+
+
+def test_the_clouds_get_the_certificates(keys: Path) -> None:
+    certificate = (keys / "db.der").read_bytes()
+    version = json.loads((keys / "azure-version.json").read_text())
+    settings = version["properties"]["securityProfile"]["uefiSettings"]
+    (added,) = settings["additionalSignatures"]["db"]
+    assert base64.b64decode(*added["value"], validate=True) == certificate
+    # EC2's store begins with its name; the rest is compressed (awslabs/python-uefivars).
+    assert base64.b64decode((keys / "uefi-data").read_text()).startswith(b"AMZNUEFI")

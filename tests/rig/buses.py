@@ -111,25 +111,14 @@ class Scsi:
             f"echo {self._products[kind]} > {store}/wwn/product_id",
             f"printf %s {quoted(serial)} > {store}/wwn/vpd_unit_serial",
             f"echo 1 > {store}/enable",
-            f"echo 1 > {store}/attrib/emulate_tpu",
+            # It discards by WRITE SAME, of as many blocks as sd asks for: see tests/lab/rack.py.
+            f"echo 1 > {store}/attrib/emulate_tpws",
             f"echo 1 > {store}/attrib/unmap_zeroes_data",
-            # As many blocks at once as sd asks for where it was not told.
-            f"echo {1 << 23} > {store}/attrib/max_unmap_lba_count",
+            f"echo {1 << 16} > {store}/attrib/max_write_same_len",
             # In sectors. The default, 8 MiB, would be LVM's and XFS's alignment.
             f"echo 128 > {store}/attrib/optimal_sectors",
             f"echo {self._name(number)} > {port}/nexus",
             f"ln -s {store} {port}/lun/lun_0/disk",
-            *self._provisioned(number),
-        ]
-
-    def _provisioned(self, number: int) -> list[str]:
-        """Linux 7.2's target answers with a page of 44 bytes of which its sd wants 64."""
-        return [
-            f"d=/sys/class/scsi_device/$(cut -d: -f1 {self._port(number)}/address):0:1:0/device",
-            "for _ in $(seq 100); do"
-            " [ -e $d/scsi_disk/*/provisioning_mode ] && [ -e $d/block/* ] && break;"
-            " sleep 0.05; done",
-            "echo unmap > $(echo $d/scsi_disk/*/provisioning_mode)",
         ]
 
     def detach(self, number: int) -> list[str]:

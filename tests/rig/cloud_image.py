@@ -1,5 +1,6 @@
 """Pack the built image as a cloud takes it, and print the commands that take it there:
-``python -m tests.rig.cloud_image azure``, or ``make cloud-image CLOUD=azure``.
+``python -m tests.rig.cloud_image azure``, or ``make cloud-image CLOUD=azure``; with ``--keys`` or
+``KEYS=`` signed for Secure Boot.
 
 What is packed is read back by another program, or by the format's own text, before it is named. The
 commands are those of docs/cloud-import.md (a test holds the two together).
@@ -15,11 +16,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.rig import tools
+from tests.rig import secure_boot, tools
 from tests.rig.build import build, cache_root
 from tests.rig.diskimage import ESP, offset_bytes
 from tests.rig.errors import RigError
@@ -38,11 +39,20 @@ _FIXED = 2
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """``pack`` makes ``file`` of the raw disk; ``commands`` name it as their user's own."""
+    """``pack`` makes ``file`` of the raw disk; ``commands`` name it as their user's own. ``signed``
+    are the parts of them that are other for a signed image.
+    """
 
     file: str
     commands: str
     pack: Callable[[Path, Path], None]
+    signed: Mapping[str, str]
+
+    def signed_commands(self, keys: str) -> str:
+        commands = self.commands
+        for plain, signed in self.signed.items():
+            commands = commands.replace(plain, signed.replace("KEYS", keys))
+        return commands
 
 
 def pack_raw(disk: Path, packed: Path, unit_bytes: int = 1) -> None:
@@ -129,6 +139,11 @@ aws ec2 run-instances --image-id ami-… --instance-type i4i.xlarge --key-name K
     --metadata-options HttpTokens=required
 """,
         pack_raw,
+        {
+            "--boot-mode uefi-preferred ": """\
+--boot-mode uefi-preferred --uefi-data "$(cat KEYS/uefi-data)" \\
+    """
+        },
     ),
     "azure": Cloud(
         "stripewright.vhd",
@@ -148,6 +163,22 @@ az vm create -g GROUP -n NAME --size Standard_L8s_v4 --disk-controller-type NVMe
     --admin-username operator --ssh-key-values KEY.pub
 """,
         pack_vhd,
+        {
+            "SecurityType=Standard": "SecurityType=TrustedLaunchSupported",
+            """\
+az sig image-version create -g GROUP -r GALLERY -i stripewright -e 1.0.0 \\
+    --os-vhd-uri https://ACCOUNT.blob.core.windows.net/images/stripewright.vhd \\
+    --os-vhd-storage-account ACCOUNT
+""": """\
+az rest --method put --body @KEYS/azure-version.json \\
+    --url "$(az sig image-definition show -g GROUP -r GALLERY -i stripewright \\
+        --query id -o tsv)/versions/1.0.0?api-version=2024-03-03"
+az sig image-version wait --created -g GROUP -r GALLERY -i stripewright -e 1.0.0
+""",
+            "--disk-controller-type NVMe ": """\
+--disk-controller-type NVMe \\
+    --security-type TrustedLaunch --enable-vtpm true --enable-secure-boot true """,
+        },
     ),
     "gcp": Cloud(
         "stripewright.tar.gz",
@@ -160,6 +191,15 @@ gcloud compute instances create NAME --image stripewright --machine-type n2-stan
     --local-ssd interface=nvme --local-ssd interface=nvme
 """,
         pack_tar,
+        {
+            "UEFI_COMPATIBLE,GVNIC": """\
+UEFI_COMPATIBLE,GVNIC \\
+    --platform-key-file KEYS/PK.der --key-exchange-key-file KEYS/KEK.der \\
+    --signature-database-file KEYS/db.der""",
+            "--machine-type n2-standard-8 ": """\
+--machine-type n2-standard-8 \\
+    --shielded-secure-boot """,
+        },
     ),
 }  # fmt: skip
 
@@ -167,20 +207,26 @@ gcloud compute instances create NAME --image stripewright --machine-type n2-stan
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("cloud", choices=CLOUDS)
-    cloud = CLOUDS[options.parse_args().cloud]
+    options.add_argument("--keys", type=Path, help="sign it with these (make secure-boot-keys)")
+    given = options.parse_args()
+    cloud, commands = CLOUDS[given.cloud], CLOUDS[given.cloud].commands
     try:
         image = build()
         folder = cache_root() / "cloud"
         folder.mkdir(exist_ok=True)
         # What was packed before, or half, does not stay beside it.
         with tempfile.TemporaryDirectory(dir=folder) as beside:
-            packed = Path(beside) / cloud.file
-            cloud.pack(image.disk, packed)
+            packed, disk = Path(beside) / cloud.file, image.disk
+            if given.keys is not None:
+                disk = Path(beside) / "signed"
+                secure_boot.sign_copy(image.disk, given.keys, disk)
+                commands = cloud.signed_commands(shlex.quote(str(given.keys.absolute())))
+            cloud.pack(disk, packed)
             packed.replace(folder / cloud.file)
     except RigError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"cd {shlex.quote(str(folder))}\n{cloud.commands}", end="")
+    print(f"cd {shlex.quote(str(folder))}\n{commands}", end="")
     return 0
 
 

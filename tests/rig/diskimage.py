@@ -76,6 +76,13 @@ class BootFilesystem:
         """The text of a file, of which there must be one."""
         return self._mtools("mtype", f"::{path}")
 
+    def copy_out(self, path: str, target: Path) -> None:
+        self._mtools("mcopy", "-n", f"::{path}", str(target))
+
+    def copy_in(self, source: Path, path: str) -> None:
+        """Put a file where there may be one."""
+        self._mtools("mcopy", "-o", str(source), f"::{path}")
+
     def paths(self) -> list[str]:
         """All files and folders, from the top."""
         rows = self._mtools("mdir", "-/", "-b", "::/").split()

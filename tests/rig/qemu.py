@@ -30,6 +30,7 @@ from tests.rig.drives import Drive
 from tests.rig.errors import RigError
 from tests.rig.machine import ROOT_BYTES, Guest, Machine
 from tests.rig.metadata import Instance
+from tests.rig.secure_boot import enrolled
 
 # A machine type with four instance-store disks (appliance/data has the same number).
 FOUR_DISK_TYPE = "i4i.16xlarge"
@@ -81,6 +82,7 @@ class QemuMachine(Machine):
     their model is QEMU's, whatever they say. ``firmware`` is ``uefi``, ``bios``, or empty for the
     fast path, for which the root disk must be an NVMe drive; ``root_bus`` is one of ROOT_BUSES.
     ``instance`` is what it is in a cloud, if it is in one; it then tells its own type and key.
+    With keys for ``secure_boot`` (tests/rig/secure_boot.py) UEFI starts only what they signed.
     """
 
     machine_type: str = FOUR_DISK_TYPE
@@ -89,6 +91,7 @@ class QemuMachine(Machine):
     firmware: str = ""
     root_bus: str = "nvme"
     instance: Instance | None = None
+    secure_boot: Path | None = None
     overlay: Path = field(init=False)
 
     def __post_init__(self, drives: tuple[Drive, ...]) -> None:
@@ -167,7 +170,8 @@ class QemuGuest(Guest):
         ]
         if machine.firmware == "uefi":
             smbios.append(f"type=11,value=io.systemd.stub.kernel-cmdline-extra={cmdline}")
-        argv = [*tools.qemu(), "-machine", "q35", *acceleration()]
+        secure = machine.secure_boot is not None
+        argv = [*tools.qemu(), "-machine", "q35,smm=on" if secure else "q35", *acceleration()]
         argv += ["-m", str(machine.memory_mib), "-display", "none", "-nodefaults"]
         argv += [
             # The image below is only read, also by guests of the lab, which lock it.
@@ -202,14 +206,19 @@ class QemuGuest(Guest):
         argv += machine.extra
         if machine.firmware == "uefi":
             firmware = tools_tree() / "usr" / "share" / "OVMF"
+            code = "OVMF_CODE_4M.secboot.fd" if secure else "OVMF_CODE_4M.fd"
             variables = machine.folder / "efivars.fd"
+            if machine.secure_boot is not None and not variables.exists():
+                enrolled(machine.secure_boot, variables)
             if not variables.exists():
                 variables.write_bytes((firmware / "OVMF_VARS_4M.fd").read_bytes())
             argv += [
-                "-drive",
-                f"if=pflash,unit=0,format=raw,readonly=on,file={firmware}/OVMF_CODE_4M.fd",
+                "-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={firmware}/{code}",
                 "-drive", f"if=pflash,unit=1,format=raw,file={variables}",
             ]  # fmt: skip
+            if secure:
+                # Only system management mode writes to the variables, as on a real machine.
+                argv += ["-global", "driver=cfi.pflash01,property=secure,value=on"]
         elif not machine.firmware:
             append = f"console=ttyS0 root={ROOT} rootwait rw quiet {cmdline}"
             argv += ["-kernel", str(machine.image.kernel), "-append", append]
