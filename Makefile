@@ -96,7 +96,7 @@ boots: $(VENV)/ready ## Boot the image by each firmware from each bus of the roo
 
 rehearsals: $(VENV)/ready ## Boot what cloud-image packs with each cloud's metadata and network; as root (an hour)
 	sh tests/rig/setup.sh rehearsals
-	$(PYTHON) -m pytest -q -rP tests/image/test_rehearsal.py
+	$(PYTHON) -m pytest -q -rP tests/image/test_rehearsal.py tests/image/test_i3.py
 
 screens: $(VENV)/ready ## Draw the pictures of the TUI in docs/
 	$(PYTHON) -m tests.tui.capture

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from appliance.drift.codes import CODES
+from tests.image.conftest import NETWORK_SERIAL
 from tests.image.test_life import KEPT, Life
 from tests.image.test_stops import findings, look
 from tests.rig.build import cache_root
 from tests.rig.buses import AMAZON_MODEL
-from tests.rig.drives import blank_drives
+from tests.rig.drives import Drive, blank_drives
 from tests.rig.machine import Guest
 from tests.rig.qemu import QemuMachine
 from tests.rig.ssh import Shell, banner
@@ -77,7 +78,8 @@ SYSCTLS = {
 
 @pytest.fixture(scope="module")
 def life(new_machine: Callable[..., QemuMachine]) -> Iterator[Life]:
-    machine = new_machine(QemuMachine, blank_drives(), firmware="uefi", extra=ERST, may_panic=True)
+    drives = (*blank_drives(), Drive(NETWORK_SERIAL, 64 << 20, kind="network"))
+    machine = new_machine(QemuMachine, drives, firmware="uefi", extra=ERST, may_panic=True)
     living = Life(machine)
     yield living
     if living.guest is not None:
@@ -116,6 +118,18 @@ def test_blank_drives_become_one_aligned_stripe(life: Life) -> None:
     told = json.loads(life.now.operator.run(["stripewright", "status", "--json"]).stdout)
     now = float(life.now.root.sh("date +%s"))
     assert now < told["next_run_at"] < now + 6.6 * 3600
+
+
+def test_only_network_volumes_may_answer_late(guest: Guest) -> None:
+    # The kernel's looped-back NVMe has no time limit: udev tells what it would write.
+    script = 'for d in /sys/block/nvme*; do echo "$(cat $d/device/model) $d"; done'
+    disks = [line.rsplit(None, 1) for line in guest.root.sh(script).splitlines()]
+    late = [
+        model
+        for model, path in disks
+        if "queue/io_timeout" in guest.root.sh(f"udevadm test --action=add {path} 2>&1")
+    ]
+    assert late == ["Amazon Elastic Block Store"]
 
 
 def test_the_operator_sees_what_the_report_for_a_cloud_needs(guest: Guest, operator: Shell) -> None:

@@ -2,14 +2,15 @@
 
 Each boot is of a new machine: four blank drives, until the stripe is mounted and SSH answers. With
 QEMU every tenth goes by firmware, UEFI and BIOS in turns; ``--uml`` boots User Mode Linux;
-``--matrix`` boots each firmware from each bus once, and UEFI also signed, with Secure Boot. No boot
-is tried twice. Prints a line a boot; of one that does not come up, what can be seen is kept
-(tests/rig/machine.py). The exit status is 1 if one did not.
+``--matrix`` boots each firmware from each bus with each kind of local disk once, and UEFI also
+signed, with Secure Boot. No boot is tried twice. Prints a line a boot; of one that does not come
+up, what can be seen is kept (tests/rig/machine.py). The exit status is 1 if one did not.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shutil
 import statistics
@@ -17,9 +18,8 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from tests.rig import secure_boot
 from tests.rig.build import Image, build, cache_root, say
@@ -31,7 +31,20 @@ from tests.rig.uml_machine import UmlMachine
 
 _FIRMWARES = ("uefi", "bios")
 _SECURE = "secure boot"
+_LOCAL_BUSES = ("nvme", "scsi")
 _FIRMWARE_EVERY = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Firmware, or ``uml``; the bus of the root disk, and of the local disks."""
+
+    firmware: str
+    root_bus: str = "nvme"
+    local_bus: str = "nvme"
+
+    def __str__(self) -> str:
+        return f"{self.firmware or 'fast'}, {self.root_bus} root, {self.local_bus} disks"
 
 
 def main() -> int:
@@ -43,11 +56,12 @@ def main() -> int:
     options.add_argument("--json", type=Path)
     given = options.parse_args()
     if given.matrix:
-        ways = [(firmware, bus) for firmware in (*_FIRMWARES, _SECURE) for bus in ROOT_BUSES]
+        every = itertools.product((*_FIRMWARES, _SECURE), ROOT_BUSES, _LOCAL_BUSES)
+        ways = [Way(*one) for one in every]
     elif given.uml:
-        ways = [("uml", "ubd")] * given.count
+        ways = [Way("uml", "ubd", "scsi")] * given.count
     else:
-        ways = [(_firmware(number), "nvme") for number in range(given.count)]
+        ways = [Way(_firmware(number)) for number in range(given.count)]
     image = build()
     with (
         tempfile.TemporaryDirectory(dir=cache_root()) as name,
@@ -57,13 +71,14 @@ def main() -> int:
         if given.matrix:
             secure_boot.make_keys(keys)
             secure_boot.sign_copy(image.disk, keys, signed)
-        images = {_SECURE: replace(image, disk=signed)}
-        boots = list(
-            pool.map(
-                lambda at: _boot(images.get(ways[at][0], image), at, *ways[at], keys),
-                range(len(ways)),
-            )
-        )
+
+        def one(number: int) -> dict[str, object]:
+            way = ways[number]
+            if way.firmware == _SECURE:
+                return _boot(replace(image, disk=signed), number, way, keys)
+            return _boot(image, number, way)
+
+        boots = list(pool.map(one, range(len(ways))))
     seconds = [one["seconds"] for one in boots if not one["error"]]
     failed = [one for one in boots if one["error"]]
     print(f"{len(boots)} boots, {len(failed)} did not come up")
@@ -82,32 +97,38 @@ def _firmware(number: int) -> str:
     return "" if fast else _FIRMWARES[turn % len(_FIRMWARES)]
 
 
-def _boot(image: Image, number: int, firmware: str, root_bus: str, keys: Path) -> dict[str, object]:
+def _boot(image: Image, number: int, way: Way, keys: Path | None = None) -> dict[str, object]:
     folder = cache_root() / "boots" / str(number)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     began = time.monotonic()
     error = ""
-    how: dict[str, Any] = {"firmware": firmware}
-    if firmware == _SECURE:
-        how = {"firmware": "uefi", "secure_boot": keys}
     try:
-        machine: Machine = (
-            UmlMachine(image, folder, blank_drives())
-            if firmware == "uml"
-            else QemuMachine(image, folder, blank_drives(), root_bus=root_bus, **how)
-        )
-        with machine.up():
+        with _machine(image, folder, way, keys).up():
             pass
     except RigError as failure:
         error = str(failure)
     seconds = time.monotonic() - began
     shutil.rmtree(folder)
-    say(f"boot {number} ({firmware or 'fast'}, {root_bus}): {seconds:.0f} s {error or 'came up'}")
-    return {
-        "boot": number, "firmware": firmware, "root_bus": root_bus,
-        "seconds": round(seconds, 1), "error": error,
-    }  # fmt: skip
+    say(f"boot {number} ({way}): {seconds:.0f} s {error or 'came up'}")
+    return {"boot": number, **asdict(way), "seconds": round(seconds, 1), "error": error}
+
+
+def _machine(image: Image, folder: Path, way: Way, keys: Path | None) -> Machine:
+    drives = blank_drives()
+    if way.firmware == "uml":
+        return UmlMachine(image, folder, drives)
+    of_qemu = way.local_bus == "scsi"
+    return QemuMachine(
+        image,
+        folder,
+        () if of_qemu else drives,
+        plugged=drives if of_qemu else (),
+        local_bus=way.local_bus,
+        firmware="uefi" if keys else way.firmware,
+        root_bus=way.root_bus,
+        secure_boot=keys,
+    )
 
 
 if __name__ == "__main__":

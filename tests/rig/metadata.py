@@ -31,7 +31,7 @@ _AZURE_TAG = "7783-7084-3265-9085-8269-3286-77"
 @dataclass(frozen=True, slots=True)
 class Instance:
     """``uuid`` is the SMBIOS's; ``mood`` is empty, or how the service misbehaves: ``absent``,
-    ``slow``, ``endless`` or ``garbled``.
+    ``slow``, ``endless`` or ``garbled``. ``xen`` is a machine of EC2's from before Nitro.
     """
 
     cloud: str
@@ -42,14 +42,15 @@ class Instance:
     key: str = ""
     user_data: str = ""
     mood: str = ""
+    xen: bool = False
 
     def smbios(self) -> list[str]:
         """The values of QEMU's -smbios."""
         if self.cloud == "aws":
-            return [
-                f"type=1,manufacturer=Amazon EC2,product={self.machine_type}"
-                f",serial={self.uuid},uuid={self.uuid}"
-            ]
+            here = f"manufacturer=Amazon EC2,product={self.machine_type}"
+            if self.xen:
+                here = "manufacturer=Xen,product=HVM domU,version=4.11.amazon"
+            return [f"type=1,{here},serial={self.uuid},uuid={self.uuid}"]
         if self.cloud == "azure":
             return [
                 "type=1,manufacturer=Microsoft Corporation,product=Virtual Machine"

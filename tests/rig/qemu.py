@@ -79,14 +79,17 @@ def acceleration() -> list[str]:
 class QemuMachine(Machine):
     """``machine_type`` is what DMI says it is. ``plugged`` are NVMe drives that QEMU emulates
     itself, each in a slot of its own, from which it can be pulled, and whose speed can be limited;
-    their model is QEMU's, whatever they say. ``firmware`` is ``uefi``, ``bios``, or empty for the
-    fast path, for which the root disk must be an NVMe drive; ``root_bus`` is one of ROOT_BUSES.
+    their model is QEMU's, whatever they say. With ``local_bus`` ``scsi`` they are SCSI disks with
+    Google's names, and DMI says that it is Google's machine. ``firmware`` is ``uefi``, ``bios``, or
+    empty for the fast path, for which the root disk must be an NVMe drive; ``root_bus`` is one of
+    ROOT_BUSES.
     ``instance`` is what it is in a cloud, if it is in one; it then tells its own type and key.
     With keys for ``secure_boot`` (tests/rig/secure_boot.py) UEFI starts only what they signed.
     """
 
     machine_type: str = FOUR_DISK_TYPE
     plugged: tuple[Drive, ...] = ()
+    local_bus: str = "nvme"
     extra: tuple[str, ...] = ()
     firmware: str = ""
     root_bus: str = "nvme"
@@ -159,10 +162,12 @@ class QemuGuest(Guest):
         cmdline = "nvme_core.multipath=N systemd.show_status=yes "
         words = (PATIENCE, "" if kvm_works() else EMULATED, extra_cmdline)
         cmdline += " ".join(word for word in words if word)
-        if machine.instance is None:
-            smbios = [f"type=1,manufacturer=Amazon EC2,product={machine.machine_type}"]
-        else:
+        if machine.instance is not None:
             smbios = machine.instance.smbios()
+        elif machine.local_bus == "scsi":
+            smbios = ["type=1,manufacturer=Google,product=Google Compute Engine"]
+        else:
+            smbios = [f"type=1,manufacturer=Amazon EC2,product={machine.machine_type}"]
         smbios += [
             "type=11,value=io.systemd.credential.binary:"
             f"{name}={base64.b64encode(text.encode()).decode()}"
@@ -191,16 +196,7 @@ class QemuGuest(Guest):
         if machine.seed is not None:
             argv += ["-drive", f"if=none,id=seed,file={machine.seed},format=raw,readonly=on"]
             argv += ["-device", "virtio-blk-pci,drive=seed"]
-        for number, drive in enumerate(machine.plugged):
-            argv += [
-                "-drive",
-                f"if=none,id=plugged{number},file={machine.plugged_file(number)},format=raw"
-                ",discard=unmap",
-                "-device", f"pcie-root-port,id=slot{number},chassis={number + 1},slot={number + 1}",
-                "-device",
-                f"nvme,id=nvme{number},bus=slot{number},drive=plugged{number}"
-                f",serial={drive.serial}",
-            ]  # fmt: skip
+        argv += self._plugged()
         for value in smbios:
             argv += ["-smbios", value]
         argv += machine.extra
@@ -222,6 +218,23 @@ class QemuGuest(Guest):
         elif not machine.firmware:
             append = f"console=ttyS0 root={ROOT} rootwait rw quiet {cmdline}"
             argv += ["-kernel", str(machine.image.kernel), "-append", append]
+        return argv
+
+    def _plugged(self) -> list[str]:
+        """The drives that QEMU emulates."""
+        machine = self.machine
+        argv = ["-device", "virtio-scsi-pci,id=local"] if machine.local_bus == "scsi" else []
+        for number, drive in enumerate(machine.plugged):
+            file = f"file={machine.plugged_file(number)},format=raw,discard=unmap"
+            argv += ["-drive", f"if=none,id=plugged{number},{file}"]
+            said = f"drive=plugged{number},serial={drive.serial}"
+            if machine.local_bus == "scsi":
+                said += f",scsi-id={number + 1},vendor=Google,product=EphemeralDisk"
+                argv += ["-device", f"scsi-hd,bus=local.0,{said}"]
+            else:
+                place = f"id=slot{number},chassis={number + 1},slot={number + 1}"
+                argv += ["-device", f"pcie-root-port,{place}"]
+                argv += ["-device", f"nvme,id=nvme{number},bus=slot{number},{said}"]
         return argv
 
     def _user_network(self) -> str:

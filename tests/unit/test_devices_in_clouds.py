@@ -102,7 +102,7 @@ def test_xen_disks_of_the_metadata(sysfs: FakeSysfs) -> None:
         sysfs.put(f"class/dmi/id/{name}", text)
     (sysfs.root / "run/cloud-init").mkdir(parents=True)
     (sysfs.root / "run/cloud-init/instance-data.json").write_text(
-        '{"ds": {"meta_data": {"instance-type": "c3.xlarge",'
+        '{"ds": {"meta-data": {"instance-type": "c3.xlarge",'
         ' "block-device-mapping": {"ephemeral0": "sdb"}}}}'
     )
     bus = sysfs.root / "sys/bus/xen"
