@@ -91,7 +91,7 @@ cloud-image: rig ## Pack the image for CLOUD=aws, azure or gcp, and print the co
 secure-boot-keys: rig ## Make keys for Secure Boot in the new folder KEYS; cloud-image signs with them
 	@$(RIG)/bin/python -m tests.rig.secure_boot "$(KEYS)"
 
-boots: $(VENV)/ready ## Boot the image by each firmware from each bus of the root disk
+boots: $(VENV)/ready ## Boot the image by BIOS, UEFI and Secure Boot from each bus of root and local disks
 	$(PYTHON) -m tests.rig.boots --matrix
 
 rehearsals: $(VENV)/ready ## Boot what cloud-image packs with each cloud's metadata and network; as root (an hour)

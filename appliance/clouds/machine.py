@@ -20,11 +20,8 @@ from uuid import UUID
 from appliance.clouds.provider import Dmi, Metadata, Provider, disk_count, providers
 from appliance.model.disks import Machine
 
-# Written by cloud-init at each boot, in a directory that only root may write: what the cloud said,
-# that it runs at all, and when each of its stages ended.
+# Written by cloud-init at each boot, in a directory that only root may write.
 INSTANCE_DATA = "run/cloud-init/instance-data.json"
-_ENABLED = "run/cloud-init/enabled"
-_STAGES = "run/cloud-init/status.json"
 _MAX_INSTANCE_DATA_BYTES = 4 * 1024 * 1024
 _DMI = "class/dmi/id"
 _MACHINE_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -130,49 +127,27 @@ def read_machine(
     )
 
 
-def type_is_due(*, sys_root: Path = Path("/sys"), root: Path = Path("/")) -> bool:
-    """Whether cloud-init may still tell the machine type, which DMI does not name.
-
-    It tells all that it learnt in its first stage, ``init-local``.
-    """
-    dmi = read_dmi(sys_root)
-    provider = provider_of(dmi)
-    if provider is None or re.fullmatch(provider.machine_type_pattern, dmi.product_name):
-        return False
-    if not (root / _ENABLED).exists() or (root / INSTANCE_DATA).exists():
-        return False
-    stages = _inside(_document(_read_bounded(root / _STAGES)), "v1")
-    return not _inside(stages, "init-local").get("finished")
-
-
 def _metadata(path: Path) -> Metadata:
-    return metadata(_read_bounded(path))
-
-
-def _read_bounded(path: Path) -> bytes:
     try:
         # Non-blocking, so that a pipe in the file's place cannot hold up the boot.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            return file.read(_MAX_INSTANCE_DATA_BYTES + 1)
+            return metadata(file.read(_MAX_INSTANCE_DATA_BYTES + 1))
     except OSError:
-        return b""
+        return {}
 
 
 def metadata(raw: bytes) -> Metadata:
     """``ds.meta_data`` of cloud-init's instance data, empty if it is none; for EC2 it is called
     ``meta-data``, as in the service.
     """
-    told = _inside(_document(raw), "ds")
-    return _inside(told, "meta_data") or _inside(told, "meta-data")
-
-
-def _document(raw: bytes) -> object:
     if len(raw) > _MAX_INSTANCE_DATA_BYTES:
-        return None
+        return {}
     try:
-        return json.loads(raw)
+        document = json.loads(raw)
     except (ValueError, RecursionError):
-        return None
+        return {}
+    told = _inside(document, "ds")
+    return _inside(told, "meta_data") or _inside(told, "meta-data")
 
 
 def _inside(document: object, key: str) -> Metadata:

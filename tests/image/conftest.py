@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.rig import secure_boot
 from tests.rig.build import TREE, Image, build, cache_root, locked
 from tests.rig.drives import Drive, blank_drives
 from tests.rig.machine import Guest, Machine
@@ -38,6 +39,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def image() -> Image:
     return build()
+
+
+@pytest.fixture(scope="session")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keys for Secure Boot."""
+    keys = tmp_path_factory.mktemp("secure") / "keys"
+    secure_boot.make_keys(keys)
+    return keys
 
 
 @pytest.fixture(scope="module")

@@ -79,18 +79,13 @@ def test_an_archive_holds_the_disk_alone(disk: Path, tmp_path: Path) -> None:
 def test_the_page_has_the_commands(cloud: str) -> None:
     page = (TREE / "docs" / "cloud-import.md").read_text()
     assert f"```\n{CLOUDS[cloud].commands}```" in page
+    # Each part is there to be replaced.
+    assert all(CLOUDS[cloud].commands.count(part) == 1 for part in CLOUDS[cloud].signed)
     plain = _COMMAND.findall(CLOUDS[cloud].commands)
     signed = _COMMAND.findall(CLOUDS[cloud].signed_commands("KEYS"))
     others = [command for command in signed if command not in plain]
     assert others
     assert all(command in page for command in others)
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    keys = tmp_path_factory.mktemp("secure") / "keys"
-    secure_boot.make_keys(keys)
-    return keys
 
 
 def _verified(program: Path, certificate: Path) -> bool:
@@ -110,8 +105,15 @@ def test_every_efi_program_is_signed(image: Image, keys: Path, tmp_path: Path) -
         BootFilesystem(signed).copy_out(path, program)
         assert _verified(program, keys / "db.pem")
         assert not _verified(program, keys / "KEK.pem")
-    # All else is as it was.
-    assert BootFilesystem(signed).paths() == BootFilesystem(image.disk).paths()
+    # All else is as it was, to the byte.
+    before, after = tmp_path / "before", tmp_path / "after"
+    for disk, folder in ((image.disk, before), (signed, after)):
+        folder.mkdir()
+        BootFilesystem(disk).copy_all_out(folder)
+    files = {one.relative_to(before) for one in before.rglob("*") if one.is_file()}
+    assert files == {one.relative_to(after) for one in after.rglob("*") if one.is_file()}
+    differing = {one for one in files if (before / one).read_bytes() != (after / one).read_bytes()}
+    assert {f"/{one}" for one in differing} == set(programs)
 
 
 def test_keys_are_secret_and_never_overwritten(keys: Path) -> None:
@@ -121,6 +123,8 @@ def test_keys_are_secret_and_never_overwritten(keys: Path) -> None:
     with pytest.raises(RigError, match="is there already"):
         secure_boot.make_keys(keys)
     assert (keys / "db.key").read_bytes() == kept
+    with pytest.raises(RigError, match="in the source tree"):
+        secure_boot.make_keys(TREE / "keys")
     with pytest.raises(RigError, match="cannot be made"):
         secure_boot.make_keys(keys / "db.key" / "keys")
 

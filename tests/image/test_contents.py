@@ -56,6 +56,15 @@ def test_both_firmwares_find_the_same_kernel(image: Image, root: RootFilesystem)
     assert root.names("/usr/lib/grub") == []
 
 
+def test_the_disks_are_decided_about_when_the_cloud_has_told_the_type(root: RootFilesystem) -> None:
+    folder = "/usr/lib/systemd/system"
+    for stage in ("local", "network"):
+        lines = root.read(f"{folder}/cloud-init-{stage}.service").splitlines()
+        assert {"DefaultDependencies=no", "Before=sysinit.target"} <= set(lines)
+    # After sysinit.target by default (systemd.service(5)).
+    assert "DefaultDependencies" not in root.read(f"{folder}/stripewright-assemble.service")
+
+
 def test_mdadm_assembles_nothing_by_itself(root: RootFilesystem) -> None:
     assert "AUTO -all" in root.read("/etc/mdadm/mdadm.conf").splitlines()
 

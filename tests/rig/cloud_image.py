@@ -40,7 +40,7 @@ _FIXED = 2
 @dataclass(frozen=True, slots=True)
 class Cloud:
     """``pack`` makes ``file`` of the raw disk; ``commands`` name it as their user's own. ``signed``
-    are the parts of them that are other for a signed image.
+    are the parts that differ for a signed image.
     """
 
     file: str
@@ -140,8 +140,9 @@ aws ec2 run-instances --image-id ami-… --instance-type i4i.xlarge --key-name K
 """,
         pack_raw,
         {
+            # Started by BIOS, nothing would be checked.
             "--boot-mode uefi-preferred ": """\
---boot-mode uefi-preferred --uefi-data "$(cat KEYS/uefi-data)" \\
+--boot-mode uefi --uefi-data "$(cat KEYS/uefi-data)" \\
     """
         },
     ),
@@ -170,6 +171,7 @@ az sig image-version create -g GROUP -r GALLERY -i stripewright -e 1.0.0 \\
     --os-vhd-uri https://ACCOUNT.blob.core.windows.net/images/stripewright.vhd \\
     --os-vhd-storage-account ACCOUNT
 """: """\
+# first replace the words in capitals in azure-version.json
 az rest --method put --body @KEYS/azure-version.json \\
     --url "$(az sig image-definition show -g GROUP -r GALLERY -i stripewright \\
         --query id -o tsv)/versions/1.0.0?api-version=2024-03-03"

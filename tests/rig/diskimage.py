@@ -1,4 +1,4 @@
-"""Look into the built image without booting or mounting it."""
+"""Read the built image, and write to its EFI partition, without booting or mounting it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import uuid
 from pathlib import Path
 
 from tests.rig import tools
+from tests.rig.errors import RigError
 
 _SECTOR = 512
 # Types of partitions (UEFI specification 2.10, 5.3.3; the Discoverable Partitions Specification).
@@ -62,14 +63,17 @@ class RootFilesystem:
 
 
 class BootFilesystem:
-    """The image's EFI partition, read with mtools."""
+    """The image's EFI partition, by mtools."""
 
     def __init__(self, disk: Path) -> None:
         self._target = f"{disk}@@{offset_bytes(disk, ESP)}"
 
     def _mtools(self, program: str, *arguments: str) -> str:
         argv = [*tools.argv(program), "-i", self._target, *arguments]
-        done = subprocess.run(argv, capture_output=True, check=True)
+        done = subprocess.run(argv, capture_output=True, check=False)
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip()
+            raise RigError(f"{program}: {said}", f"it was asked of {self._target}")
         return done.stdout.decode(errors="replace")
 
     def read(self, path: str) -> str:
@@ -78,6 +82,9 @@ class BootFilesystem:
 
     def copy_out(self, path: str, target: Path) -> None:
         self._mtools("mcopy", "-n", f"::{path}", str(target))
+
+    def copy_all_out(self, target: Path) -> None:
+        self._mtools("mcopy", "-s", "-n", "::/", str(target))
 
     def copy_in(self, source: Path, path: str) -> None:
         """Put a file where there may be one."""

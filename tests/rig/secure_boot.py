@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.rig import tools
-from tests.rig.build import tools_tree
+from tests.rig.build import TREE, tools_tree
 from tests.rig.diskimage import BootFilesystem
 from tests.rig.errors import RigError
 
@@ -42,6 +42,8 @@ def make_keys(folder: Path) -> None:
         raise RigError(
             f"{folder} is there already", "name a folder that is not there: no key is overwritten"
         )
+    if folder.absolute().resolve().is_relative_to(TREE):
+        raise RigError(f"{folder} is in the source tree", "keep keys where no commit takes them")
     try:
         beside = tempfile.TemporaryDirectory(dir=folder.absolute().parent)
     except OSError as error:
@@ -147,7 +149,9 @@ def _run(*argv: str, **environment: str) -> None:
     )
     if done.returncode:
         last = (done.stderr + done.stdout).strip().splitlines()[-1:]
-        raise RigError(f"{argv[0]} failed: {''.join(last)}", f"it was run as: {' '.join(argv)}")
+        # A program of the tree of tools is started by its loader, with the path of its libraries.
+        program = argv[3] if "ld-linux" in argv[0] else argv[0]
+        raise RigError(f"{Path(program).name}: {''.join(last)}", f"it ran as: {' '.join(argv)}")
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from appliance.cli import main
 from appliance.clouds.aws import ephemeral_names
-from appliance.clouds.machine import host_tag, provider_of, read_machine, type_is_due
+from appliance.clouds.machine import host_tag, provider_of, read_machine
 from appliance.clouds.provider import Dmi
 from appliance.model.disks import Inventory, Machine
 from appliance.storage.probe import devices
@@ -244,40 +244,3 @@ def test_who_may_not_read_the_uuid_has_no_tag_rather_than_another(
 
     monkeypatch.setattr(Path, "read_text", denied)
     assert tag() == ""
-
-
-@pytest.mark.parametrize(
-    ("dmi", "due"),
-    [
-        ({"sys_vendor": "Xen", "product_name": "HVM domU", "product_version": "4.11.amazon"}, True),
-        ({"sys_vendor": "Google", "product_name": "Google Compute Engine"}, True),
-        ({"sys_vendor": "Amazon EC2", "product_name": "i4i.16xlarge"}, False),
-        ({"sys_vendor": "Amazon EC2", "product_name": "i99ax.metal"}, False),
-        ({"sys_vendor": "QEMU", "product_name": "Standard PC"}, False),
-    ],
-)
-def test_a_type_is_due_until_cloud_inits_first_stage_is_over(
-    tmp_path: Path, dmi: dict[str, str], due: bool
-) -> None:
-    folder = tmp_path / "class/dmi/id"
-    folder.mkdir(parents=True)
-    for name, text in dmi.items():
-        (folder / name).write_text(f"{text}\n")
-    told = tmp_path / "run/cloud-init"
-    told.mkdir(parents=True)
-
-    def now() -> bool:
-        return type_is_due(sys_root=tmp_path, root=tmp_path)
-
-    # cloud-init does not run here.
-    assert not now()
-    (told / "enabled").touch()
-    assert now() is due
-    for text in ("", "{", "[]", '{"v1": 3}', '{"v1": {"init-local": {"finished": null}}}'):
-        (told / "status.json").write_text(text)
-        assert now() is due
-    (told / "status.json").write_text('{"v1": {"init-local": {"finished": 1790000000.5}}}')
-    assert not now()
-    (told / "status.json").unlink()
-    (told / "instance-data.json").write_text("{}")
-    assert not now()

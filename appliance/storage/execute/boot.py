@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from appliance.clouds import machine
 from appliance.errors import EXIT_OK, OperatorError, Refused
 from appliance.model.disks import Inventory
 from appliance.model.plans import Decision, Layout, Plan, VolumePlan
@@ -25,9 +24,6 @@ from appliance.system.kernel import Kernel
 
 # Where neither the machine type nor the layout says how long: so long after the last disk came.
 _SETTLE_SECONDS = 10.0
-# cloud-init's first stage, which alone tells the type of some machines, has 90 s (cloud-stage).
-_TYPE_SECONDS = 90.0
-_TYPE_POLL_SECONDS = 0.5
 # Disks that change between decision and first write are decided about again, not for ever.
 _LOOKS = 3
 _AGAIN = "reboot"
@@ -79,8 +75,7 @@ class BootLoop:
         self._places = places
         self._kernel = Kernel()
         self._finalizer = finalizer.Finalizer(places, record, self._kernel)
-        self._started = self._quiet_since = 0.0
-        self._type_until = 0.0
+        self._quiet_since = 0.0
         self._told: dict[str, tuple[Decision, str]] = {}
         # What was done, for the story: the last look finds "nothing" for all that succeeded.
         self._first: dict[str, VolumePlan] = {}
@@ -89,8 +84,7 @@ class BootLoop:
         self._finalizer.looking(self._layout)
         arrivals = None
         events.settle(self._kernel)
-        self._started = self._quiet_since = time.monotonic()
-        self._type_until = self._started + _TYPE_SECONDS
+        started = self._quiet_since = time.monotonic()
         volumes = _Volumes(set(self._layout.volume_names))
         while True:
             look = self._look()
@@ -112,7 +106,7 @@ class BootLoop:
                 arrivals = events.BlockEvents()
                 self._quiet_since = time.monotonic()
                 continue
-            self._wait(look, volumes, waiting, arrivals)
+            self._wait(look, volumes, waiting, arrivals, started)
         plan = self._finalizer.told(look.late, self._first)
         code = self._finalizer.settle(
             self._layout, plan, failed=volumes.ended, inventory=look.inventory, after=look.late
@@ -245,6 +239,7 @@ class BootLoop:
         volumes: _Volumes,
         waiting: list[str],
         arrivals: events.BlockEvents,
+        started: float,
     ) -> None:
         """Sleep until something happens or the first volume's time is over; not at all where a
         volume's disks are being read: the next look reads on.
@@ -258,15 +253,12 @@ class BootLoop:
         for volume in self._layout.volumes:
             if volume.name not in waiting or volume.name in reading:
                 continue
-            seconds = max(0.0, self._started + volume.patience_seconds - now)
+            seconds = max(0.0, started + volume.patience_seconds - now)
             settles = volume.wait_seconds is None and look.of(volume.name, volumes).settles
             if settles and seconds > settled_in:
                 seconds = settled_in
                 quiet.add(volume.name)
             left[volume.name] = seconds
-        if quiet and self._waited_for_type(arrivals):
-            self._started = self._quiet_since = time.monotonic()
-            return
         first = 0.0 if reading else min(left.values())
         if (first > 0 or reading) and (arrivals.wait(first) or stopping.asked()):
             self._quiet_since = time.monotonic()
@@ -274,12 +266,3 @@ class BootLoop:
         over = {name for name, seconds in left.items() if seconds <= first}
         volumes.settled |= over & quiet
         volumes.overdue |= over - quiet
-
-    def _waited_for_type(self, arrivals: events.BlockEvents) -> bool:
-        """Wait for the machine type, which says how many disks there are, or for the next disk."""
-        waited = False
-        while machine.type_is_due() and time.monotonic() < self._type_until:
-            waited = True
-            if arrivals.wait(_TYPE_POLL_SECONDS) or stopping.asked():
-                break
-        return waited

@@ -316,7 +316,7 @@ def check_mount(step: Step, context: VerifyContext) -> None:
     name = Path(device).resolve().name
     if context.kernel.attribute(name, "queue/discard_max_bytes") == "0":
         # XFS leaves it out where the device does not discard (fs/xfs/xfs_super.c), and says so in
-        # the kernel log. That is no reason to keep the volume down; drift names it.
+        # the kernel log. That is no reason to keep the volume down; drift reports it.
         missing.discard("discard")
     same = on_top.device == context.kernel.device_number(device)
     if not same or on_top.fstype != volume.filesystem or missing:
