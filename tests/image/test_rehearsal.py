@@ -189,7 +189,9 @@ def test_metadata_that_misbehaves_stops_nothing(rehearsal: Rehearsal, mood: str)
         print(f"\n{rehearsal.instance.cloud}, {mood}: mounted and SSH after {seconds:.0f} s")
         if mood != "endless":
             # Also after a first stage that was late, which takes its address away at its end.
-            guest.root.run(["cloud-init", "status", "--wait"], check=False)
+            # Azure's goes on asking for longer than that.
+            wait = ["timeout", "240", "cloud-init", "status", "--wait"]
+            guest.root.run(wait, check=False)
             guest.root.close()
             guest.wait_for_root()
         late = "goes on without it" in guest.root.sh("journalctl -b -u cloud-init-local")
