@@ -89,7 +89,7 @@ cloud-image: rig ## Pack the image for CLOUD=aws, azure or gcp, and print the co
 	@$(RIG)/bin/python -m tests.rig.cloud_image $(CLOUD) $(if $(KEYS),--keys "$(KEYS)")
 
 secure-boot-keys: rig ## Make keys for Secure Boot in the new folder KEYS; cloud-image signs with them
-	@$(if $(KEYS),,$(error KEYS=FOLDER names the new folder))$(RIG)/bin/python -m tests.rig.secure_boot "$(KEYS)"
+	@$(if $(KEYS),,$(error set KEYS to a new folder: make secure-boot-keys KEYS=FOLDER))$(RIG)/bin/python -m tests.rig.secure_boot "$(KEYS)"
 
 boots: $(VENV)/ready ## Boot the image by BIOS, UEFI and Secure Boot from each bus of root and local disks
 	$(PYTHON) -m tests.rig.boots --matrix

@@ -39,11 +39,12 @@ def make_keys(folder: Path) -> None:
     Azure a gallery's image version. Private keys are for their owner alone.
     """
     if folder.exists():
-        raise RigError(
-            f"{folder} is there already", "name a folder that is not there: no key is overwritten"
-        )
+        raise RigError(f"{folder} already exists", "name a new folder: keys are never overwritten")
     if folder.absolute().resolve().is_relative_to(TREE):
-        raise RigError(f"{folder} is in the source tree", "keep keys where no commit takes them")
+        raise RigError(
+            f"{folder} is in the source tree",
+            "name a folder outside it, so that no commit takes the keys",
+        )
     try:
         beside = tempfile.TemporaryDirectory(dir=folder.absolute().parent)
     except OSError as error:
@@ -97,7 +98,9 @@ def _azure_version(folder: Path) -> dict[str, object]:
 def sign(disk: Path, keys: Path) -> None:
     """Sign every EFI program on ``disk``, in place, and read the signatures back."""
     if missing := [name for name in _NEEDED if not (keys / name).is_file()]:
-        raise RigError(f"{keys} has no {missing[0]}", "make secure-boot-keys KEYS=FOLDER makes it")
+        raise RigError(
+            f"{keys} has no {missing[0]}", "make secure-boot-keys KEYS=FOLDER makes the keys"
+        )
     certificate = str(keys / "db.pem")
     files = BootFilesystem(disk)
     programs = [path for path in files.paths() if path.lower().endswith(".efi")]

@@ -115,7 +115,9 @@ def test_read_only_by_hand_is_an_option(machine: Machine) -> None:
 
 def test_options_that_the_layout_declares_and_that_are_not_there(machine: Machine) -> None:
     (machine.root / "layout.toml").write_text(LAYOUT + 'mount_options = ["discard"]\n')
-    assert only(machine.layout_facts(), "MOUNT-OPTIONS").evidence["lost"] == "discard"
+    options = only(machine.layout_facts(), "MOUNT-OPTIONS")
+    assert options.evidence["lost"] == "discard"
+    assert options.next_step.endswith("do not support it: take it out of the layout")
 
 
 def test_a_mount_point_that_the_layout_has_changed(machine: Machine) -> None:

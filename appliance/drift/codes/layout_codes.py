@@ -271,7 +271,7 @@ CODES = (
         "remounted. `ro` stops writers; others change performance and what survives a crash.",
         first="`stripewright drift show ID` names the options. Reboot, or, as root, remount with "
         "those of the layout. If the new ones are wanted, put them into `mount_options`. XFS "
-        "leaves `discard` out where the disks do not discard: take it out of the layout.",
+        "drops `discard` on disks that do not support it: take it out of the layout.",
         avoid="Do not compare measurements from both sides of the change.",
         closes="When the options are restored, or a confirmed plan has changed them.",
     ),

@@ -138,6 +138,10 @@ def _options(volume: BootVolume, mount: Mount, declared: Volume | None) -> Itera
     if lost or new:
         change = [f"{word} {which}" for word, which in (("without", lost), ("with", new)) if which]
         remount = f"mount -o remount,{lost} {volume.mount}"
+        if "discard" in lost.split(","):
+            remount += (
+                "; if discard stays off, the disks do not support it: take it out of the layout"
+            )
         yield fact(
             "MOUNT-OPTIONS",
             ",".join(sorted(then)),
