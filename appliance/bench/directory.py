@@ -92,7 +92,9 @@ def absolute_target(target: Path | str) -> Path:
 
 
 class PrivateDirectory:
-    """The one directory in which a run may write; one run at a time holds it."""
+    """The one directory in which a run may write; one run at a time holds it, and its fio, which
+    shares the lock of ``descriptor``: a killed one may still be in a call that makes a file.
+    """
 
     def __init__(self, descriptor: int, path: Path) -> None:
         self.descriptor = descriptor
@@ -101,11 +103,6 @@ class PrivateDirectory:
     @property
     def device_number(self) -> int:
         return os.fstat(self.descriptor).st_dev
-
-    @property
-    def working_directory(self) -> str:
-        """A path that leads to this very directory, whatever its name leads to by now."""
-        return f"/proc/{os.getpid()}/fd/{self.descriptor}"
 
     def size_for(self, file_count: int, asked_bytes: int = 0) -> int:
         """:func:`file_size_bytes` for the space that is there now."""

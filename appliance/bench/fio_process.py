@@ -61,12 +61,12 @@ def find_fio() -> str:
 def run_fio(
     arguments: Sequence[str],
     *,
-    cwd: str,
+    directory: int | None,
     timeout_seconds: float,
     on_tick: Callable[[], None],
     interim: Interim | None = None,
 ) -> Ended:
-    """Run fio in ``cwd`` to its end, calling ``on_tick`` five times a second.
+    """Run fio in ``directory``, an open one, to its end, calling ``on_tick`` five times a second.
 
     ``interim`` has it print its figures so far now and then; they stand in the output, too.
 
@@ -76,7 +76,7 @@ def run_fio(
     """
     argv = ("fio", *arguments)
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        running = process.start(argv, stdout=output, stderr=errors, cwd=cwd)
+        running = process.start(argv, stdout=output, stderr=errors, directory=directory)
         deadline = time.monotonic() + timeout_seconds
         try:
             while running.poll() is None:
@@ -103,7 +103,7 @@ def choose_engine(
     version: str,
     wanted: Collection[str],
     *,
-    cwd: str,
+    directory: int | None,
     target: str,
     read_only: bool,
     on_tick: Callable[[], None],
@@ -122,7 +122,7 @@ def choose_engine(
             continue
         ended = run_fio(
             fio.probe_arguments(engine, target, read_only=read_only),
-            cwd=cwd,
+            directory=directory,
             timeout_seconds=_PROBE_SECONDS,
             on_tick=on_tick,
         )

@@ -63,7 +63,7 @@ def measure(
             file_size_bytes=place.file_size_bytes,
             read_only=place.kind == RAW_READ,
         ),
-        cwd=place.cwd,
+        directory=place.directory,
         timeout_seconds=job.runtime_seconds * 2 + GRACE_SECONDS,
         on_tick=log.tick,
         interim=log.interim(job.runtime_seconds),

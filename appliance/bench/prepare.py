@@ -89,7 +89,7 @@ def settle(
         begin_round(len(values) + 1, seconds)
         ended = fio_process.run_fio(
             fio.job_arguments(round_job, place.workers(job), engine=engine),
-            cwd=place.cwd,
+            directory=place.directory,
             timeout_seconds=seconds * 2 + GRACE_SECONDS,
             on_tick=log.tick,
         )
@@ -132,7 +132,7 @@ def _write(arguments: tuple[str, ...], place: Place, log: RunLog, total_bytes: i
     log.begin_phase("prepare", expected_seconds=total_bytes / _GUESSED_WRITE_BYTES_PER_S)
     ended = fio_process.run_fio(
         arguments,
-        cwd=place.cwd,
+        directory=place.directory,
         timeout_seconds=GRACE_SECONDS + total_bytes / _SLOWEST_WRITE_BYTES_PER_S,
         on_tick=log.tick,
     )

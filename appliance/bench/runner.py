@@ -263,7 +263,7 @@ class _Run:
         found = fio_process.choose_engine(
             self._log.fio_version,
             asked - {""},
-            cwd=self._place.cwd,
+            directory=self._place.directory,
             target=self._place.probe,
             read_only=self._place.kind == RAW_READ,
             on_tick=self._log.tick,

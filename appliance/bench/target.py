@@ -22,7 +22,8 @@ class Place(Protocol):
     """What the runner needs to know of a target.
 
     ``kind`` is as in RunRecord.target_kind, ``path`` what is kept as the target, ``probe``
-    the file or device on which engines are tried, ``cwd`` where fio runs.
+    the file or device on which engines are tried, ``directory`` where fio runs (open, not its
+    name: that may lead elsewhere by now), ``None`` for a device.
     """
 
     @property
@@ -38,7 +39,7 @@ class Place(Protocol):
     def device_number(self) -> int: ...
 
     @property
-    def cwd(self) -> str: ...
+    def directory(self) -> int | None: ...
 
     @property
     def probe(self) -> str: ...
@@ -78,8 +79,8 @@ class Files:
         return self.private.device_number
 
     @property
-    def cwd(self) -> str:
-        return self.private.working_directory
+    def directory(self) -> int:
+        return self.private.descriptor
 
     def make_room(self, suite: Suite) -> str:
         """Decide how large the files are; a note if that is less than the suite asks for.
@@ -124,8 +125,8 @@ class Raw:
         return self.device.device_number
 
     @property
-    def cwd(self) -> str:
-        return "/"
+    def directory(self) -> None:
+        return None
 
     @property
     def probe(self) -> str:

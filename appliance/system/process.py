@@ -87,9 +87,11 @@ def start(
     *,
     stdout: IO[bytes] | int = subprocess.DEVNULL,
     stderr: IO[bytes] | int = subprocess.DEVNULL,
-    cwd: str | None = None,
+    directory: int | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start ``argv`` in a process group of its own and return without waiting.
+
+    It runs in ``directory``, which it keeps open, a lock on it included; in / without one.
 
     The caller owns the process and ends it with :func:`stop`. The kernel kills it when the calling
     thread ends before that: a killed run leaves no load behind.
@@ -101,18 +103,19 @@ def start(
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
-            cwd=cwd,
             env=_ENVIRONMENT,
             process_group=0,
             # Safe beside other threads: it takes no lock that one of them could hold.
-            preexec_fn=lambda: _die_with(caller),  # noqa: PLW1509
+            preexec_fn=lambda: _begin(caller, directory),  # noqa: PLW1509
+            pass_fds=() if directory is None else (directory,),
         )
     except FileNotFoundError as error:
         raise ProgramMissing(argv[0]) from error
 
 
-def _die_with(caller: int) -> None:
+def _begin(caller: int, directory: int | None) -> None:
     """In the child: ask for SIGKILL when the thread that forked it ends, which it may have."""
+    os.chdir("/" if directory is None else directory)
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != caller:
         os._exit(1)

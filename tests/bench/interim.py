@@ -7,7 +7,9 @@ again and again in their middle, and at their end, which is what the program nev
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import signal
 import statistics
 import subprocess
@@ -42,6 +44,12 @@ class Ended:
     answers: int
 
 
+@functools.cache
+def _opened(place: Path) -> int:
+    """Open to the end of this program."""
+    return os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+
+
 def _job(seconds: float) -> Job:
     return Job("rand-read-4k", "randread", 4096, iodepth=32, jobs=2, runtime_seconds=seconds)
 
@@ -56,7 +64,7 @@ def _measured(place: Path, *, asked: bool) -> Ended:
     answers: list[fio.FioReport] = []
     ended = fio_process.run_fio(
         _arguments(job),
-        cwd=str(place),
+        directory=_opened(place),
         timeout_seconds=300,
         on_tick=lambda: None,
         interim=Interim(job.runtime_seconds, answers.append) if asked else None,
@@ -103,7 +111,9 @@ def inside(place: Path) -> Iterator[str]:
     )
     job = _job(_INSIDE_SECONDS)
     with (place / "out").open("w+b") as output:
-        running = process.start(("fio", *logs, *_arguments(job)), stdout=output, cwd=str(place))
+        running = process.start(
+            ("fio", *logs, *_arguments(job)), stdout=output, directory=_opened(place)
+        )
         began = due = time.monotonic()
         spent_ms: list[float] = []
         while running.poll() is None:
@@ -170,7 +180,7 @@ def _short(place: Path, begin: float, end: float) -> list[int]:
     with (place / "out").open("w+b") as output:
         began = time.monotonic()
         running = process.start(
-            ("fio", "--rate_iops=2000", *arguments), stdout=output, cwd=str(place)
+            ("fio", "--rate_iops=2000", *arguments), stdout=output, directory=_opened(place)
         )
         while running.poll() is None:
             if begin < time.monotonic() - began < end:

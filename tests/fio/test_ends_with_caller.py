@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from appliance.bench.directory import private_directory
+from appliance.errors import Refused
+from appliance.system import process
+
 ROOT = Path(__file__).parents[2]
 KILLED_LATER = """
 import os, signal, sys
@@ -46,3 +50,18 @@ def test_nothing_goes_on_without_who_started_it(program: str) -> None:
     while Path(f"/proc/{started}").exists():
         assert time.monotonic() < deadline, Path(f"/proc/{started}/cmdline").read_bytes()
         time.sleep(0.05)
+
+
+def test_its_directory_stays_held_until_it_has_ended(tmp_path: Path) -> None:
+    """A killed fio may be in a call that makes a file: what is cleaned before it ends is not."""
+    (tmp_path / ".stripewright-bench").mkdir(mode=0o700)
+    with private_directory(tmp_path) as private:
+        running = process.start(("sleep", "60"), directory=private.descriptor)
+        assert Path(f"/proc/{running.pid}/cwd").readlink() == private.path
+    try:
+        with pytest.raises(Refused, match="another run"), private_directory(tmp_path):
+            pass
+    finally:
+        process.stop(running, grace_seconds=1.0)
+    with private_directory(tmp_path):
+        pass
