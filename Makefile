@@ -82,17 +82,18 @@ bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: s
 image-tests: $(VENV)/ready ## Boot the built image, again and again; three machines at a time
 	$(PYTHON) -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not soak" tests/image
 
-image: rig ## Build the image
-	$(RIG)/bin/python -m tests.rig.build
+image: rig ## Build the image; ARCH=arm64 for that processor (root, or qemu-user-binfmt)
+	$(RIG)/bin/python -m tests.rig.build $(ARCH)
 
 cloud-image: rig ## Pack the image for CLOUD=aws, azure or gcp, and print the commands that import it
-	@$(RIG)/bin/python -m tests.rig.cloud_image $(CLOUD) $(if $(KEYS),--keys "$(KEYS)")
+	@$(RIG)/bin/python -m tests.rig.cloud_image $(CLOUD) $(if $(KEYS),--keys "$(KEYS)") \
+	  $(if $(ARCH),--arch $(ARCH))
 
 secure-boot-keys: rig ## Make keys for Secure Boot in the new folder KEYS; cloud-image signs with them
 	@$(if $(KEYS),,$(error set KEYS to a new folder: make secure-boot-keys KEYS=FOLDER))$(RIG)/bin/python -m tests.rig.secure_boot "$(KEYS)"
 
-boots: $(VENV)/ready ## Boot the image by BIOS, UEFI and Secure Boot from each bus of root and local disks
-	$(PYTHON) -m tests.rig.boots --matrix
+boots: $(VENV)/ready ## Boot the image by BIOS, UEFI and Secure Boot from each bus of root and local disks; or ARCH=arm64
+	$(PYTHON) -m tests.rig.boots --matrix $(if $(ARCH),--arch $(ARCH))
 
 rehearsals: $(VENV)/ready ## Boot what cloud-image packs with each cloud's metadata and network; as root (an hour)
 	sh tests/rig/setup.sh rehearsals

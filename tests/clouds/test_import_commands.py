@@ -27,6 +27,7 @@ _VALUES = {"snap-…": "snap-0123456789abcdef0", "ami-…": "ami-0123456789abcde
 # What of the service each flag of gcloud is: a schema, and its properties to the last.
 _FLAGS = {
     "images": {
+        "--architecture": "Image.architecture",
         "--source-uri": "Image.rawDisk.source",
         "--guest-os-features": "Image.guestOsFeatures.type",
         "--platform-key-file": "Image.shieldedInstanceInitialState.pk.fileType",
@@ -117,7 +118,7 @@ def test_amazon_takes_no_misspelt_one(words: list[str]) -> None:
     for at, word in enumerate(words[2:], start=2):
         spoilt = [f"{word}x"] if word.startswith("--") else []
         spoilt += [word.replace(key, f"{key}x", 1) for key in re.findall(r"\w+(?==)", word)]
-        listed = {"x86_64", "uefi-preferred", "i4i.xlarge"} & {word}
+        listed = {"x86_64", "arm64", "uefi-preferred", "i4i.xlarge", "i8g.xlarge"} & {word}
         spoilt += [f"{one}x" for one in listed]
         spoilt += [word.replace(one, f"{one}x") for one in ("gp3", "required") if one in word]
         for wrong in spoilt:
@@ -169,12 +170,8 @@ def test_google_describes_no_misspelt_one() -> None:
 def test_every_command_is_read() -> None:
     assert [words[1] for words in _AWS] == [
         "cp", "import-snapshot", "describe-import-snapshot-tasks", "register-image",
-        "run-instances", "register-image",
+        "run-instances", "register-image", "run-instances", "register-image",
     ]  # fmt: skip
     assert [words[1] for words in _GCLOUD] == [
-        "images",
-        "instances",
-        "instances",
-        "images",
-        "instances",
-    ]
+        "images", "instances", "instances", "images", "instances", "images", "instances",
+    ]  # fmt: skip

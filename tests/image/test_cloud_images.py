@@ -80,12 +80,13 @@ def test_the_page_has_the_commands(cloud: str) -> None:
     page = (TREE / "docs" / "cloud-import.md").read_text()
     assert f"```\n{CLOUDS[cloud].commands}```" in page
     # Each part is there to be replaced.
-    assert all(CLOUDS[cloud].commands.count(part) == 1 for part in CLOUDS[cloud].signed)
+    parts = (*CLOUDS[cloud].signed, *CLOUDS[cloud].arm64)
+    assert all(CLOUDS[cloud].commands.count(part) == 1 for part in parts)
     plain = _COMMAND.findall(CLOUDS[cloud].commands)
-    signed = _COMMAND.findall(CLOUDS[cloud].signed_commands("KEYS"))
-    others = [command for command in signed if command not in plain]
-    assert others
-    assert all(command in page for command in others)
+    for changed in (CLOUDS[cloud].signed_commands("KEYS"), CLOUDS[cloud].arm64_commands()):
+        others = [command for command in _COMMAND.findall(changed) if command not in plain]
+        assert others
+        assert all(command in page for command in others)
 
 
 def _verified(program: Path, certificate: Path) -> bool:

@@ -3,8 +3,9 @@
 Each boot is of a new machine: four blank drives, until the stripe is mounted and SSH answers. With
 QEMU every tenth goes by firmware, UEFI and BIOS in turns; ``--uml`` boots User Mode Linux;
 ``--matrix`` boots each firmware from each bus with each kind of local disk once, and UEFI also
-signed, with Secure Boot. No boot is tried twice. Prints a line a boot; of one that does not come
-up, what can be seen is kept (tests/rig/machine.py). The exit status is 1 if one did not.
+signed, with Secure Boot; of ``--arch arm64``, UEFI alone. No boot is tried twice. Prints a line a
+boot; of one that does not come up, what can be seen is kept (tests/rig/machine.py). The exit status
+is 1 if one did not.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tests.rig import secure_boot
+from tests.rig.architecture import AMD64, ARCHITECTURES, ARM64
 from tests.rig.build import Image, build, cache_root, say
 from tests.rig.drives import blank_drives
 from tests.rig.errors import RigError
@@ -53,22 +55,25 @@ def main() -> int:
     options.add_argument("--at-once", type=int, default=2)
     options.add_argument("--uml", action="store_true")
     options.add_argument("--matrix", action="store_true")
+    options.add_argument("--arch", choices=ARCHITECTURES, default=AMD64.name)
     options.add_argument("--json", type=Path)
     given = options.parse_args()
+    architecture = ARCHITECTURES[given.arch]
     if given.matrix:
-        every = itertools.product((*_FIRMWARES, _SECURE), ROOT_BUSES, _LOCAL_BUSES)
+        firmwares = ("uefi",) if architecture == ARM64 else (*_FIRMWARES, _SECURE)
+        every = itertools.product(firmwares, ROOT_BUSES, _LOCAL_BUSES)
         ways = [Way(*one) for one in every]
     elif given.uml:
         ways = [Way("uml", "ubd", "scsi")] * given.count
     else:
         ways = [Way(_firmware(number)) for number in range(given.count)]
-    image = build()
+    image = build(architecture)
     with (
         tempfile.TemporaryDirectory(dir=cache_root()) as name,
         ThreadPoolExecutor(given.at_once) as pool,
     ):
         keys, signed = Path(name) / "keys", Path(name) / "signed"
-        if given.matrix:
+        if any(way.firmware == _SECURE for way in ways):
             secure_boot.make_keys(keys)
             secure_boot.sign_copy(image.disk, keys, signed)
 

@@ -1,4 +1,4 @@
-"""Build the appliance image, or find it built: ``python3 -m tests.rig.build``.
+"""Build the appliance image, or find it built: ``python3 -m tests.rig.build [ARCH]``.
 
 Everything that is made lies in a cache outside the tree
 (``${XDG_CACHE_HOME:-~/.cache}/stripewright``). The image is kept under a hash of all
@@ -8,10 +8,12 @@ reuses mkosi's cached operating system.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.rig import packages
+from tests.rig.architecture import AMD64, ARCHITECTURES, ARM64, Architecture
 from tests.rig.errors import RigError
 
 TREE = Path(__file__).resolve().parents[2]
@@ -29,7 +32,16 @@ INPUTS = ("mkosi.conf", "mkosi.*", "units", "appliance", "tui", "requirements/im
 KEEP_IMAGES = 3
 # The root partition, to the kernel: drives are numbered as they answer.
 ROOT = "PARTLABEL=stripewright-root"
-_TOOLS = TREE / "tests" / "rig" / "tools" / "mkosi.conf"
+# What the image is built and run with here, and what more for another processor than this one's.
+_TOOLS = {
+    AMD64: TREE / "tests" / "rig" / "tools" / "mkosi.conf",
+    ARM64: TREE / "tests" / "rig" / "tools_arm64" / "mkosi.conf",
+}
+# linux/Documentation/admin-guide/binfmt-misc.rst
+_BINFMT = Path("/proc/sys/fs/binfmt_misc")
+# The header of a program for arm64 (elf(5)), and what of it counts.
+_ARM64_MAGIC = r"\x7fELF\x02\x01\x01" + r"\x00" * 9 + r"\x02\x00\xb7\x00"
+_ARM64_MASK = r"\xff" * 7 + r"\x00" + r"\xff" * 8 + r"\xfe\xff\xff\xff"
 # A guest of another checkout may still read an image that is not among the newest.
 _IN_USE_SECONDS = 6 * 3600
 
@@ -42,6 +54,7 @@ class Image:
     kernel: Path
     key: str
     reused: bool
+    architecture: Architecture = AMD64
 
     @property
     def disk_bytes(self) -> int:
@@ -69,9 +82,9 @@ def input_files(tree: Path = TREE) -> list[Path]:
     return sorted(p for p in found if "__pycache__" not in p.parts)
 
 
-def content_key(tree: Path = TREE) -> str:
+def content_key(tree: Path = TREE, architecture: Architecture = AMD64) -> str:
     """The hash over names, modes and contents of everything that goes into the image."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(architecture.name.encode())
     for path in input_files(tree):
         content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
         executable = os.access(path, os.X_OK) and not path.is_symlink()
@@ -93,10 +106,13 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def tools_tree() -> Path:
-    """Programs of the image's own distribution: what mkosi builds with, and QEMU. Made once."""
+def tools_tree(architecture: Architecture = AMD64) -> Path:
+    """Programs of the image's own distribution: what mkosi builds with, and QEMU; for arm64 what
+    that needs beside it. Made once.
+    """
     cache = cache_root()
-    final = cache / "tools" / hashlib.sha256(_TOOLS.read_bytes()).hexdigest()[:16]
+    definition = _TOOLS[architecture]
+    final = cache / "tools" / hashlib.sha256(definition.read_bytes()).hexdigest()[:16]
     if final.exists():
         return final
     with locked(cache / "tools.lock"):
@@ -104,7 +120,7 @@ def tools_tree() -> Path:
             partial = final.with_suffix(".partial")
             say("making the tree of tools")
             arguments = [
-                f"--directory={_TOOLS.parent}",
+                f"--directory={definition.parent}",
                 f"--output-directory={partial.parent}",
                 f"--output={partial.name}",
                 *_shared_arguments(cache, partial.parent),
@@ -114,11 +130,36 @@ def tools_tree() -> Path:
     return final
 
 
-def _mkosi_arguments(cache: Path, output: Path, wheels: Path, tools: Path) -> list[str]:
+def _run_foreign_programs() -> None:
+    """Have this kernel run programs for arm64 in QEMU, in mkosi's sandbox too: by F it keeps the
+    interpreter open. Until the next boot.
+    """
+    if not (_BINFMT / "register").exists():
+        subprocess.run(["mount", "-t", "binfmt_misc", "binfmt_misc", str(_BINFMT)], check=False)
+    known = (one.read_text(errors="replace") for one in _BINFMT.glob("qemu-aarch64*"))
+    if any(re.match(r"enabled\n(.*\n)*flags: \w*F", text) for text in known):
+        return
+    qemu = tools_tree(ARM64) / "usr" / "bin" / "qemu-aarch64"
+    try:
+        (_BINFMT / "register").write_text(
+            f":qemu-aarch64-rig:M::{_ARM64_MAGIC}:{_ARM64_MASK}:{qemu}:F\n"
+        )
+    except OSError as error:
+        raise RigError(
+            f"programs for arm64 cannot be run here: {error.strerror}",
+            "as root, or with Debian's qemu-user-binfmt installed",
+        ) from error
+
+
+def _mkosi_arguments(
+    cache: Path, output: Path, wheels: Path, architecture: Architecture
+) -> list[str]:
+    tools = tools_tree()
     build_folder = cache / "builddir"
     build_folder.mkdir(exist_ok=True)
     return [
         f"--directory={TREE}",
+        f"--architecture={architecture.mkosi}",
         f"--output-directory={output}",
         f"--cache-directory={cache / 'mkosi-cache'}",
         f"--build-directory={build_folder}",
@@ -168,37 +209,40 @@ def _last_line(log: Path) -> str:
     return next((line.strip()[:100] for line in reversed(lines) if line.strip()), "")
 
 
-def build() -> Image:
+def build(architecture: Architecture = AMD64) -> Image:
     """Return the image of the tree as it is now; build it if there is none yet."""
     cache = cache_root()
-    key = content_key()
+    key = content_key(architecture=architecture)
     images = cache / "images"
     final = images / key
-    if (found := _built(final, key)) is not None:
+    if (found := _built(final, key, architecture)) is not None:
         return found
     with locked(cache / "build.lock"):
-        if (found := _built(final, key)) is not None:
+        if (found := _built(final, key, architecture)) is not None:
             return found
         say(f"building the image (inputs {key}); the first build takes some minutes")
         began = time.monotonic()
         mkosi = packages.find_mkosi(cache)
-        wheels = packages.download_wheels(cache, TREE / "requirements" / "image.txt")
-        tools = tools_tree()
+        lock = TREE / "requirements" / "image.txt"
+        wheels = packages.download_wheels(cache, lock, architecture)
+        if architecture != AMD64:
+            _run_foreign_programs()
         output = cache / "output"
-        _run_mkosi(_mkosi_arguments(cache, output, wheels, tools), cache / "mkosi.log", mkosi)
+        arguments = _mkosi_arguments(cache, output, wheels, architecture)
+        _run_mkosi(arguments, cache / "mkosi.log", mkosi)
         _keep(output, final)
-        image = _image(final, key, reused=False)
+        image = _image(final, key, architecture, reused=False)
         forget_old(images, KEEP_IMAGES, unused_seconds=_IN_USE_SECONDS)
         say(f"built in {time.monotonic() - began:.0f} s")
         return image
 
 
-def _built(final: Path, key: str) -> Image | None:
+def _built(final: Path, key: str, architecture: Architecture) -> Image | None:
     """The image, if an earlier build or another process's made it."""
     if not (final / "stripewright.raw").exists():
         return None
     os.utime(final)
-    return _image(final, key, reused=True)
+    return _image(final, key, architecture, reused=True)
 
 
 def _keep(output: Path, final: Path) -> None:
@@ -213,8 +257,9 @@ def _keep(output: Path, final: Path) -> None:
     partial.rename(final)
 
 
-def _image(folder: Path, key: str, *, reused: bool) -> Image:
-    return Image(folder / "stripewright.raw", folder / "stripewright.vmlinuz", key, reused)
+def _image(folder: Path, key: str, architecture: Architecture, *, reused: bool) -> Image:
+    disk, kernel = folder / "stripewright.raw", folder / "stripewright.vmlinuz"
+    return Image(disk, kernel, key, reused, architecture)
 
 
 def forget_old(folder: Path, keep: int, *, unused_seconds: float = 0) -> None:
@@ -226,8 +271,10 @@ def forget_old(folder: Path, keep: int, *, unused_seconds: float = 0) -> None:
 
 
 def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("architecture", choices=ARCHITECTURES, nargs="?", default=AMD64.name)
     try:
-        image = build()
+        image = build(ARCHITECTURES[options.parse_args().architecture])
     except RigError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -1,6 +1,6 @@
 """Pack the built image as a cloud takes it, and print the commands that take it there:
 ``python -m tests.rig.cloud_image azure``, or ``make cloud-image CLOUD=azure``; with ``--keys`` or
-``KEYS=`` signed for Secure Boot.
+``KEYS=`` signed for Secure Boot, with ``--arch arm64`` or ``ARCH=arm64`` for that processor.
 
 What is packed is read back by another program, or by the format's own text, before it is named. The
 commands are those of docs/cloud-import.md (a test holds the two together).
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.rig import secure_boot, tools
+from tests.rig.architecture import AMD64, ARCHITECTURES, ARM64
 from tests.rig.build import build, cache_root
 from tests.rig.diskimage import ESP, offset_bytes
 from tests.rig.errors import RigError
@@ -40,19 +41,28 @@ _FIXED = 2
 @dataclass(frozen=True, slots=True)
 class Cloud:
     """``pack`` makes ``file`` of the raw disk; ``commands`` name it as their user's own. ``signed``
-    are the parts that differ for a signed image.
+    are the parts that differ for a signed image, ``arm64`` those for one of that architecture.
     """
 
     file: str
     commands: str
     pack: Callable[[Path, Path], None]
     signed: Mapping[str, str]
+    arm64: Mapping[str, str]
 
     def signed_commands(self, keys: str) -> str:
-        commands = self.commands
-        for plain, signed in self.signed.items():
-            commands = commands.replace(plain, signed.replace("KEYS", keys))
-        return commands
+        return _replaced(
+            self.commands, {plain: one.replace("KEYS", keys) for plain, one in self.signed.items()}
+        )
+
+    def arm64_commands(self) -> str:
+        return _replaced(self.commands, self.arm64)
+
+
+def _replaced(commands: str, parts: Mapping[str, str]) -> str:
+    for plain, other in parts.items():
+        commands = commands.replace(plain, other)
+    return commands
 
 
 def pack_raw(disk: Path, packed: Path, unit_bytes: int = 1) -> None:
@@ -145,6 +155,11 @@ aws ec2 run-instances --image-id ami-… --instance-type i4i.xlarge --key-name K
 --boot-mode uefi --uefi-data "$(cat KEYS/uefi-data)" \\
     """
         },
+        {
+            "--architecture x86_64": "--architecture arm64",
+            "uefi-preferred": "uefi",
+            "i4i.xlarge": "i8g.xlarge",
+        },
     ),
     "azure": Cloud(
         "stripewright.vhd",
@@ -181,6 +196,12 @@ az sig image-version wait --created -g GROUP -r GALLERY -i stripewright -e 1.0.0
 --disk-controller-type NVMe \\
     --security-type TrustedLaunch --enable-vtpm true --enable-secure-boot true """,
         },
+        {
+            "--os-type Linux ": """\
+--os-type Linux --architecture Arm64 \\
+    """,
+            "Standard_L8s_v4": "Standard_D8pds_v6",
+        },
     ),
     "gcp": Cloud(
         "stripewright.tar.gz",
@@ -202,6 +223,18 @@ UEFI_COMPATIBLE,GVNIC \\
 --machine-type n2-standard-8 \\
     --shielded-secure-boot """,
         },
+        {
+            "gcloud compute images create stripewright ": """\
+gcloud compute images create stripewright --architecture ARM64 \\
+    """,
+            "--machine-type n2-standard-8 ": """\
+--machine-type c4a-standard-8-lssd \\
+    --boot-disk-type hyperdisk-balanced """,
+            """"operator:$(cat KEY.pub)" \\
+    --local-ssd interface=nvme --local-ssd interface=nvme
+""": """"operator:$(cat KEY.pub)",stripewright-machine-type=c4a-standard-8-lssd
+""",
+        },
     ),
 }  # fmt: skip
 
@@ -210,12 +243,18 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("cloud", choices=CLOUDS)
     options.add_argument("--keys", type=Path, help="sign it with these (make secure-boot-keys)")
+    options.add_argument("--arch", choices=ARCHITECTURES, default=AMD64.name)
     given = options.parse_args()
     cloud, commands = CLOUDS[given.cloud], CLOUDS[given.cloud].commands
+    architecture = ARCHITECTURES[given.arch]
+    if architecture == ARM64:
+        commands = cloud.arm64_commands()
+        if given.keys is not None:
+            options.error("--keys: Secure Boot is for amd64 only")
     try:
-        image = build()
-        folder = cache_root() / "cloud"
-        folder.mkdir(exist_ok=True)
+        image = build(architecture)
+        folder = cache_root() / "cloud" / architecture.name
+        folder.mkdir(parents=True, exist_ok=True)
         # What was packed before, or half, does not stay beside it.
         with tempfile.TemporaryDirectory(dir=folder) as beside:
             packed, disk = Path(beside) / cloud.file, image.disk

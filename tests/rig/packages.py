@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.rig.architecture import Architecture
 from tests.rig.errors import RigError
 
 SUITE = "trixie"
@@ -231,13 +232,13 @@ def _download(cache: Path, package: str, suite: str, unpacked: Path) -> None:
     partial.rename(unpacked)
 
 
-def download_wheels(cache: Path, lock: Path) -> Path:
+def download_wheels(cache: Path, lock: Path, architecture: Architecture) -> Path:
     """The locked wheels for the image's Python, checked by hash; a folder in the cache.
 
     systemd-python is published as source only and comes as such.
     """
     key = hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
-    folder = cache / "wheels" / key
+    folder = cache / "wheels" / f"{key}-{architecture.name}"
     if folder.exists():
         return folder
     print("[rig] downloading the locked Python packages", file=sys.stderr, flush=True)
@@ -252,8 +253,8 @@ def download_wheels(cache: Path, lock: Path) -> Path:
     ]  # fmt: skip
     for abi in ("cp313", "abi3", "none"):
         argv += ["--abi", abi]
-    for platform in ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_28_x86_64"):
-        argv += ["--platform", platform]
+    for platform in ("manylinux2014", "manylinux_2_17", "manylinux_2_28"):
+        argv += ["--platform", f"{platform}_{architecture.kernel}"]
     argv += ["--platform", "any"]
     _checked(argv, partial)
     partial.rename(folder)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.rig import processors, tools
+from tests.rig.architecture import AMD64, ARM64, Architecture
 from tests.rig.build import ROOT, tools_tree
 from tests.rig.buses import Bus, Nvme
 from tests.rig.cloud_link import CloudLink
@@ -32,12 +33,19 @@ from tests.rig.machine import ROOT_BYTES, Guest, Machine
 from tests.rig.metadata import Instance
 from tests.rig.secure_boot import enrolled
 
-# A machine type with four instance-store disks (appliance/data has the same number).
+# Machine types with four instance-store disks (appliance/data has the same number).
 FOUR_DISK_TYPE = "i4i.16xlarge"
+_FOUR_DISK_TYPES = {AMD64: FOUR_DISK_TYPE, ARM64: "i4g.16xlarge"}
 # Under software emulation everything in user space is ten to thirty times slower.
 PATIENCE = "systemd.default_timeout_start_sec=600 systemd.default_device_timeout_sec=600"
 # What the kernel does against Meltdown empties the emulated TLB at each system call.
 EMULATED = "mitigations=off"
+# By architecture, and whether with Secure Boot: EDK II's code, and its empty store of variables.
+_FIRMWARE = {
+    ("amd64", False): ("OVMF/OVMF_CODE_4M.fd", "OVMF/OVMF_VARS_4M.fd"),
+    ("amd64", True): ("OVMF/OVMF_CODE_4M.secboot.fd", "OVMF/OVMF_VARS_4M.fd"),
+    ("arm64", False): ("AAVMF/AAVMF_CODE.no-secboot.fd", "AAVMF/AAVMF_VARS.fd"),
+}
 # How the root disk is attached; its serial and place in the boot order are added to the last.
 ROOT_BUSES = {
     "nvme": ("-device", "nvme,drive=root"),
@@ -60,7 +68,7 @@ def kvm_works() -> bool:
     return probe.returncode == 0
 
 
-def acceleration() -> list[str]:
+def acceleration(architecture: Architecture) -> list[str]:
     """QEMU's options for how the processors run.
 
     With software emulation there is one. A kernel patches its own text while it runs (static
@@ -70,6 +78,9 @@ def acceleration() -> list[str]:
     within a minute of toggling a static key, each time; never with one processor, nor with one
     thread (docs/measurements.md has the figures, tests/rig/text_patching.py the program).
     """
+    if architecture == ARM64:
+        # Graviton2's. Emulation of later ones signs each return address, which it does slowly.
+        return ["-accel", "tcg,thread=single", "-cpu", "neoverse-n1", "-smp", "1"]
     if kvm_works():
         return ["-accel", "kvm", "-cpu", "host", "-smp", "2"]
     return ["-accel", "tcg,thread=single", "-cpu", "Nehalem", "-smp", "1"]
@@ -77,17 +88,17 @@ def acceleration() -> list[str]:
 
 @dataclass(slots=True)
 class QemuMachine(Machine):
-    """``machine_type`` is what DMI says it is. ``plugged`` are NVMe drives that QEMU emulates
-    itself, each in a slot of its own, from which it can be pulled, and whose speed can be limited;
-    their model is QEMU's, whatever they say. With ``local_bus`` ``scsi`` they are SCSI disks with
-    Google's names, and DMI says that it is Google's machine. ``firmware`` is ``uefi``, ``bios``, or
-    empty for the fast path, for which the root disk must be an NVMe drive; ``root_bus`` is one of
-    ROOT_BUSES.
+    """``machine_type`` is what DMI says it is, one with four disks unless it is given. ``plugged``
+    are NVMe drives that QEMU emulates itself, each in a slot of its own, from which it can be
+    pulled, and whose speed can be limited; their model is QEMU's, whatever they say. With
+    ``local_bus`` ``scsi`` they are SCSI disks with Google's names, and DMI says that it is Google's
+    machine. ``firmware`` is ``uefi``, ``bios``, or empty for the fast path, for which the root disk
+    must be an NVMe drive; ``root_bus`` is one of ROOT_BUSES.
     ``instance`` is what it is in a cloud, if it is in one; it then tells its own type and key.
     With keys for ``secure_boot`` (tests/rig/secure_boot.py) UEFI starts only what they signed.
     """
 
-    machine_type: str = FOUR_DISK_TYPE
+    machine_type: str = ""
     plugged: tuple[Drive, ...] = ()
     local_bus: str = "nvme"
     extra: tuple[str, ...] = ()
@@ -99,6 +110,7 @@ class QemuMachine(Machine):
 
     def __post_init__(self, drives: tuple[Drive, ...]) -> None:
         Machine.__post_init__(self, drives)
+        self.machine_type = self.machine_type or _FOUR_DISK_TYPES[self.image.architecture]
         self.overlay = self.folder / "root.qcow2"
         if not self.overlay.exists():
             _qemu_img(
@@ -144,7 +156,7 @@ class QemuGuest(Guest):
         with self._errors.open("ab") as sink:
             self.process = subprocess.Popen(
                 [*self._pinned(), *self._argv(extra_cmdline)],
-                env=tools.environment(),
+                env=tools.environment(machine.image.architecture),
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
@@ -176,7 +188,9 @@ class QemuGuest(Guest):
         if machine.firmware == "uefi":
             smbios.append(f"type=11,value=io.systemd.stub.kernel-cmdline-extra={cmdline}")
         secure = machine.secure_boot is not None
-        argv = [*tools.qemu(), "-machine", "q35,smm=on" if secure else "q35", *acceleration()]
+        architecture = machine.image.architecture
+        board = "virt" if architecture == ARM64 else "q35,smm=on" if secure else "q35"
+        argv = [*tools.qemu(architecture), "-machine", board, *acceleration(architecture)]
         argv += ["-m", str(machine.memory_mib), "-display", "none", "-nodefaults"]
         argv += [
             # The image below is only read, also by guests of the lab, which lock it.
@@ -201,13 +215,13 @@ class QemuGuest(Guest):
             argv += ["-smbios", value]
         argv += machine.extra
         if machine.firmware == "uefi":
-            firmware = tools_tree() / "usr" / "share" / "OVMF"
-            code = "OVMF_CODE_4M.secboot.fd" if secure else "OVMF_CODE_4M.fd"
+            firmware = tools_tree(architecture) / "usr" / "share"
+            code, blank = _FIRMWARE[architecture.name, secure]
             variables = machine.folder / "efivars.fd"
             if machine.secure_boot is not None and not variables.exists():
                 enrolled(machine.secure_boot, variables)
             if not variables.exists():
-                variables.write_bytes((firmware / "OVMF_VARS_4M.fd").read_bytes())
+                variables.write_bytes((firmware / blank).read_bytes())
             argv += [
                 "-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={firmware}/{code}",
                 "-drive", f"if=pflash,unit=1,format=raw,file={variables}",

@@ -21,9 +21,9 @@ def test_lines_share_their_rows_and_gaps_are_told():
     )
     assert table.header == ("time", "scratch", "nvme\\x1b1n1")
     assert table.rows == (
-        ("0 s", "2 KiB/s", "-"),
-        ("1 s", "-", "1 KiB/s"),
         ("2 s", "-", "512 B/s"),
+        ("1 s", "-", "1 KiB/s"),
+        ("0 s", "2 KiB/s", "-"),
     )
 
 
@@ -40,10 +40,10 @@ def test_rules_marks_and_what_is_not_normal_are_words():
     )
     assert table.header == ("time (UTC)", "4k-randread", "what")
     assert table.rows == (
-        ("1970-01-01 00:00:00Z", "100", ""),
-        ("1970-01-01 13:53:20Z", "-", "epoch 2"),
-        ("1970-01-02 00:00:00Z", "80", "▲ slower by 20 %; below normal"),
         ("1970-01-03 00:00:00Z", "120", "above normal"),
+        ("1970-01-02 00:00:00Z", "80", "▲ slower by 20 %; below normal"),
+        ("1970-01-01 13:53:20Z", "-", "epoch 2"),
+        ("1970-01-01 00:00:00Z", "100", ""),
     )
 
 
@@ -56,7 +56,7 @@ def test_a_band_counts_only_where_it_holds():
             bands=[Band(1, 2, "normal", end=5.0)],
         )
     )
-    assert table.rows == (("-9 s", "0.1 µs", "above normal"), ("0 s", "0.1 µs", ""))
+    assert table.rows == (("0 s", "0.1 µs", ""), ("-9 s", "0.1 µs", "above normal"))
 
 
 def test_a_histogram_adds_up():

@@ -18,10 +18,17 @@ CHANGES = {"start", "stop", "look", "acknowledge", "confirm", "plan", "set_sched
 ELSEWHERE = {"q", "ctrl+p", "ctrl+z", "colon", "escape", "slash", *(tab.key for tab in TABS)}
 
 
+LINKS = {"disks.log", "overview.slow"}
+
+
 def ours(screen):
     """Keys of the bindings that help and palette are made of."""
     active = screen.active_bindings.items()
-    return [key for key, entry in active if entry.binding.id and key not in ELSEWHERE]
+    return [
+        key
+        for key, entry in active
+        if entry.binding.id and entry.binding.id not in LINKS and key not in ELSEWHERE
+    ]
 
 
 async def answered(pilot):

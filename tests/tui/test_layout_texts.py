@@ -83,7 +83,7 @@ def test_what_is_erased_by_order_is_confirmed_as_it_is_shown():
 def test_what_is_destroyed_is_said_by_disk_with_what_it_holds_now():
     lost = destroyed(TWO.plan)
     assert [one.path for one in lost] == [f"/dev/nvme{number}n1" for number in range(1, 5)]
-    assert {one.holds for one in lost} == {"member of 'scratch', its contents given up"}
+    assert {one.holds for one in lost} == {"member of 'scratch', its data is destroyed"}
     shown = text(plan_lines(TWO, 76, marks.UNICODE, comments=True))
     for number in range(1, 5):
         assert shown.count(f"AWS0000{number}EXAMPLE  ") == 1

@@ -4,8 +4,10 @@ import pytest
 from textual.widgets import DataTable
 
 from tests.tui.driving import keys, notices, pressed, settled
+from tests.tui.fake_log import FakeLog
 from tests.tui.fakes import screen_text, snapshot, stage
 from tui.screens.base import MainScreen
+from tui.sources.journal import LogState
 from tui.widgets.table import FilterTable
 
 
@@ -106,7 +108,7 @@ async def test_everything_with_a_name_can_be_jumped_to(monkeypatch):
 
 
 async def test_nothing_to_copy_is_said():
-    acted = stage(snapshot())
+    acted = stage(snapshot(), log=FakeLog(LogState()))
     async with acted.app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot, "y")
+        await opened(pilot, "7", "y")
         assert notices(acted.app) == ["nothing to copy here"]

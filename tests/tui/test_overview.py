@@ -9,7 +9,7 @@ from appliance.client.plan_requests import ApplyProgress
 from appliance.errors import OperatorError
 from appliance.model.measurement import Capability
 from appliance.model.runs import RunState
-from tests.tui.driving import both_sizes, notices, settled
+from tests.tui.driving import both_sizes, notices, pressed, settled
 from tests.tui.fake_overview import FakeOverview
 from tests.tui.fakes import (
     GIB,
@@ -370,3 +370,28 @@ def test_what_health_says_at_length_leaves_room_for_the_rest():
     view = View(snapshot(replace(STATUS, summary=long, hint=long)), NOW, WALL, marks.UNICODE)
     short = View(snapshot(replace(STATUS, summary="s", hint="h")), NOW, WALL, marks.UNICODE)
     assert len(health_lines(view, 78)) == len(health_lines(short, 78)) + 2 + 1
+
+
+async def test_from_the_slow_member_to_its_disk_and_its_log():
+    slow = many(4, 3)
+    acted = stage(slow)
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert "⏎ Slow disk" in screen_text(acted.app)
+        await pressed(pilot, "y")
+        assert "HEALTHY" in acted.app.clipboard
+        await pressed(pilot, "enter")
+        assert acted.app.current_mode == "disks"
+        assert "nvme3n1" in acted.app.screen.query_one("#reason").text
+        await pressed(pilot, "l")
+        assert acted.app.current_mode == "log"
+        assert "with: nvme3n1" in screen_text(acted.app)
+
+
+async def test_without_a_slow_member_enter_says_so():
+    acted = stage(running_snapshot())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pressed(pilot, "enter")
+        assert acted.app.current_mode == "overview"
+        assert "no member is slow" in notices(acted.app)[-1]

@@ -477,3 +477,27 @@ def test_no_latency_is_torn_from_its_unit(width):
     listed = {one.name: one.cells for one in columns(width)}
     longest = len(latency(999_990_000))
     assert min(shown["mean"], shown["p99"], listed["p99"]) >= longest
+
+
+async def test_a_page_is_copied_as_it_is_read():
+    acted = stage(snapshot(), results=FakeResults())
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await results_opened(pilot, "enter", "y")
+        copied = acted.app.clipboard
+        for words in ("randread 4 KiB QD 32", "RUN 241 smoke", "change        ↓8 % below normal"):
+            assert words in copied, copied
+        await pressed(pilot, "c", "y")
+        assert "COMPARE" in acted.app.clipboard
+
+
+async def test_a_comparison_is_read_with_the_keys_of_all_lists():
+    acted = stage(snapshot(), results=FakeResults())
+    async with acted.app.run_test(size=(80, 10)) as pilot:
+        await results_opened(pilot, "enter", "c")
+        scroll = acted.app.screen.query_one("#compare-scroll")
+        await pressed(pilot, "G")
+        assert scroll.scroll_offset.y == scroll.max_scroll_y > 0
+        await pressed(pilot, "k")
+        assert scroll.scroll_offset.y == scroll.max_scroll_y - 1
+        await pressed(pilot, "g")
+        assert scroll.scroll_offset.y == 0

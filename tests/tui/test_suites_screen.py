@@ -143,7 +143,7 @@ async def test_the_chart_changes_by_key_and_is_there_as_numbers(size):
         assert "nvme3n1 900.0 µs ▲ 3×" in text
         await press(pilot, "T")
         text = screen_text(acted.app)
-        assert "Await each second" in text
+        assert "await, each second" in text
         assert "nvme3n1" in text
         assert "900.0 µs" in text
         await press(pilot, "escape", "m")

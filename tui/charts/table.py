@@ -41,7 +41,7 @@ class Table:
 
 
 def table_of(chart: Chart) -> Table:
-    """One row for each x of a line chart, ascending; a gap is ``-``.
+    """One row for each x of a line chart, the latest first if that is a time; a gap is ``-``.
 
     The last column, if anything is in it, has in words what the chart shows beside its lines:
     rules, marks, and where a value is outside the band that holds there.
@@ -69,7 +69,7 @@ def table_of(chart: Chart) -> Table:
             *(figure(y.unit, value) for value in values.get(at, [None] * len(series))),
             *(("; ".join(notes.get(at, [])),) if notes else ()),
         )
-        for at in sorted({*values, *notes})
+        for at in sorted({*values, *notes}, reverse=x.unit in _NAME_OF_X)
     ]
     return Table((*header, "what") if notes else header, tuple(rows))
 

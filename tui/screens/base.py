@@ -107,8 +107,11 @@ class FrameScreen(Screen[T]):
         return True if self.is_mounted and not self.why_not(action) else None
 
     def copy_text(self) -> str:
-        """What ``y`` copies: the name or the figures of what the cursor is on; empty if nothing."""
-        return ""
+        """What ``y`` copies: the name or the figures of what the cursor is on, and without a cursor
+        the text of the panels; empty if nothing.
+        """
+        panels = (one for one in self.query(Panel) if one.display and one.id != "topbar")
+        return "\n".join(filter(None, (one.text for one in panels)))
 
     def history_changed(self) -> None:
         """The history has something new, or cannot be read any more, or this screen is shown for

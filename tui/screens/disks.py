@@ -75,6 +75,7 @@ class DisksScreen(MainScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "choose", "Which", tooltip="only unused, only used, or all",
                 id="disks.choose"),
+        Binding("l", "log", "Log", tooltip="what the log has of this disk", id="disks.log"),
     ]  # fmt: skip
 
     def __init__(self) -> None:
@@ -206,9 +207,14 @@ class DisksScreen(MainScreen):
     # -- actions
 
     def why_not(self, action: str) -> str:
-        if action == "choose" and not self._disks:
+        if action in {"choose", "log"} and not self._disks:
             return "no disks are known"
         return ""
+
+    def action_log(self) -> None:
+        disk = self._present_disk()
+        if disk is not None:
+            self.main.visit("log", _name(disk))
 
     def action_choose(self) -> None:
         self._choice = self._choice.next

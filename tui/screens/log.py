@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar
 
@@ -108,10 +109,18 @@ class LogScreen(MainScreen):
         )
 
     def jump(self, name: str) -> None:
-        """Show the time ``name``, in seconds since the epoch."""
-        self._goal, self._reads_back = float(name), False
-        self.query_one(FilterLine).end()
+        """Show the time ``name``, in seconds since the epoch, or the entries with that word."""
+        line = self.query_one(FilterLine)
+        line.end()
+        goal = None
+        with suppress(ValueError):
+            goal = float(name)
+        self._goal, self._reads_back = goal, False
         self._choose(log.Choice())
+        if goal is None:
+            line.begin()
+            line.value = name
+            self._list.focus()
 
     def _go_on(self) -> None:
         """Put the cursor on the time that is wanted, once the log has been read back to it."""

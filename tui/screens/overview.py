@@ -14,7 +14,7 @@ from appliance.text import duration
 from tui.permission import may_read_results, may_start
 from tui.screens.base import MainScreen
 from tui.screens.charted import Charted, chart_keys
-from tui.tracks import Followed
+from tui.tracks import Followed, Wait, volumes, waits
 from tui.widgets import live
 from tui.widgets.disks import disk_lines
 from tui.widgets.health import health_lines
@@ -112,6 +112,8 @@ class OverviewScreen(MainScreen, Charted[None]):
                 id="overview.start"),
         Binding("r", "results", "Verdicts", tooltip="the last suite, all figures and verdicts",
                 id="overview.results"),
+        Binding("enter", "slow", "Slow disk", tooltip="all that is known of the slowest member",
+                id="overview.slow"),
         *chart_keys("mTM", footer="mT"),
         Binding("v", "volume", "Volume", tooltip="members and charts of the next volume",
                 show=False, id="overview.volume"),
@@ -216,6 +218,8 @@ class OverviewScreen(MainScreen, Charted[None]):
             return may_start(snapshot, _SUITE, self.main.world.unable).reason
         if action == "results":
             return may_read_results(snapshot).reason
+        if action == "slow":
+            return "" if self._slow is not None else "no member is slow"
         if reason := super().why_not(action):
             return reason
         if action in {"metric", "numbers", "volume", "marker"}:
@@ -241,6 +245,17 @@ class OverviewScreen(MainScreen, Charted[None]):
         run = snapshot.running if snapshot.run_results else snapshot.status.last_run
         if run is not None:
             self.app.push_screen(RunScreen(str(run.id)))
+
+    @property
+    def _slow(self) -> Wait | None:
+        """The slowest member of all volumes, if one is slow."""
+        seconds = self.main.view().seconds
+        found = (one for volume in volumes(seconds) for one in waits(seconds, volume))
+        return max((one for one in found if one.is_slow), key=lambda one: one.factor, default=None)
+
+    def action_slow(self) -> None:
+        if self._slow is not None:
+            self.main.visit("disks", self._slow.member.device)
 
     def action_volume(self) -> None:
         view = self.main.view()

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
 
 from appliance.figures.metric import Metric
@@ -14,6 +13,7 @@ from tui import marks
 from tui.screens.charted import Charted, chart_keys
 from tui.screens.results_page import PageScreen
 from tui.sources.results import Comparison
+from tui.widgets.keys import Scroll
 from tui.widgets.panel import Panel, clean
 from tui.widgets.results_compare import compare_lines
 
@@ -25,12 +25,6 @@ class CompareScreen(PageScreen[None], Charted[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         *chart_keys("m", footer="m"),
         Binding("I", "swap", "Invert", tooltip="B becomes A", id="compare.swap"),
-        Binding("down", "scroll(1)", "Scroll", tooltip="scroll down a line", id="compare.down"),
-        Binding("up", "scroll(-1)", "Up", tooltip="scroll up a line", show=False, id="compare.up"),
-        Binding("pagedown,space", "scroll(15)", "More", tooltip="scroll down", id="compare.more"),
-        Binding(
-            "pageup", "scroll(-15)", "Less", tooltip="scroll up", show=False, id="compare.less"
-        ),
     ]
 
     metric: Metric = Metric.IOPS
@@ -41,11 +35,12 @@ class CompareScreen(PageScreen[None], Charted[None]):
         self._found: Comparison | None = None
 
     def parts(self) -> ComposeResult:
-        with VerticalScroll(id="compare-scroll", can_focus=False):
+        with Scroll(id="compare-scroll"):
             yield Panel(id="compare")
 
     def on_mount(self) -> None:
         super().on_mount()
+        self.query_one(Scroll).focus()
         self._ask()
 
     def _ask(self) -> None:
@@ -70,7 +65,7 @@ class CompareScreen(PageScreen[None], Charted[None]):
         self.query_one("#compare", Panel).show(lines)
 
     def why_not(self, action: str) -> str:
-        if action in {"swap", "scroll"} and self._found is None:
+        if action == "swap" and self._found is None:
             return "" if self.is_reading and self._a else "there is nothing to compare yet"
         return ""
 
@@ -80,6 +75,3 @@ class CompareScreen(PageScreen[None], Charted[None]):
 
     def metric_changed(self) -> None:
         self._ask()
-
-    def action_scroll(self, lines: int) -> None:
-        self.query_one("#compare-scroll", VerticalScroll).scroll_relative(y=lines, animate=False)

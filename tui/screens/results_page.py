@@ -15,6 +15,7 @@ from tui import marks
 from tui.asking import Answer
 from tui.screens.base import FrameScreen
 from tui.widgets.panel import Line, Panel, clean, section, wrapped
+from tui.widgets.table import FilterTable
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -129,6 +130,11 @@ class PageScreen(FrameScreen[T]):
             words = f"{self.glyphs.warn} {clean(self._problem)}"
             return wrapped(words, width=width, style=marks.WARN)
         return []
+
+    def copy_text(self) -> str:
+        rows = (one.current for one in self.query(FilterTable) if one.display)
+        cells = ("  ".join(text for text, _ in row.cells if text) for row in rows if row)
+        return "\n".join([*cells, super().copy_text()])
 
     def action_leave(self) -> None:
         self.dismiss()

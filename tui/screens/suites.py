@@ -389,4 +389,4 @@ class SuitesScreen(MainScreen, Charted[None]):
         run = None if view is None else self._shown_run(view)
         if view is not None and run is not None:
             text = suites_chart.numbers(run, view, self._choice)
-            self.app.push_screen(Sheet(f"{self.metric.words.capitalize()} each second", text))
+            self.app.push_screen(Sheet(f"{self.metric.words}, each second", text))

@@ -88,7 +88,7 @@ def numbers(view: View, volume: Followed) -> Table:
         (parts[0][0][-_TIME_CELLS:], *(text for part in parts for text in part[1:]))
         for parts in zip(*(one.rows for one in tables), strict=True)
     ]
-    return Table(header, tuple(reversed(rows)))
+    return Table(header, tuple(rows))
 
 
 def table_text(table: Table, view: View) -> Content:

@@ -99,6 +99,11 @@ class Panel(Widget):
         super().__init__(id=id)
         self._lines: list[Line] = []
 
+    @property
+    def text(self) -> str:
+        """What is shown, as plain text."""
+        return "\n".join(line.plain.rstrip() for line in self._lines)
+
     def show(self, lines: list[Line]) -> None:
         """Draw ``lines``, and be as high as they are.
 

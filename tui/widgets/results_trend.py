@@ -273,8 +273,7 @@ def reading_words(one: Reading, metric: Metric) -> str:
 
 def numbers(drawn: Drawing) -> Table:
     """The numbers of the chart, latest first."""
-    made = table_of(drawn.chart)
-    return Table(made.header, tuple(reversed(made.rows)))
+    return table_of(drawn.chart)
 
 
 def facts(trend: Trend, drawn: Drawing, *, width: int, rows: int, glyphs: Glyphs) -> list[Line]:

@@ -73,7 +73,9 @@ def chart_lines(
     head = section(title, now, width, glyphs)
     if rows < _LEAST_ROWS:
         return [head]
-    drawn = _chart(run, devices, view, choice)
+    # Of what adds up, the volume would leave its members a flat line; it stands in the heading.
+    summed = choice.shown is Shown.AWAIT or len(devices) == 1
+    drawn = _chart(run, devices, view, choice, summed=summed)
     return [
         head,
         drawn.legend(width=width, marker=marker),
@@ -82,11 +84,11 @@ def chart_lines(
 
 
 def numbers(run: RunRecord, view: View, choice: Choice) -> Content:
-    """The numbers of the chart, a second a line, the latest last."""
+    """The numbers of the volume and its members, a second a line, the latest first."""
     devices = () if view.snapshot is None else group_of(run, view.snapshot)
     if not devices:
         return Content("there are no figures of these disks")
-    made = table_of(_chart(run, devices, view, choice))
+    made = table_of(_chart(run, devices, view, choice, summed=True))
     return Content("\n").join(made.lines(view.glyphs))
 
 
@@ -94,7 +96,10 @@ def _span(choice: Choice) -> str:
     return "this job" if choice.since_job else f"last {TREND_SECONDS // 60} min"
 
 
-def _chart(run: RunRecord, devices: tuple[Followed, ...], view: View, choice: Choice) -> Chart:
+def _chart(
+    run: RunRecord, devices: tuple[Followed, ...], view: View, choice: Choice, *, summed: bool
+) -> Chart:
+    """``summed``: with the volume itself."""
     seconds = () if view.snapshot is None else view.snapshot.seconds
     began = view.now - (view.wall - run.phase_started_at)
     if choice.since_job:
@@ -106,7 +111,8 @@ def _chart(run: RunRecord, devices: tuple[Followed, ...], view: View, choice: Ch
         high = math.ceil(view.now / _STEP_SECONDS) * _STEP_SECONDS
         x = Axis(Unit.AGO, low=high - TREND_SECONDS, high=high)
         shift = 0.0
-    return Chart(_series(devices, seconds, choice.shown, shift), x, Axis(choice.shown.unit))
+    lines = _series(devices, seconds, choice.shown, shift)
+    return Chart(lines if summed else lines[1:], x, Axis(choice.shown.unit))
 
 
 def _series(

@@ -72,7 +72,7 @@ def _remove(seen: Evidence, volume: str, *, declared: bool) -> Outcome:
     if refusal := _cannot(seen, volume, own):
         return refusal
     ordered = [one.disk for one in sorted(own, key=_slot)]
-    holds = f"member of '{volume}', its contents given up"
+    holds = f"member of '{volume}', its data is destroyed"
     release = [steps.release_step(volume, disk, holds) for disk in ordered]
     return Outcome(
         Decision.REMOVE,
