@@ -12,6 +12,10 @@ PEERS := $(CACHE)/python-peers-$(shell sha256sum requirements/peers.txt | cut -c
 SCREENS_PEER := $(CACHE)/python-screens-peer-$(shell sha256sum requirements/screens-peer.txt | cut -c1-12)
 CLOUDS := $(CACHE)/python-clouds-$(shell sha256sum requirements/clouds.txt | cut -c1-12)
 SOURCES := appliance tui tests
+# Builds of kernels export it, with other words.
+ifeq ($(origin ARCH),environment)
+ARCH :=
+endif
 
 .PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image clouds rehearsals secure-boot-keys
 
@@ -82,7 +86,7 @@ bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: s
 image-tests: $(VENV)/ready ## Boot the built image, again and again; three machines at a time
 	$(PYTHON) -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not soak" tests/image
 
-image: rig ## Build the image; ARCH=arm64 for that processor (root, or qemu-user-binfmt)
+image: rig ## Build the image; ARCH=arm64: for arm64
 	$(RIG)/bin/python -m tests.rig.build $(ARCH)
 
 cloud-image: rig ## Pack the image for CLOUD=aws, azure or gcp, and print the commands that import it
@@ -92,7 +96,7 @@ cloud-image: rig ## Pack the image for CLOUD=aws, azure or gcp, and print the co
 secure-boot-keys: rig ## Make keys for Secure Boot in the new folder KEYS; cloud-image signs with them
 	@$(if $(KEYS),,$(error set KEYS to a new folder: make secure-boot-keys KEYS=FOLDER))$(RIG)/bin/python -m tests.rig.secure_boot "$(KEYS)"
 
-boots: $(VENV)/ready ## Boot the image by BIOS, UEFI and Secure Boot from each bus of root and local disks; or ARCH=arm64
+boots: $(VENV)/ready ## Boot the image by BIOS, UEFI and Secure Boot from each bus of root and local disks; ARCH=arm64: by UEFI
 	$(PYTHON) -m tests.rig.boots --matrix $(if $(ARCH),--arch $(ARCH))
 
 rehearsals: $(VENV)/ready ## Boot what cloud-image packs with each cloud's metadata and network; as root (an hour)

@@ -38,6 +38,9 @@ from appliance.paths import BENCH_DIR_NAME
 from appliance.system import journal
 from appliance.system.stopping import Stopped, StopSignals
 
+# A killed fio is out of the kernel by then, unless its disk hangs.
+_FIO_ENDS_SECONDS = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -122,19 +125,20 @@ def reap(db: Path) -> int:
     The files of these, and of those that another opening marked before, are removed.
     """
     with History.open_writable(db) as history:
-        clean(history)
+        clean(history, wait_seconds=_FIO_ENDS_SECONDS)
         return len(history.reaped)
 
 
-def clean(history: History, *, held: Path | None = None) -> None:
+def clean(history: History, *, held: Path | None = None, wait_seconds: float = 0.0) -> None:
     """Remove the files that killed runs left: gigabytes that nothing else would look for.
 
     Opening the history marks a killed run, but only its own user may remove its files. The row
     keeps that they may be left, until a process of that user has looked.
 
     ``held`` is the directory that this process is in already: entering it removed what was
-    there. The paths come from the file, which another user may have written; a private
-    directory is entered only if it belongs to this user, through no link, by its one name.
+    there. One that another run holds, or the fio of a killed one, is waited for ``wait_seconds``.
+    The paths come from the file, which another user may have written; a private directory is
+    entered only if it belongs to this user, through no link, by its one name.
     """
     for target in history.left_behind():
         path = Path(target)
@@ -142,7 +146,7 @@ def clean(history: History, *, held: Path | None = None) -> None:
             continue
         if held != path:
             try:
-                with private_directory(path):
+                with private_directory(path, wait_seconds=wait_seconds):
                     pass  # entering it removes what is left
             except OperatorError:
                 # Another user's, in use, or gone with its stripe (which may come back).

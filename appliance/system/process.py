@@ -91,7 +91,7 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start ``argv`` in a process group of its own and return without waiting.
 
-    It runs in ``directory``, which it keeps open, a lock on it included; in / without one.
+    It runs in ``directory`` (else in /) and keeps it open, and so a lock on it.
 
     The caller owns the process and ends it with :func:`stop`. The kernel kills it when the calling
     thread ends before that: a killed run leaves no load behind.
@@ -114,7 +114,9 @@ def start(
 
 
 def _begin(caller: int, directory: int | None) -> None:
-    """In the child: ask for SIGKILL when the thread that forked it ends, which it may have."""
+    """In the child: go to ``directory``, and ask for SIGKILL when the thread that forked it ends,
+    which it may have.
+    """
     os.chdir("/" if directory is None else directory)
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != caller:

@@ -55,7 +55,6 @@ jobs = 1
 runtime_seconds = 1
 """
 _RESULTS_OF_A_RUN = 3
-_FIO_ENDS_SECONDS = 30.0
 # The command itself, on a machine that may be busy with other things.
 _COMMAND = """
 import functools, sys
@@ -183,12 +182,10 @@ class Range:
     def _look(self, moment: str) -> None:
         before = self._read(moment)
         # What the next writer does; the unit does it at once.
-        self._reap(moment)
-        # A killed fio holds its directory until it is out of the kernel.
-        until = time.monotonic() + _FIO_ENDS_SECONDS
-        while self._test_files() and time.monotonic() < until:
-            time.sleep(0.1)
-            self._reap(moment)
+        try:
+            runner.reap(self.db)
+        except OperatorError as error:
+            self._problem(moment, f"reap: {error.message}")
         with contextlib.closing(sqlite3.connect(self.db)) as connection:
             for pragma, good in (("integrity_check", [("ok",)]), ("foreign_key_check", [])):
                 if (found := connection.execute(f"PRAGMA {pragma}").fetchall()) != good:
@@ -208,17 +205,8 @@ class Range:
             self._compare(moment, after)
         if left := [path.name for path in self.folder.glob("*.damaged-*")]:
             self._problem(moment, f"set aside: {left}")
-        if left := self._test_files():
+        if left := [path.name for path in self.target.rglob("data.*")]:
             self._problem(moment, f"test files left after a reap: {left}")
-
-    def _reap(self, moment: str) -> None:
-        try:
-            runner.reap(self.db)
-        except OperatorError as error:
-            self._problem(moment, f"reap: {error.message}")
-
-    def _test_files(self) -> list[str]:
-        return [path.name for path in self.target.rglob("data.*")]
 
     def _read(self, moment: str) -> dict[str, object] | None:
         """Every ended run and import as a reader sees them; ``None`` if there is a half write."""

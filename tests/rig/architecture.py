@@ -1,4 +1,4 @@
-"""The processors that the image is built for: each one's name in every vocabulary that needs it."""
+"""The processors that the image is built for, with the names that programs have for them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ class Architecture:
     name: str
     kernel: str
     mkosi: str
-    aws: str
-    azure: str
-    gcp: str
 
 
-AMD64 = Architecture("amd64", "x86_64", "x86-64", "x86_64", "x64", "X86_64")
-ARM64 = Architecture("arm64", "aarch64", "arm64", "arm64", "Arm64", "ARM64")
+AMD64 = Architecture("amd64", "x86_64", "x86-64")
+ARM64 = Architecture("arm64", "aarch64", "arm64")
 ARCHITECTURES = {one.name: one for one in (AMD64, ARM64)}

@@ -59,6 +59,8 @@ def main() -> int:
     options.add_argument("--json", type=Path)
     given = options.parse_args()
     architecture = ARCHITECTURES[given.arch]
+    if architecture == ARM64 and not given.matrix:
+        options.error("--arch arm64 goes with --matrix")
     if given.matrix:
         firmwares = ("uefi",) if architecture == ARM64 else (*_FIRMWARES, _SECURE)
         every = itertools.product(firmwares, ROOT_BUSES, _LOCAL_BUSES)

@@ -314,3 +314,15 @@ async def test_a_hung_member_is_said_to_be_in_full():
         await pilot.press("2")
         await settled(pilot)
         assert "300 s ▲ hung" in screen_text(acted.app)
+
+
+async def test_a_link_leads_to_a_disk_that_the_filters_had_left_out():
+    acted = stage(ALL)
+    async with acted.app.run_test(size=(140, 45)) as pilot:
+        await settled(pilot)
+        await pilot.press("2", "f", "slash", *"zzz", "enter")
+        await settled(pilot)
+        acted.app.visit("disks", "nvme3n1")
+        for _ in range(3):
+            await settled(pilot)
+        assert "nvme3n1" in acted.app.screen.query_one("#reason").text

@@ -18,6 +18,7 @@ CHANGES = {"start", "stop", "look", "acknowledge", "confirm", "plan", "set_sched
 ELSEWHERE = {"q", "ctrl+p", "ctrl+z", "colon", "escape", "slash", *(tab.key for tab in TABS)}
 
 
+# Links to other screens, which tests of their own follow.
 LINKS = {"disks.log", "overview.slow"}
 
 

@@ -52,7 +52,7 @@ def test_a_result_has_what_its_disks_say_of_themselves(monkeypatch):
         workers=lambda _: (),
         file_size_bytes=0,
         kind="file",
-        cwd=None,
+        directory=None,
     )
     live = SimpleNamespace(tick=lambda: None, interim=lambda _: None, samples_of_phase=lambda: ())
     suite = load_suite("smoke")

@@ -49,7 +49,7 @@ class FrameScreen(Screen[T]):
         _key("x", "cancel_run", "Cancel", "stop the suite that is running; asks first"),
         _key("question_mark", "help", "Help", "the keys and marks of this screen"),
         _key("colon", "jump", "Jump", "to a run, disk, volume or finding by name", show=False),
-        _key("y", "copy", "Copy", "copy what the cursor is on", show=False),
+        _key("y", "copy", "Copy", "copy what is looked at", show=False),
         _key("u", "update", "Update", "read everything again now", show=False),
         _key("ctrl+z", "suspend_process", "Suspend", "back to the shell; fg returns", show=False),
     ]
@@ -110,7 +110,11 @@ class FrameScreen(Screen[T]):
         """What ``y`` copies: the name or the figures of what the cursor is on, and without a cursor
         the text of the panels; empty if nothing.
         """
-        panels = (one for one in self.query(Panel) if one.display and one.id != "topbar")
+        panels = (
+            one
+            for one in self.query(Panel)
+            if one.id != "topbar" and all(each.display for each in one.ancestors_with_self)
+        )
         return "\n".join(filter(None, (one.text for one in panels)))
 
     def history_changed(self) -> None:

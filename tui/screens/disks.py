@@ -75,7 +75,7 @@ class DisksScreen(MainScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "choose", "Which", tooltip="only unused, only used, or all",
                 id="disks.choose"),
-        Binding("l", "log", "Log", tooltip="what the log has of this disk", id="disks.log"),
+        Binding("l", "log", "Log", tooltip="entries of the log with its name", id="disks.log"),
     ]  # fmt: skip
 
     def __init__(self) -> None:
@@ -196,8 +196,12 @@ class DisksScreen(MainScreen):
         """Put the cursor on the disk with this serial or kernel name, as soon as it is known."""
         found = next((one for one in self._disks if name in {one.serial, _name(one)}), None)
         self._wanted = name if found is None else ""
-        if found is not None:
-            self._table.move_to(found.path)
+        if found is None:
+            return
+        if self._choice is not _Choice.ALL:
+            self._choice = _Choice.ALL
+            self.redraw()
+        self._table.move_to(found.path)
 
     def copy_text(self) -> str:
         """The serial: the one name of a disk that stays."""
@@ -209,6 +213,11 @@ class DisksScreen(MainScreen):
     def why_not(self, action: str) -> str:
         if action in {"choose", "log"} and not self._disks:
             return "no disks are known"
+        if action == "log":
+            disk = self._present_disk()
+            # Of a history not every disk has a name.
+            named = disk is not None and disk.path.startswith("/dev/")
+            return "" if named else "there is no disk to look for"
         return ""
 
     def action_log(self) -> None:

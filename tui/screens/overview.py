@@ -112,7 +112,7 @@ class OverviewScreen(MainScreen, Charted[None]):
                 id="overview.start"),
         Binding("r", "results", "Verdicts", tooltip="the last suite, all figures and verdicts",
                 id="overview.results"),
-        Binding("enter", "slow", "Slow disk", tooltip="all that is known of the slowest member",
+        Binding("enter", "slow", "Slow disk", tooltip="to the slowest member on Disks",
                 id="overview.slow"),
         *chart_keys("mTM", footer="mT"),
         Binding("v", "volume", "Volume", tooltip="members and charts of the next volume",

@@ -134,7 +134,7 @@ class PageScreen(FrameScreen[T]):
     def copy_text(self) -> str:
         rows = (one.current for one in self.query(FilterTable) if one.display)
         cells = ("  ".join(text for text, _ in row.cells if text) for row in rows if row)
-        return "\n".join([*cells, super().copy_text()])
+        return "\n".join([super().copy_text(), *cells])
 
     def action_leave(self) -> None:
         self.dismiss()

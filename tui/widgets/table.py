@@ -250,7 +250,14 @@ class FilterTable(Vertical):
         self._draw()
 
     def move_to(self, key: str) -> None:
-        """Put the cursor on the row called ``key``, if it is shown."""
+        """Put the cursor on the row called ``key``; a filter that leaves it out is taken away."""
+        hidden = any(row.key == key for row in self._rows) and not any(
+            row.key == key for row in self._shown
+        )
+        if hidden and not self._asks:
+            self.line.end()
+            self._words = ()
+            self._draw()
         for at, row in enumerate(self._shown):
             if row.key == key:
                 self.rows.move_cursor(row=at)
