@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.bench import runner
+from appliance.bench import directory, runner
 from appliance.bench.directory import private_directory
 from appliance.bench.suite import load_suite
 from appliance.history.store import History
@@ -68,6 +68,17 @@ def test_what_cannot_be_cleaned_now_is_tried_again(db, tmp_path):
     private(gone)
     runner.reap(db)
     assert not (gone / ".stripewright-bench" / "data.0").exists()
+    with History.open_writable(db) as history:
+        assert history.left_behind() == ()
+
+
+def test_a_reap_waits_for_the_fio_of_a_killed_run(db, tmp_path, monkeypatch):
+    target = private(tmp_path)
+    killed(db, target)
+    fio = private_directory(target)
+    fio.__enter__()
+    monkeypatch.setattr(directory.time, "sleep", lambda _: fio.__exit__(None, None, None))
+    assert runner.reap(db) == 1
     with History.open_writable(db) as history:
         assert history.left_behind() == ()
 
