@@ -91,10 +91,13 @@ def disk_health(disk: Disk, status: Status | None, glyphs: Glyphs) -> Mark:
     return Mark(glyphs.good, f"{log.percentage_used} % worn", marks.GOOD)
 
 
-def temperature(disk: Disk, status: Status | None) -> str:
+def temperature(disk: Disk, status: Status | None) -> tuple[str, str]:
+    """Words and style; the disk itself says when it is too hot or too cold."""
     log = None if status is None else status.smart.get(disk.id)
-    celsius = None if log is None else log.temperature_celsius
-    return "?" if celsius is None else f"{celsius} °C"
+    if log is None or log.temperature_celsius is None:
+        return "?", ""
+    style = marks.BAD if log.temperature_out_of_limits else ""
+    return f"{log.temperature_celsius} °C", style
 
 
 def health_words(disk: Disk, status: Status | None) -> str:

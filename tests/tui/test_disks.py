@@ -245,8 +245,16 @@ def test_what_is_not_known_of_a_disk_is_no_zero_and_says_why(which, changes, why
     here = replace(STATUS, disks=DISKS, **changes)
     assert disk_health(which, here, marks.UNICODE).text == "? unknown"
     assert health_words(which, here).startswith(f"unknown: {why}")
-    assert temperature(which, here) == "?"
+    assert temperature(which, here) == ("?", "")
     assert "0" not in health_words(which, here)
+
+
+@pytest.mark.parametrize(
+    ("critical_warning", "style"), [(0, ""), (0x04, ""), (0x02, marks.BAD), (0x06, marks.BAD)]
+)
+def test_a_temperature_is_coloured_where_the_disk_itself_warns_of_it(critical_warning, style):
+    member, status = logged(1, critical_warning=critical_warning, temperature_celsius=84)
+    assert temperature(member, status) == ("84 °C", style)
 
 
 async def test_the_cursor_goes_to_a_disk_by_its_serial_or_name():

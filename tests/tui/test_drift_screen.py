@@ -93,6 +93,16 @@ async def test_findings_gravest_first_with_evidence_and_all_of_it(size):
         assert "STRIPEWRIGHT_DRIFT_CODE=PERF-SLOWER" in text
 
 
+async def test_however_many_findings_the_one_under_the_cursor_has_its_chart():
+    others = [replace(MISSING, id=100 + number) for number in range(20)]
+    acted = stage(snapshot(), drift=FakeDrift(Findings((SLOWER, *others))))
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await shown(acted, pilot)
+        text = await pressed(acted, pilot, "G")
+        assert "IOPS of each run" in text
+        assert "changed" in text
+
+
 @both_sizes
 async def test_acknowledge_with_a_note(size):
     acted = stage(snapshot())

@@ -42,6 +42,15 @@ async def test_a_status_that_cannot_be_read_is_not_being_read():
     assert "READING" not in text
 
 
+async def test_disks_that_could_not_be_read_say_why():
+    acted = stage(snapshot(None, status_problem="state.json: not [b]readable[/b]", **FIRST))
+    async with acted.app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("2")
+        await settled(pilot)
+        assert "not read: state.json: not [b]readable[/b]" in screen_text(acted.app)
+
+
 @pytest.mark.parametrize(
     ("status", "steps", "others"),
     [

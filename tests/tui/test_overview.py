@@ -71,6 +71,15 @@ async def test_the_last_suite_stands_beside_published_and_baseline(size):
         assert "%" not in bad.partition("only")[0]
 
 
+@pytest.mark.parametrize(("share", "style"), [(0.04, marks.WARN), (0.06, "")])
+def test_a_filesystem_about_to_be_full_is_coloured(share, style):
+    volume = replace(VOLUME, size_bytes=GIB, free_bytes=int(share * GIB))
+    view = View(snapshot(replace(STATUS, volumes=(volume,))), NOW, WALL, marks.UNICODE)
+    (line,) = [one for one in health_lines(view, 80) if " free" in one.plain]
+    at = line.plain.index(" free")
+    assert [one.style for one in line.spans if one.start <= at < one.end] == [style] * bool(style)
+
+
 async def test_a_provisional_baseline_is_told_from_a_known_one():
     levels = {("seq-write-1m", "write"): Level(4_350, provisional=True)}
     acted = stage(snapshot(), overview=FakeOverview(Lookback(levels)))

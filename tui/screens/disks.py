@@ -105,7 +105,8 @@ class DisksScreen(MainScreen):
     def _note(self, view: View) -> str:
         status = view.status
         if status is None:
-            return "not read yet"
+            problem = "" if view.snapshot is None else view.snapshot.status_problem
+            return f"not read: {clean(problem)}" if problem else "not read yet"
         if not self._disks:
             what = "the history names none" if view.history else "none recorded by the boot unit"
             return status.history_problem.partition(";")[0] if status.history_problem else what
@@ -301,7 +302,7 @@ def _columns(view: View) -> tuple[Column, ...]:
         *known,
         Column("health", 12, get=lambda disk: marked(disk_health(disk, status, glyphs))),
         Column("temp", 5, right=True, wide=_WIDE_CELLS,
-               get=lambda disk: (temperature(disk, status), "")),
+               get=lambda disk: temperature(disk, status)),
         Column("size", 8, right=True, wide=_WIDE_CELLS,
                get=lambda disk: (size(disk.size_bytes) if disk.size_bytes else "-", "")),
         Column("read+write", 10, right=True, wide=_WIDE_CELLS,

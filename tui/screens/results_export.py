@@ -7,33 +7,38 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from appliance.text import duration
 from tui import marks
 from tui.asking import Answer
+from tui.screens.sheet import FORM_KEYS, Sheet
 from tui.widgets.panel import clean
 
 if TYPE_CHECKING:
     from tui.app import StripewrightApp
 
 
-class ExportScreen(ModalScreen[None]):
+class ExportScreen(Sheet, inherit_bindings=False):
     """Asks for a file's name; its ending says what is written. Never replaces a file.
 
     Allowed where nothing can be changed as well: only the operator's own file is written.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back", tooltip="go back without writing", id="export.back")
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = FORM_KEYS
 
     def __init__(self, key: str) -> None:
-        super().__init__()
+        from appliance.report.sources import FORMS
+
+        forms = "\n".join(f"{ending:6} {what}" for ending, what in FORMS.items())
+        super().__init__(
+            clean(f"Export {'run ' if ':' not in key else ''}{key.replace(':', ' ')}"),
+            Content.assemble(
+                "enter writes the file; its extension sets the format:\n", (forms, marks.MUTED)
+            ),
+        )
         self._key = key
         self._writing = ""
 
@@ -41,25 +46,20 @@ class ExportScreen(ModalScreen[None]):
     def main(self) -> StripewrightApp:
         return cast("StripewrightApp", self.app)
 
-    def compose(self) -> ComposeResult:
-        from appliance.report.sources import FORMS
-
+    def body(self) -> ComposeResult:
         name = self._key.replace(":", "-")
         default = f"stripewright-{name if ':' in self._key else f'run-{name}'}.html"
-        title = f"Export {'run ' if ':' not in self._key else ''}{self._key.replace(':', ' ')}"
-        forms = "\n".join(f"{ending:6} {what}" for ending, what in FORMS.items())
-        with Vertical(classes="sheet question"):
-            yield Static(clean(title), classes="sheet-title", markup=False)
-            yield Static("enter writes the file; its extension sets the format:", markup=False)
-            yield Static(Content.styled(forms, marks.MUTED), markup=False)
-            yield Input(value=default, id="export-name", compact=True, select_on_focus=False)
-            yield Static("", id="export-said", markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield from super().body()
+        yield Input(value=default, id="export-name", compact=True, select_on_focus=False)
+        yield Static("", id="export-said", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one("#export-name", Input).focus()
+        super().on_mount()
         self._say(f"a new file in {_here()}; existing files stay", marks.MUTED)
         self.set_interval(self.main.world.policy.interval_seconds, self._tick)
+
+    def focus_first(self) -> None:
+        self.query_one(Input).focus()
 
     def _say(self, words: str, style: str) -> None:
         self.query_one("#export-said", Static).update(Content.styled(words, style))
@@ -96,15 +96,12 @@ class ExportScreen(ModalScreen[None]):
         if answer.value is not None:
             self.main.tell(f"written: {answer.value}")
             if self.is_current:
-                self.dismiss()
+                self.dismiss("")
         elif self.is_mounted:
             glyph = self.main.glyphs.bad
             self._say(f"{glyph} {clean(answer.problem)}", marks.BAD)
         else:
             self.main.tell(answer.problem, "error")
-
-    def action_leave(self) -> None:
-        self.dismiss()
 
 
 def _here() -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from appliance.client.plan_requests import ApplyProgress
 
 _LONG_READ_SECONDS = 3.0
+# A filesystem with a smaller share free is about to be full.
+_LEAST_FREE = 0.05
 
 
 def health_lines(view: View, width: int, *, brief: bool = False) -> list[Line]:
@@ -103,15 +105,18 @@ def _volume(volume: VolumeStatus, status: Status, width: int, glyphs: Glyphs) ->
             else (f"{glyphs.warn} not aligned", marks.WARN)
         )
         first = Content.assemble(first, " ", proof)
-    return [first, Content.assemble(" " * LABEL_CELLS, dot.join(_room(volume, status)))]
+    return [first, Content.assemble(" " * LABEL_CELLS, Content(dot).join(_room(volume, status)))]
 
 
-def _room(volume: VolumeStatus, status: Status) -> list[str]:
-    room = [clean(volume.mount) or "no filesystem"]
+def _room(volume: VolumeStatus, status: Status) -> list[Content]:
+    room = [Content(clean(volume.mount) or "no filesystem")]
     if volume.size_bytes:
-        free = "" if volume.free_bytes is None else f", {size(volume.free_bytes)} free"
-        room.append(f"{size(volume.size_bytes)}{free}")
-    room.append(clean(volume.device))
+        free = ("", "")
+        if volume.free_bytes is not None:
+            full = volume.free_bytes < _LEAST_FREE * volume.size_bytes
+            free = (f", {size(volume.free_bytes)} free", marks.WARN if full else "")
+        room.append(Content.assemble(size(volume.size_bytes), free))
+    room.append(Content(clean(volume.device)))
     if status.epoch is not None:
-        room.append(f"epoch {status.epoch.id}")
+        room.append(Content(f"epoch {status.epoch.id}"))
     return room

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from appliance.model.disks import Disk, Filesystem, MarkState
 from appliance.model.plans import Decision, Step, Volume
 from appliance.storage.formats import filesystem, lvm, md
-from appliance.storage.policy import ownership, steps
+from appliance.storage.policy import exclusions, ownership, steps
 from appliance.storage.policy.disk_selection import Case, Pool
 from appliance.storage.policy.ownership import Evidence, Form, runs
 from appliance.storage.policy.steps import Outcome, call, count_disks, list_disks, refuse
@@ -107,7 +107,7 @@ def _undecided(volume: Volume, pool: Pool, *, waited: bool) -> Outcome:
     return refuse(
         f"{reason}; it may be a part of volume '{volume.name}'",
         "nothing was written; repair or detach it, or give up what it holds if it can be read:"
-        " stripewright plan --erase SERIAL",
+        f" {exclusions.erasing(disks)}",
         disks,
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from appliance import text
@@ -260,12 +260,15 @@ def _at(offset_bytes: int | None) -> str:
 
 
 def _erase(disk: Disk) -> str:
-    return f"if its contents are not wanted, name them: {_erasing(disk)}"
+    return f"if its contents are not wanted, name them: {erasing([disk])}"
 
 
-def _erasing(disk: Disk) -> str:
+def erasing(disks: Sequence[Disk], *, one: bool = False) -> str:
+    """The command that orders the contents of ``disks`` erased; ``one``: of one of them."""
     # One without a serial cannot be named; the operator sees what the order needs.
-    return f"stripewright plan --erase {shlex.quote(disk.serial) if disk.serial else 'SERIAL'}"
+    serials = [shlex.quote(disk.serial) if disk.serial else "SERIAL" for disk in disks]
+    orders = dict.fromkeys(f"--erase {serial}" for serial in serials)
+    return f"stripewright plan {(' or ' if one else ' ').join(orders)}"
 
 
 def _being_read(disk: Disk) -> Exclusion | None:
@@ -280,7 +283,7 @@ def _being_read(disk: Disk) -> Exclusion | None:
         f"{why}, so it is read in full: {disk.scan.words(disk.size_bytes)}, all zero",
         "each plan reads on for the [scan] time of the layout; a boot, and as root 'systemctl"
         " reload-or-restart stripewright-assemble', read to the end; or give up what it holds:"
-        f" {_erasing(disk)}",
+        f" {erasing([disk])}",
     )
 
 

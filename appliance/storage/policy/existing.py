@@ -135,7 +135,7 @@ def made_elsewhere(
         f"volume '{volume}' on {list_disks(foreign)} was made by another machine: it does not"
         f" carry this machine's tag {here}",
         "if these disks are meant, name them: select = { serials = [...] }; if their contents"
-        " are not needed, order that: stripewright plan --erase SERIAL; else detach them",
+        f" are not needed, order that: {exclusions.erasing(foreign)}; else detach them",
         foreign,
     )
 
@@ -234,8 +234,8 @@ def _group(case: Case) -> Outcome:
         return refuse(
             f"{'; '.join(f'{call(disk)} {why}' for disk, why in unknown)}; it may be a copy"
             f" of a disk of volume '{name}' ({list_disks(kept)})",
-            f"{_LOOK}; detach it, or give up what it holds if it can be read: stripewright plan"
-            " --erase SERIAL",
+            f"{_LOOK}; detach it, or give up what it holds if it can be read:"
+            f" {exclusions.erasing(disks)}",
             [*kept, *disks],
         )
     if not ownership.group_tagged(found, name):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from appliance.model.disks import Array, Disk
 from appliance.model.plans import Decision, Volume
 from appliance.storage.formats import md
-from appliance.storage.policy import activate, loss, ownership, steps
+from appliance.storage.policy import activate, exclusions, loss, ownership, steps
 from appliance.storage.policy.disk_selection import Case
 from appliance.storage.policy.ownership import Carrier, Evidence, Form, Member, runs
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
@@ -146,8 +146,8 @@ def _copies(name: str, found: Sequence[Member]) -> Outcome | None:
     return refuse(
         f"one member of '{name}' (device UUID {twice[0][1].member_uuid}) is here more than once, so"
         f" that all but one are copies: {counts}",
-        "nothing was written. Detach what is not to be used, or give up what it holds: stripewright"
-        " plan --erase SERIAL",
+        "nothing was written. Detach what is not to be used, or give up what it holds: "
+        + exclusions.erasing([disk for disk, _ in twice], one=True),
         [disk for disk, _ in twice],
     )
 

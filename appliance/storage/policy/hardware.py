@@ -179,7 +179,7 @@ def _make_filesystem(
     if problem:
         return refuse(
             f"{what} is {call(disk)}, which {problem}",
-            f"nothing was written; if it is not needed: stripewright plan --erase {disk.serial}",
+            f"nothing was written; if it is not needed: {exclusions.erasing([disk])}",
             [disk],
         )
     device = steps.stable(disk)

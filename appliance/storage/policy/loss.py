@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from appliance.model.disks import Array, Disk, DiskKind
 from appliance.model.plans import Decision, Volume
-from appliance.storage.policy import create, steps
+from appliance.storage.policy import create, exclusions, steps
 from appliance.storage.policy.disk_selection import Case, Pool
 from appliance.storage.policy.ownership import Member, runs
 from appliance.storage.policy.steps import Outcome, call, list_disks, refuse
@@ -266,7 +266,7 @@ def _stale_words(stale: Sequence[Disk], *, apart: bool) -> str:
         words += " (it is added again by a confirmed plan: stripewright plan)"
     if apart:
         words += " (it may have run on its own and is left alone; if it is not needed, order"
-        words += " 'stripewright plan --erase SERIAL')"
+        words += f" '{exclusions.erasing(stale)}')"
     return words
 
 

@@ -106,7 +106,7 @@ def _cannot(seen: Evidence, volume: str, own: Sequence[Carrier]) -> Outcome | No
         return replace(
             refusal,
             hint="detach these disks; if they are meant, declare a volume that selects their"
-            " serials and order 'stripewright plan --erase SERIAL' for each",
+            f" serials and order '{exclusions.erasing(disks)}'",
         )
     if refusal := _several(volume, own) or _not_the_group(seen, volume, own):
         return refusal

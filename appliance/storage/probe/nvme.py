@@ -29,6 +29,7 @@ _CNS_NAMESPACE = 0
 _CNS_CONTROLLER = 1
 _TIMEOUT_MS = 5000
 # The bits of the critical warning: NVM Express Base Specification 2.0, log page 02h.
+_TEMPERATURE_BIT = 0x02
 _CRITICAL_WARNING = (
     "spare blocks below the threshold",
     "temperature outside its limits",
@@ -54,6 +55,10 @@ class Smart:
     percentage_used: int
     media_errors: int
     temperature_celsius: int | None = None
+
+    @property
+    def temperature_out_of_limits(self) -> bool:
+        return bool(self.critical_warning & _TEMPERATURE_BIT)
 
     @property
     def warnings(self) -> tuple[str, ...]:
