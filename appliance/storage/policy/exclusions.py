@@ -267,8 +267,8 @@ def erasing(disks: Sequence[Disk], *, one: bool = False) -> str:
     """The command that orders the contents of ``disks`` erased; ``one``: of one of them."""
     # One without a serial cannot be named; the operator sees what the order needs.
     serials = [shlex.quote(disk.serial) if disk.serial else "SERIAL" for disk in disks]
-    orders = dict.fromkeys(f"--erase {serial}" for serial in serials)
-    return f"stripewright plan {(' or ' if one else ' ').join(orders)}"
+    named = (" or --erase " if one else " --erase ").join(dict.fromkeys(serials))
+    return f"stripewright plan --erase {named}"
 
 
 def _being_read(disk: Disk) -> Exclusion | None:
