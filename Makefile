@@ -44,7 +44,7 @@ format: $(VENV)/ready ## Bring the sources into the house format
 	$(VENV)/bin/ruff check --fix $(SOURCES)
 
 unit: $(VENV)/ready
-	$(PYTHON) -m pytest -q -n auto tests/unit tests/mkfs tests/shell tests/cases tests/tui
+	$(PYTHON) -m pytest -q -n auto tests/unit tests/mkfs tests/shell tests/cases tests/fleet tests/tui
 
 drift: $(VENV)/ready ## The drift detector on seeded series: false alarms, delay, dating
 	$(PYTHON) -m pytest -q -n auto --dist worksteal tests/drift

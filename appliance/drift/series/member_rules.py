@@ -17,6 +17,7 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from appliance.bench.validity import member as rule
 from appliance.drift.codes import Evidence
@@ -100,18 +101,33 @@ def outliers(detail: Detail, fingerprint: Mapping[str, str]) -> tuple[Outlier, .
     return tuple(found)
 
 
-def ratios(result: JobResult, detail: Detail, fingerprint: Mapping[str, str]) -> dict[str, float]:
-    """Await of each member ÷ the median of the others, by serial (or name); empty where they
-    cannot be compared.
+class Beside(NamedTuple):
+    """One member in one result: its await, and that ÷ the median of the others.
+
+    ``serial`` is its name where the serial is not known.
     """
+
+    device: str
+    serial: str
+    await_ms: float
+    ratio: float
+
+
+def beside(result: JobResult, detail: Detail, fingerprint: Mapping[str, str]) -> tuple[Beside, ...]:
+    """Each member beside the others; empty where they cannot be compared."""
     awaits = rule.awaits_ms(_of_run(result, detail.run)) or {}
     known = serials(detail.run, fingerprint)
-    found = {}
+    found = []
     for name, ms in awaits.items():
         others = statistics.median(other for at, other in awaits.items() if at != name)
         if others > 0:
-            found[known.get(name, name)] = ms / others
-    return found
+            found.append(Beside(name, known.get(name, name), ms, ms / others))
+    return tuple(found)
+
+
+def ratios(result: JobResult, detail: Detail, fingerprint: Mapping[str, str]) -> dict[str, float]:
+    """The ratio of each member in :func:`beside` by its serial."""
+    return {one.serial: one.ratio for one in beside(result, detail, fingerprint)}
 
 
 def of_job(

@@ -1,0 +1,172 @@
+"""``fleet DIR``: many machines, and the odd ones among them; ``fleet-import``: into one place."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from appliance import text
+from appliance.cli.command import Command, complain
+from appliance.cli.output import StatusLine, print_json, say
+from appliance.errors import EXIT_FAILED, EXIT_OK
+
+if TYPE_CHECKING:
+    from appliance.fleet.odd import Odd
+    from appliance.fleet.overview import Normal
+    from appliance.fleet.sources import Problem
+
+# So many rows of a table say enough on a terminal; --json has all.
+_MOST_ROWS = 40
+_FIGURES = {"iops": "IOPS", "p99": "p99", "await": "await"}
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "place", metavar="DIR", help="a folder of Parquet, or a place such as s3://BUCKET/PREFIX"
+    )
+
+
+def fleet(*, place: str, as_json: bool) -> int:
+    from appliance.fleet import overview
+
+    seen = overview.survey(place)
+    if as_json:
+        print_json(
+            {
+                "machines": seen.machines,
+                "present": seen.present,
+                "odd": [_odd(one) for one in seen.odd],
+                "kinds": [asdict(one) for one in seen.kinds],
+                "normal": [asdict(one) for one in seen.normals],
+                "verdicts": [asdict(one) for one in seen.judged],
+                "silent": [{"machine": name, "last": last} for name, last in seen.silent],
+                "problems": [asdict(one) for one in seen.problems],
+            }
+        )
+        return EXIT_OK
+    say(f"{seen.machines} machines, {seen.present}")
+    for lines in (
+        _odd_table(seen.odd),
+        _table("NOT REPORTING", ("MACHINE", "LAST RUN"), seen.silent),
+        _problems(seen.problems),
+        _table("MACHINES", ("TYPE", "KERNEL", "FIO", "VERSION", "MACHINES"),
+               [(*(word or "?" for word in asdict(one).values() if isinstance(word, str)),
+                 str(one.machines)) for one in seen.kinds]),
+        _table("NORMAL", ("TYPE", "JOB", "MACHINES", "IOPS", "p10 to p90", "PUBL.", "p99"),
+               map(_normal, seen.normals)),
+        _table("VERDICTS", ("RULE", "SEVERITY", "RESULTS", "MACHINES"),
+               [(one.code, one.severity, str(one.results), str(one.machines))
+                for one in seen.judged]),
+    ):  # fmt: skip
+        print("".join(f"\n{line}" for line in lines), end="\n" if lines else "")
+    return EXIT_OK
+
+
+def _odd(one: Odd) -> dict[str, object]:
+    return {
+        "machine": one.unit.machine,
+        "member": one.unit.member or None,
+        "machine_type": one.machine_type,
+        "suite": one.suite,
+        "job": one.job,
+        "direction": one.direction,
+        "figure": one.figure,
+        "how": one.how.value,
+        "effect_pct": round(100 * one.effect, 2),
+        "worse": one.worse,
+        "since": one.since or None,
+        "q_value": one.q_value,
+        "series": one.series,
+        "siblings": one.siblings,
+    }
+
+
+def _odd_table(found: Sequence[Odd]) -> Iterator[str]:
+    if not found:
+        yield "no machine and no disk is unlike its siblings"
+        return
+    rows = [
+        (
+            one.unit.machine,
+            one.unit.member or "-",
+            f"{one.job} {one.direction}",
+            f"{_FIGURES[one.figure]} {one.effect * 100:+.0f} %",
+            "slower" if one.worse else "faster",
+            one.since or one.how.value,
+            f"{one.q_value:.1g}",
+        )
+        for one in found
+    ]
+    heading = ("MACHINE", "DISK", "JOB", "BESIDE SIBLINGS", "", "SINCE", "q")
+    yield from _table("UNLIKE THEIR SIBLINGS", heading, rows)
+
+
+def _normal(one: Normal) -> tuple[str, ...]:
+    low, middle, high = one.iops
+    published = f"{middle / one.published_iops * 100:.0f} %" if one.published_iops else "?"
+    return (
+        one.machine_type or "?",
+        f"{one.job} {one.direction}",
+        str(one.machines),
+        text.count(middle),
+        f"{text.count(low)} to {text.count(high)}",
+        published,
+        text.latency(one.latency_ns[1]) if one.latency_ns else "?",
+    )
+
+
+def _problems(problems: Iterable[Problem]) -> Iterator[str]:
+    listed = [f"{one.what}: {one.why}" for one in problems]
+    if listed:
+        yield f"NOT COUNTED ({len(listed)})"
+    for one in listed[:_MOST_ROWS]:
+        yield from text.wrapped(f"  {one}", indent="    ")
+
+
+def _table(title: str, heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    found = list(rows)
+    if not found:
+        return
+    more = f", the first {_MOST_ROWS}" if len(found) > _MOST_ROWS else ""
+    yield f"{title} ({len(found)}{more})"
+    yield from text.table([heading, *found[:_MOST_ROWS]]).splitlines()
+
+
+# ---------------------------------------------------------------------------------- import
+
+
+def _import_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        type=Path,
+        metavar="SOURCE",
+        help="a folder of Parquet, a history, or a folder of either",
+    )
+    parser.add_argument("--into", type=Path, required=True, metavar="DIR", help="the one place")
+
+
+def fleet_import(*, sources: list[Path], into: Path, as_json: bool) -> int:
+    from appliance.fleet import store
+
+    line = StatusLine()
+    done = store.bring(sources, into, lambda step: line.show("import", text.bounded(step, 70)))
+    line.finish()
+    if as_json:
+        print_json(asdict(done))
+    else:
+        print(f"{done.new} files are new, {done.known} were known; {into}")
+        for one in done.problems:
+            complain(f"{one.what}: {one.why}", "")
+    return EXIT_FAILED if done.problems else EXIT_OK
+
+
+COMMANDS = (
+    Command("fleet", fleet, "show many machines, and those unlike their siblings",
+        "fleet /srv/fleet", _arguments),
+    Command("fleet-import", fleet_import, "bring results of many machines into one place",
+        "fleet-import /srv/outbox --into /srv/fleet", _import_arguments),
+)  # fmt: skip

@@ -1,0 +1,282 @@
+"""A history as Parquet, and many of them in one place."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from appliance.cli import main
+from appliance.errors import OperatorError, Refused, UsageError
+from appliance.figures import histogram
+from appliance.fleet import overview, sources, store, tables
+from appliance.fleet.files import path_of
+from appliance.model.measurement import Finding, Severity
+from tests.fleet.conftest import SERIALS, NewHistory, result
+from tests.unit.histories import select
+
+
+def exported(history: Path, folder: Path, *more: str) -> int:
+    return main.main(["export", "parquet", "--db", str(history), "--output", str(folder), *more])
+
+
+def rows(folder: Path, sql: str) -> list[tuple[object, ...]]:
+    with sources.open_fleet(str(folder)) as fleet:
+        return fleet.all(sql)
+
+
+def test_every_row_of_a_history_is_in_its_table(new_history, tmp_path):
+    bad = result(findings=(Finding("COVERAGE", Severity.BLOCK, "half of it was cached"),))
+    history = new_history("node-1", [[result((1, 1, 1, 2)), bad], [result()]])
+    assert exported(history, tmp_path / "out") == 0
+    found = rows(tmp_path / "out", "SELECT machine, day, run, state, stripe FROM runs ORDER BY run")
+    stripe = "md-raid0 chunk=262144 members=2"
+    assert found == [
+        ("node-1", "2026-06-01", 1, "complete", stripe),
+        ("node-1", "2026-06-02", 2, "complete", stripe),
+    ]
+    found = rows(
+        tmp_path / "out", "SELECT run, result, iops, p99_ns, valid FROM results ORDER BY ALL"
+    )
+    assert found == [
+        (1, 1, 581_387.0, 2_008_000, True), (1, 2, 581_387.0, 2_008_000, False),
+        (2, 1, 581_387.0, 2_008_000, True),
+    ]  # fmt: skip
+    found = rows(
+        tmp_path / "out",
+        "SELECT member, await_ms, await_ratio FROM members WHERE run = 1 AND valid ORDER BY member",
+    )
+    assert found == [*((serial, 1.0, 1.0) for serial in SERIALS[:3]), (SERIALS[3], 2.0, 2.0)]
+    assert rows(tmp_path / "out", "SELECT code, severity FROM findings") == [("COVERAGE", "block")]
+    assert rows(tmp_path / "out", "SELECT epoch, subject FROM epochs") == [(1, "appliance")]
+
+
+def test_histograms_are_added_up_over_the_valid_results_of_a_day(new_history, tmp_path):
+    twice = [result(bins={1000: 1, 5000: 3}), result(bins={5000: 6}, pass_index=2)]
+    blocked = result(findings=(Finding("DEPTH", Severity.BLOCK, ""),), bins={9000: 99})
+    exported(new_history("node-1", [[*twice, blocked]]), tmp_path / "out")
+    ((latency_ns, counts),) = rows(tmp_path / "out", "SELECT latency_ns, counts FROM histograms")
+    assert dict(zip(latency_ns, counts, strict=True)) == {1000: 1, 5000: 9}
+
+
+def test_a_fleet_s_percentiles_are_those_of_all_its_i_os(new_history, tmp_path):
+    bins = [{1000 * (at + 1): 7 * number + at for at in range(60)} for number in range(1, 4)]
+    for number, one in enumerate(bins):
+        exported(new_history(f"node-{number}", [[result(bins=one)]]), tmp_path / "out")
+    with sources.open_fleet(str(tmp_path / "out")) as fleet:
+        (normal,) = overview.normals(fleet)
+    merged = histogram.merge(bins)
+    assert normal.latency_ns == tuple(histogram.percentile_ns(merged, p) for p in (50, 99, 99.9))
+    assert normal.machines == 3
+
+
+def test_only_what_is_new_is_written_again(new_history, tmp_path):
+    history = new_history("node-1", [[result()]] * 3)
+    out = tmp_path / "out"
+    exported(history, out)
+    paths = sorted(out.rglob("results/*/*.parquet"))
+    before = [path.stat().st_ino for path in paths]
+    exported(history, out)
+    # The last day may not have been over.
+    assert [path.stat().st_ino for path in paths][:2] == before[:2]
+    assert paths[2].stat().st_ino != before[2]
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a'b; DROP TABLE runs --", "%2e", "Zürich"])
+def test_a_machine_s_name_is_a_name_and_nothing_else(new_history, tmp_path, name):
+    history = new_history("node-1", [[result()]])
+    out = tmp_path / "out"
+    assert exported(history, out, "--machine", name) == 0
+    assert rows(out, "SELECT machine FROM runs") == [(name,)]
+    assert all(path.is_relative_to(out) for path in tmp_path.rglob("*.parquet"))
+    store.bring([out], tmp_path / "fleet")
+    assert rows(tmp_path / "fleet", "SELECT machine FROM runs") == [(name,)]
+
+
+def test_what_is_wrong_with_a_request_is_said_in_a_line(new_history, tmp_path, capsys):
+    history = new_history("node-1", [[result()]])
+    assert main.main(["export", "parquet", "--db", str(history)]) == 2
+    assert "--output DIR" in capsys.readouterr().err
+    assert main.main(["export", "csv", "--machine", "x", "--db", str(history)]) == 2
+    assert exported(history, tmp_path / "out", "--machine", "x" * 121) == 2
+    (tmp_path / "file").touch()
+    assert exported(history, tmp_path / "file") == 1
+    assert capsys.readouterr().err.count("Traceback") == 0
+    with pytest.raises(UsageError):
+        store.bring([tmp_path / "nowhere"], tmp_path / "fleet")
+    with pytest.raises(UsageError), sources.open_fleet(str(tmp_path / "nowhere")):
+        pass
+    with pytest.raises(OperatorError), sources.open_fleet(str(tmp_path)):
+        pass
+
+
+def test_without_duckdb_it_says_what_to_install(new_history, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    assert exported(new_history("node-1", [[result()]]), tmp_path / "out") == 1
+    assert "pip install 'stripewright[fleet]'" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------------------- import
+
+
+def test_histories_and_parquet_of_many_machines_come_into_one_place(new_history, tmp_path):
+    for number in range(3):
+        history = new_history(f"node-{number}", [[result()]] * 2)
+        if number:
+            exported(history, tmp_path / "outbox" / f"node-{number}")
+    done = store.bring([tmp_path / "outbox", tmp_path / "node-0"], tmp_path / "fleet")
+    assert done.problems == ()
+    counted = rows(tmp_path / "fleet", "SELECT machine, count(*) FROM runs GROUP BY 1 ORDER BY 1")
+    assert counted == [("node-0", 2), ("node-1", 2), ("node-2", 2)]
+    names = {path.name for path in (tmp_path / "fleet").rglob("*.parquet")}
+    assert names == {"fleet.parquet"}
+    again = store.bring([tmp_path / "outbox", tmp_path / "node-0"], tmp_path / "fleet")
+    assert (again.new, again.known) == (0, done.new)
+
+
+def test_a_machine_that_reports_twice_counts_once(new_history, tmp_path):
+    history = new_history("node-1", [[result()]] * 2)
+    exported(history, tmp_path / "a")
+    exported(history, tmp_path / "b")
+    store.bring([tmp_path / "a"], tmp_path / "fleet")
+    store.bring([tmp_path / "b", history], tmp_path / "fleet")
+    assert rows(tmp_path / "fleet", "SELECT count(*) FROM results") == [(2,)]
+    # Also where no import brought them together.
+    beside = path_of(tmp_path / "a", "results", "2026-06-01", "again")
+    shutil.copy(path_of(tmp_path / "a", "results", "2026-06-01", "node-1"), beside)
+    shutil.copy(
+        path_of(tmp_path / "a", "runs", "2026-06-01", "node-1"),
+        path_of(tmp_path / "a", "runs", "2026-06-01", "again"),
+    )
+    assert rows(tmp_path / "a", "SELECT count(*) FROM results") == [(2,)]
+
+
+def test_days_that_come_later_are_added(new_history, tmp_path):
+    history = new_history("node-1", [[result()]])
+    exported(history, tmp_path / "out")
+    store.bring([tmp_path / "out"], tmp_path / "fleet")
+    shutil.rmtree(history.parent)
+    exported(new_history("node-1", [[result()]] * 3), tmp_path / "out")
+    store.bring([tmp_path / "out"], tmp_path / "fleet")
+    assert rows(tmp_path / "fleet", "SELECT count(*), max(day) FROM runs") == [(3, "2026-06-03")]
+
+
+def test_two_imports_do_not_write_at_once(tmp_path):
+    with (
+        store._alone(tmp_path / "fleet"),
+        pytest.raises(Refused),
+        store._alone(tmp_path / "fleet"),
+    ):
+        pass
+
+
+# ------------------------------------------------------------------------------ wrong input
+
+
+@pytest.fixture
+def three(new_history: NewHistory, tmp_path: Path) -> Path:
+    """Parquet of three machines."""
+    out = tmp_path / "out"
+    for number in range(3):
+        exported(new_history(f"node-{number}", [[result()]] * 3), out)
+    return out
+
+
+def problems(folder: Path) -> dict[str, str]:
+    with sources.open_fleet(str(folder)) as fleet:
+        return {one.what: one.why for one in fleet.problems}
+
+
+@pytest.mark.parametrize("how", ["cut", "other", "empty", "inside", "columns"])
+def test_a_file_that_is_not_whole_is_named_and_the_others_count(three, how):
+    path = path_of(three, "results", "2026-06-02", "node-1")
+    held = path.read_bytes()
+    if how == "columns":
+        duckdb.execute(f"COPY (SELECT 1 AS machine) TO '{path}' (FORMAT parquet)")
+    else:
+        path.write_bytes(
+            {
+                "cut": held[: len(held) // 2], "other": b"GIF89a" + held, "empty": b"",
+                "inside": held[:200] + bytes(len(held) - 400) + held[-200:],
+            }[how]
+        )  # fmt: skip
+    seen = overview.survey(str(three))
+    assert [one.what for one in seen.problems] == [str(path)]
+    assert [one.machines for one in seen.normals] == [3]
+    fleet = three.parent / "fleet"
+    done = store.bring([three], fleet)
+    assert [one.what for one in done.problems] == [str(path)]
+    assert rows(fleet, "SELECT count(*) FROM results") == [(8,)]
+    # It is not forgotten: mended, it is taken.
+    path.write_bytes(held)
+    store.bring([three], fleet)
+    assert rows(fleet, "SELECT count(*) FROM results") == [(9,)]
+
+
+def test_files_of_a_later_schema_are_left_alone_and_named(three):
+    (three / tables.ROOT).rename(three / "schema=9")
+    with pytest.raises(OperatorError), sources.open_fleet(str(three)):
+        pass
+    (three / "schema=9").rename(three / tables.ROOT)
+    (three / "schema=2").mkdir()
+    assert problems(three) == {"schema=2": "written by another version; this one does not read it"}
+
+
+def test_two_machines_of_one_name_are_named_and_neither_counts(three, new_history, tmp_path):
+    stranger = new_history("stranger", [[result()]] * 3, began=1_780_300_000.0)
+    exported(stranger, tmp_path / "other", "--machine", "node-1")
+    store.bring([three], tmp_path / "fleet")
+    store.bring([tmp_path / "other"], tmp_path / "fleet")
+    assert problems(tmp_path / "fleet") == {
+        "node-1": "two machines have this name; neither is counted"
+    }
+    found = rows(tmp_path / "fleet", "SELECT DISTINCT machine FROM results ORDER BY machine")
+    assert found == [("node-0",), ("node-2",)]
+
+
+def test_a_copied_disk_that_went_on_elsewhere_is_two_machines(three, tmp_path):
+    shutil.copytree(tmp_path / "node-1", tmp_path / "clone")
+    clone = tmp_path / "clone" / "history.db"
+    select(clone, "UPDATE run SET started_at = started_at + 60 WHERE id = 3")
+    store.bring([three, clone], tmp_path / "fleet")
+    assert list(problems(tmp_path / "fleet")) == ["node-1"]
+
+
+def test_a_new_history_of_a_machine_is_no_other_machine(three, new_history, tmp_path):
+    later = new_history("later", [[result()]], began=1_780_293_600.0 + 4 * 86_400)
+    exported(later, three, "--machine", "node-1")
+    assert problems(three) == {}
+    assert rows(three, "SELECT count(*) FROM runs WHERE machine = 'node-1'") == [(4,)]
+
+
+def test_a_clock_years_ahead_moves_nothing_and_is_named(three, new_history):
+    exported(new_history("ahead", [[result()]] * 2, began=2_500_000_000.0), three)
+    found = problems(three)
+    assert list(found) == ["ahead"]
+    assert "its clock is ahead" in found["ahead"]
+    assert rows(three, "SELECT max(day), count(*) FROM runs") == [("2026-06-03", 9)]
+
+
+def test_a_clock_years_behind_is_one_that_has_not_reported(three, new_history, capsys):
+    exported(new_history("behind", [[result()]], began=1_000_000_000.0), three)
+    capsys.readouterr()
+    assert main.main(["fleet", str(three), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["silent"] == [{"machine": "behind", "last": "2001-09-09"}]
+    assert document["present"] == "2026-06-03"
+
+
+def test_names_with_control_characters_reach_no_terminal(three, capsys):
+    path = path_of(three, "runs", "2026-06-01", "x")
+    duckdb.execute(
+        f"COPY (SELECT * REPLACE ('\x1b[2Jevil' AS machine, '2026-05-01' AS day) FROM"
+        f" '{path_of(three, 'runs', '2026-06-01', 'node-1')}') TO '{path}' (FORMAT parquet)"
+    )
+    capsys.readouterr()
+    assert main.main(["fleet", str(three)]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\\x1b[2Jevil" in out
