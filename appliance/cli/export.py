@@ -1,4 +1,4 @@
-"""``export csv|json|metrics``: the history as a text, on stdout or in a file."""
+"""``export csv|json|metrics|io-properties``: the history as a text, on stdout or in a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from appliance.errors import EXIT_FAILED, EXIT_OK
 if TYPE_CHECKING:
     from appliance.history.queries import Reader
 
-_FORMS = ("csv", "json", "metrics")
+_FORMS = ("csv", "json", "metrics", "io-properties")
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -48,6 +48,11 @@ def pieces(form: str, reader: Reader, left_out: list[str]) -> Iterable[str]:
         return exports.csv_text(reader, left_out)
     if form == "json":
         return exports.json_text(reader, left_out)
+    if form == "io-properties":
+        from appliance.presets import own, own_properties
+
+        # Whole before the first line: it may be refused.
+        return tuple(own_properties.pieces(own.measured(reader, current=True)))
     from appliance.drift import check_summary
     from appliance.history import metrics
 
@@ -58,6 +63,6 @@ def pieces(form: str, reader: Reader, left_out: list[str]) -> Iterable[str]:
 
 
 COMMANDS = (
-    Command("export", export, "export the history as CSV, JSON or metrics",
+    Command("export", export, "export the history as CSV, JSON, metrics or io_properties",
         "export csv --output results.csv", _arguments, json=False, db=True),
 )  # fmt: skip
