@@ -17,7 +17,8 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_REFUSED = 3
 EXIT_STALE = 4
-# ``drift check`` found something serious and unacknowledged. Everything worked.
+# ``drift check`` found something serious and unacknowledged, ``audit-presets`` a figure that cannot
+# be true. Everything worked.
 EXIT_DRIFT = 5
 # Ctrl-C, as shells say it: 128 + SIGINT.
 EXIT_INTERRUPTED = 130

@@ -15,7 +15,7 @@ from appliance.errors import EXIT_FAILED, EXIT_OK, UsageError
 if TYPE_CHECKING:
     from appliance.history.queries import Reader
 
-_FORMS = ("csv", "json", "metrics", "parquet")
+_FORMS = ("csv", "json", "metrics", "io-properties", "parquet")
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def _arguments(parser: ArgumentParser) -> None:
     )
 
 
-def export(*, form: str, output: Path | None, machine: str, db: Path) -> int:
+def export(*, form: str, output: Path | None, machine: str = "", db: Path) -> int:
     from appliance.history import queries
 
     if machine and form != "parquet":
@@ -60,13 +60,13 @@ def _told(left_out: list[str], db: Path) -> int:
 
 
 def _parquet(folder: Path, machine: str, db: Path) -> int:
-    from appliance.fleet import export as fleet_export
+    from appliance.fleet import from_history
     from appliance.history import queries
 
     left_out: list[str] = []
     line = StatusLine()
     with queries.open_readonly(db) as reader:
-        made = fleet_export.export(
+        made = from_history.export(
             reader,
             folder,
             left_out,
@@ -85,6 +85,11 @@ def pieces(form: str, reader: Reader, left_out: list[str]) -> Iterable[str]:
         return exports.csv_text(reader, left_out)
     if form == "json":
         return exports.json_text(reader, left_out)
+    if form == "io-properties":
+        from appliance.presets import own, own_properties
+
+        # Whole before the first line: it may be refused.
+        return tuple(own_properties.pieces(own.measured(reader, current=True)))
     from appliance.drift import check_summary
     from appliance.history import metrics
 
@@ -95,6 +100,6 @@ def pieces(form: str, reader: Reader, left_out: list[str]) -> Iterable[str]:
 
 
 COMMANDS = (
-    Command("export", export, "export the history as CSV, JSON, metrics or Parquet",
+    Command("export", export, "export the history as CSV, JSON, metrics, io_properties, Parquet",
         "export csv --output results.csv", _arguments, json=False, db=True),
 )  # fmt: skip

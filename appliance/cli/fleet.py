@@ -16,7 +16,7 @@ from appliance.errors import EXIT_FAILED, EXIT_OK
 if TYPE_CHECKING:
     from appliance.fleet.odd import Odd
     from appliance.fleet.overview import Normal
-    from appliance.fleet.sources import Problem
+    from appliance.fleet.places import Problem
 
 # So many rows of a table say enough on a terminal; --json has all.
 _MOST_ROWS = 40
@@ -150,10 +150,10 @@ def _import_arguments(parser: ArgumentParser) -> None:
 
 
 def fleet_import(*, sources: list[Path], into: Path, as_json: bool) -> int:
-    from appliance.fleet import store
+    from appliance.fleet import one_place
 
     line = StatusLine()
-    done = store.bring(sources, into, lambda step: line.show("import", text.bounded(step, 70)))
+    done = one_place.bring(sources, into, lambda step: line.show("import", text.bounded(step, 70)))
     line.finish()
     if as_json:
         print_json(asdict(done))

@@ -27,7 +27,11 @@ _EXITS = (
     ("2", "the request was wrong: an unknown suite, an unreadable layout"),
     ("3", "refused: it could lose data or mislead"),
     ("4", "the disks changed between looking and acting; nothing more was done"),
-    ("5", "drift check, drift accept: a grave finding is not acknowledged"),
+    (
+        "5",
+        "drift check, drift accept: a grave finding is not acknowledged;"
+        " audit-presets: a figure cannot be true",
+    ),
     ("130", "interrupted; what a unit does goes on"),
 )
 

@@ -26,7 +26,7 @@ PUBLISHED_BLOCK_BYTES = 4096
 _RANDOM = frozenset({"randread", "randwrite"})
 _SEQUENTIAL = frozenset({"read", "write"})
 # Smaller blocks in order are merged on the way, so that their number says nothing.
-_LARGE_BLOCK_BYTES = 128 * 1024
+LARGE_BLOCK_BYTES = 128 * 1024
 MIN_PUBLISHED_DEPTH = 32
 # A volume that is sold with few IOPS needs fewer in flight: its latencies are about 1 ms.
 _SLOW_LATENCY_SECONDS = 0.001
@@ -86,7 +86,7 @@ def percent_of_published(of: Measurement) -> float | None:
         return None
     if published_bandwidth:
         limit = min(published_iops or math.inf, published_bandwidth / size)
-        comparable = of.rw in _RANDOM or (of.rw in _SEQUENTIAL and size >= _LARGE_BLOCK_BYTES)
+        comparable = of.rw in _RANDOM or (of.rw in _SEQUENTIAL and size >= LARGE_BLOCK_BYTES)
     else:
         limit = published_iops or 0.0
         comparable = of.rw in _RANDOM and size == PUBLISHED_BLOCK_BYTES

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from appliance.drift.detection import dating
 from appliance.drift.detection.normal import median
 from appliance.fleet import duck
-from appliance.fleet.sources import Fleet, day_before
+from appliance.fleet.places import Fleet, day_before
 from appliance.model.confirmations import CONFIRM_SUITE
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from appliance.fleet import odd
 from appliance.fleet.duck import UnreadableError
 from appliance.fleet.odd import Odd
-from appliance.fleet.sources import Fleet, Problem, day_before, open_fleet
+from appliance.fleet.places import Fleet, Problem, day_before, open_fleet
 
 # A machine measures every six hours; one that did not for so many days has not reported.
 SILENT_AFTER_DAYS = 2
@@ -68,7 +68,7 @@ class Survey:
 
 
 def survey(place: str) -> Survey:
-    """The fleet in ``place`` (:func:`appliance.fleet.sources.open_fleet`)."""
+    """The fleet in ``place`` (:func:`appliance.fleet.places.open_fleet`)."""
     try:
         return _survey(place, deep=False)
     except UnreadableError:

@@ -7,7 +7,7 @@ import resource
 import time
 from pathlib import Path
 
-from appliance.fleet import odd, sources
+from appliance.fleet import odd, places
 from tests.fleet.judging import tally
 from tests.fleet.synthetic import make, plant
 
@@ -22,7 +22,7 @@ def main() -> None:
     if not given.folder.exists():
         make(given.folder, given.machines, given.odd, given.seed)
     began = time.monotonic()
-    with sources.open_fleet(str(given.folder)) as fleet:
+    with places.open_fleet(str(given.folder)) as fleet:
         found = odd.find(fleet)
     took = time.monotonic() - began
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from appliance.cli import main
-from appliance.fleet import odd, sources
+from appliance.fleet import odd, places
 from appliance.fleet.odd import Statistic, Tests, Unit
 from tests.fleet.judging import tally
 from tests.fleet.synthetic import EFFECTS, make, plant
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_planted_is_named_and_nothing_else(folder: Path) -> None:
-    with sources.open_fleet(str(folder)) as fleet:
+    with places.open_fleet(str(folder)) as fleet:
         found = odd.find(fleet)
     planted = plant(MACHINES, PLANTED, 7, effects=EFFECTS[-2:])
     judged = tally(planted, {(one.unit.machine, one.unit.member) for one in found})
@@ -37,10 +37,8 @@ def test_what_is_planted_is_named_and_nothing_else(folder: Path) -> None:
     dated = [one for one in found if one.unit.machine in begun and one.since]
     assert len(dated) >= 0.7 * len(begun)
     for one in dated:
-        planted_day = sources.day_before("2026-06-01", -begun[one.unit.machine])
-        assert (
-            sources.day_before(planted_day, 3) <= one.since <= sources.day_before(planted_day, -3)
-        )
+        planted_day = places.day_before("2026-06-01", -begun[one.unit.machine])
+        assert places.day_before(planted_day, 3) <= one.since <= places.day_before(planted_day, -3)
 
 
 def test_the_command_says_it_in_one_document(folder: Path, capsys) -> None:
@@ -59,7 +57,7 @@ def test_the_command_says_it_in_one_document(folder: Path, capsys) -> None:
 
 def test_a_fleet_without_faults_has_no_odd_one(tmp_path: Path, capsys) -> None:
     make(tmp_path, 40, 0, 3)
-    with sources.open_fleet(str(tmp_path)) as fleet:
+    with places.open_fleet(str(tmp_path)) as fleet:
         assert odd.find(fleet) == []
     assert main.main(["fleet", str(tmp_path)]) == 0
     assert "no machine and no disk is unlike its siblings" in capsys.readouterr().out
@@ -67,7 +65,7 @@ def test_a_fleet_without_faults_has_no_odd_one(tmp_path: Path, capsys) -> None:
 
 def test_three_machines_are_too_few_to_say_which_is_odd(tmp_path: Path) -> None:
     make(tmp_path, 3, 0, 3)
-    with sources.open_fleet(str(tmp_path)) as fleet:
+    with places.open_fleet(str(tmp_path)) as fleet:
         assert odd.find(fleet) == []
 
 

@@ -12,8 +12,8 @@ import pytest
 from appliance.cli import main
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.figures import histogram
-from appliance.fleet import overview, sources, store, tables
-from appliance.fleet.files import path_of
+from appliance.fleet import one_place, overview, places, tables
+from appliance.fleet.parquet_files import path_of
 from appliance.model.measurement import Finding, Severity
 from tests.fleet.conftest import SERIALS, NewHistory, result
 from tests.unit.histories import select
@@ -24,7 +24,7 @@ def exported(history: Path, folder: Path, *more: str) -> int:
 
 
 def rows(folder: Path, sql: str) -> list[tuple[object, ...]]:
-    with sources.open_fleet(str(folder)) as fleet:
+    with places.open_fleet(str(folder)) as fleet:
         return fleet.all(sql)
 
 
@@ -66,7 +66,7 @@ def test_a_fleet_s_percentiles_are_those_of_all_its_i_os(new_history, tmp_path):
     bins = [{1000 * (at + 1): 7 * number + at for at in range(60)} for number in range(1, 4)]
     for number, one in enumerate(bins):
         exported(new_history(f"node-{number}", [[result(bins=one)]]), tmp_path / "out")
-    with sources.open_fleet(str(tmp_path / "out")) as fleet:
+    with places.open_fleet(str(tmp_path / "out")) as fleet:
         (normal,) = overview.normals(fleet)
     merged = histogram.merge(bins)
     assert normal.latency_ns == tuple(histogram.percentile_ns(merged, p) for p in (50, 99, 99.9))
@@ -92,7 +92,7 @@ def test_a_machine_s_name_is_a_name_and_nothing_else(new_history, tmp_path, name
     assert exported(history, out, "--machine", name) == 0
     assert rows(out, "SELECT machine FROM runs") == [(name,)]
     assert all(path.is_relative_to(out) for path in tmp_path.rglob("*.parquet"))
-    store.bring([out], tmp_path / "fleet")
+    one_place.bring([out], tmp_path / "fleet")
     assert rows(tmp_path / "fleet", "SELECT machine FROM runs") == [(name,)]
 
 
@@ -106,10 +106,10 @@ def test_what_is_wrong_with_a_request_is_said_in_a_line(new_history, tmp_path, c
     assert exported(history, tmp_path / "file") == 1
     assert capsys.readouterr().err.count("Traceback") == 0
     with pytest.raises(UsageError):
-        store.bring([tmp_path / "nowhere"], tmp_path / "fleet")
-    with pytest.raises(UsageError), sources.open_fleet(str(tmp_path / "nowhere")):
+        one_place.bring([tmp_path / "nowhere"], tmp_path / "fleet")
+    with pytest.raises(UsageError), places.open_fleet(str(tmp_path / "nowhere")):
         pass
-    with pytest.raises(OperatorError), sources.open_fleet(str(tmp_path)):
+    with pytest.raises(OperatorError), places.open_fleet(str(tmp_path)):
         pass
 
 
@@ -127,13 +127,13 @@ def test_histories_and_parquet_of_many_machines_come_into_one_place(new_history,
         history = new_history(f"node-{number}", [[result()]] * 2)
         if number:
             exported(history, tmp_path / "outbox" / f"node-{number}")
-    done = store.bring([tmp_path / "outbox", tmp_path / "node-0"], tmp_path / "fleet")
+    done = one_place.bring([tmp_path / "outbox", tmp_path / "node-0"], tmp_path / "fleet")
     assert done.problems == ()
     counted = rows(tmp_path / "fleet", "SELECT machine, count(*) FROM runs GROUP BY 1 ORDER BY 1")
     assert counted == [("node-0", 2), ("node-1", 2), ("node-2", 2)]
     names = {path.name for path in (tmp_path / "fleet").rglob("*.parquet")}
     assert names == {"fleet.parquet"}
-    again = store.bring([tmp_path / "outbox", tmp_path / "node-0"], tmp_path / "fleet")
+    again = one_place.bring([tmp_path / "outbox", tmp_path / "node-0"], tmp_path / "fleet")
     assert (again.new, again.known) == (0, done.new)
 
 
@@ -141,8 +141,8 @@ def test_a_machine_that_reports_twice_counts_once(new_history, tmp_path):
     history = new_history("node-1", [[result()]] * 2)
     exported(history, tmp_path / "a")
     exported(history, tmp_path / "b")
-    store.bring([tmp_path / "a"], tmp_path / "fleet")
-    store.bring([tmp_path / "b", history], tmp_path / "fleet")
+    one_place.bring([tmp_path / "a"], tmp_path / "fleet")
+    one_place.bring([tmp_path / "b", history], tmp_path / "fleet")
     assert rows(tmp_path / "fleet", "SELECT count(*) FROM results") == [(2,)]
     # Also where no import brought them together.
     beside = path_of(tmp_path / "a", "results", "2026-06-01", "again")
@@ -157,18 +157,18 @@ def test_a_machine_that_reports_twice_counts_once(new_history, tmp_path):
 def test_days_that_come_later_are_added(new_history, tmp_path):
     history = new_history("node-1", [[result()]])
     exported(history, tmp_path / "out")
-    store.bring([tmp_path / "out"], tmp_path / "fleet")
+    one_place.bring([tmp_path / "out"], tmp_path / "fleet")
     shutil.rmtree(history.parent)
     exported(new_history("node-1", [[result()]] * 3), tmp_path / "out")
-    store.bring([tmp_path / "out"], tmp_path / "fleet")
+    one_place.bring([tmp_path / "out"], tmp_path / "fleet")
     assert rows(tmp_path / "fleet", "SELECT count(*), max(day) FROM runs") == [(3, "2026-06-03")]
 
 
 def test_two_imports_do_not_write_at_once(tmp_path):
     with (
-        store._alone(tmp_path / "fleet"),
+        one_place._alone(tmp_path / "fleet"),
         pytest.raises(Refused),
-        store._alone(tmp_path / "fleet"),
+        one_place._alone(tmp_path / "fleet"),
     ):
         pass
 
@@ -186,7 +186,7 @@ def three(new_history: NewHistory, tmp_path: Path) -> Path:
 
 
 def problems(folder: Path) -> dict[str, str]:
-    with sources.open_fleet(str(folder)) as fleet:
+    with places.open_fleet(str(folder)) as fleet:
         return {one.what: one.why for one in fleet.problems}
 
 
@@ -207,18 +207,18 @@ def test_a_file_that_is_not_whole_is_named_and_the_others_count(three, how):
     assert [one.what for one in seen.problems] == [str(path)]
     assert [one.machines for one in seen.normals] == [3]
     fleet = three.parent / "fleet"
-    done = store.bring([three], fleet)
+    done = one_place.bring([three], fleet)
     assert [one.what for one in done.problems] == [str(path)]
     assert rows(fleet, "SELECT count(*) FROM results") == [(8,)]
     # It is not forgotten: mended, it is taken.
     path.write_bytes(held)
-    store.bring([three], fleet)
+    one_place.bring([three], fleet)
     assert rows(fleet, "SELECT count(*) FROM results") == [(9,)]
 
 
 def test_files_of_a_later_schema_are_left_alone_and_named(three):
     (three / tables.ROOT).rename(three / "schema=9")
-    with pytest.raises(OperatorError), sources.open_fleet(str(three)):
+    with pytest.raises(OperatorError), places.open_fleet(str(three)):
         pass
     (three / "schema=9").rename(three / tables.ROOT)
     (three / "schema=2").mkdir()
@@ -228,8 +228,8 @@ def test_files_of_a_later_schema_are_left_alone_and_named(three):
 def test_two_machines_of_one_name_are_named_and_neither_counts(three, new_history, tmp_path):
     stranger = new_history("stranger", [[result()]] * 3, began=1_780_300_000.0)
     exported(stranger, tmp_path / "other", "--machine", "node-1")
-    store.bring([three], tmp_path / "fleet")
-    store.bring([tmp_path / "other"], tmp_path / "fleet")
+    one_place.bring([three], tmp_path / "fleet")
+    one_place.bring([tmp_path / "other"], tmp_path / "fleet")
     assert problems(tmp_path / "fleet") == {
         "node-1": "two machines have this name; neither is counted"
     }
@@ -241,7 +241,7 @@ def test_a_copied_disk_that_went_on_elsewhere_is_two_machines(three, tmp_path):
     shutil.copytree(tmp_path / "node-1", tmp_path / "clone")
     clone = tmp_path / "clone" / "history.db"
     select(clone, "UPDATE run SET started_at = started_at + 60 WHERE id = 3")
-    store.bring([three, clone], tmp_path / "fleet")
+    one_place.bring([three, clone], tmp_path / "fleet")
     assert list(problems(tmp_path / "fleet")) == ["node-1"]
 
 

@@ -206,7 +206,7 @@ def test_an_unknown_command_names_those_of_the_help_only(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     _, _, err = call(capsys, "frobnicate")
-    assert "assemble, bench, compare, doctor, drift" in err
+    assert "assemble, audit-presets, bench, compare, doctor, drift" in err
     assert "tune-undo" not in err
     _, _, err = call(capsys, "bench", "frob")
     assert "choose from: import, reap, run" in err

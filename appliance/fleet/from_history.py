@@ -19,7 +19,7 @@ from appliance.drift.series import member_rules
 from appliance.errors import OperatorError, UsageError
 from appliance.figures import histogram, quantities
 from appliance.fleet import duck, tables
-from appliance.fleet.files import Row, Staging, days_of
+from appliance.fleet.parquet_files import Row, Staging, days_of
 from appliance.history.queries import Reader
 from appliance.model.measurement import JobResult
 from appliance.model.runs import EpochRecord, RunRecord, RunState

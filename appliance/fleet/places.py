@@ -67,7 +67,7 @@ class Fleet:
         ) as error:
             raise duck.UnreadableError(
                 f"a file is damaged: {str(error).splitlines()[0]}",
-                "bring the files into one place: stripewright fleet-import leaves it out",
+                "it is left out of one place: stripewright fleet-import SOURCE --into DIR",
             ) from error
 
 

@@ -2,7 +2,7 @@
 
 Where it was read from is noted with size and time, so that the next import reads what is new. A
 run that comes again replaces what is there of it; of two machines with one name both are kept, for
-:mod:`appliance.fleet.sources` to say so.
+:mod:`appliance.fleet.places` to say so.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.fleet import duck, tables
-from appliance.fleet.export import export
-from appliance.fleet.files import path_of, write
-from appliance.fleet.sources import Problem, readable, whole
+from appliance.fleet.from_history import export
+from appliance.fleet.parquet_files import path_of, write
+from appliance.fleet.places import Problem, readable, whole
 from appliance.history import queries
 from appliance.system import files
 
