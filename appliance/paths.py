@@ -7,6 +7,9 @@ from pathlib import Path
 LAYOUT_FILE = Path("/etc/stripewright/layout.toml")
 # When suites run and drift is looked for; root's own units bring it into effect.
 SCHEDULE_FILE = Path("/etc/stripewright/schedule.toml")
+# What other machines of this type do, signed by one of those signers (appliance/drift/series).
+NORMAL_FILE = Path("/etc/stripewright/normal.json")
+NORMAL_SIGNERS = Path("/etc/stripewright/normal.signers")
 # What readers see; the service user writes another file (appliance/history/published.py).
 HISTORY_DB = Path("/var/lib/stripewright/history.db")
 RUN_DIR = Path("/run/stripewright")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from appliance import text
 from appliance.cli.command import Command, complain
-from appliance.cli.output import StatusLine, print_json, say
+from appliance.cli.output import StatusLine, print_json, require_writable, say, write_file
 from appliance.errors import EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
@@ -27,11 +26,18 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "place", metavar="DIR", help="a folder of Parquet, or a place such as s3://BUCKET/PREFIX"
     )
+    parser.add_argument(
+        "--normal", type=Path, metavar="FILE", help="write what new machines are to expect"
+    )
 
 
-def fleet(*, place: str, as_json: bool) -> int:
+def fleet(*, place: str, normal: Path | None, as_json: bool) -> int:
+    from dataclasses import asdict
+
     from appliance.fleet import overview
 
+    if normal is not None:
+        return _write_normal(place, normal)
     seen = overview.survey(place)
     if as_json:
         print_json(
@@ -62,6 +68,21 @@ def fleet(*, place: str, as_json: bool) -> int:
                 for one in seen.judged]),
     ):  # fmt: skip
         print("".join(f"\n{line}" for line in lines), end="\n" if lines else "")
+    return EXIT_OK
+
+
+def _write_normal(place: str, file: Path) -> int:
+    import json
+
+    from appliance.drift.series import siblings
+    from appliance.fleet import overview
+
+    require_writable(file, Path())
+    document = overview.normal_document(place)
+    write_file(file, [json.dumps(document, indent=0), "\n"])
+    listed = document["normal"]
+    print(f"{len(listed) if isinstance(listed, list) else 0} series in {file}")
+    say(f"sign it: ssh-keygen -Y sign -n {siblings.NAMESPACE} -f KEY {file}")
     return EXIT_OK
 
 
@@ -150,6 +171,8 @@ def _import_arguments(parser: ArgumentParser) -> None:
 
 
 def fleet_import(*, sources: list[Path], into: Path, as_json: bool) -> int:
+    from dataclasses import asdict
+
     from appliance.fleet import one_place
 
     line = StatusLine()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import __version__
-from appliance.drift.series import member_rules
+from appliance.drift.series import member_rules, siblings
 from appliance.errors import OperatorError, UsageError
 from appliance.figures import histogram, quantities
 from appliance.fleet import duck, tables
@@ -26,7 +26,6 @@ from appliance.model.runs import EpochRecord, RunRecord, RunState
 from appliance.model.slots import Detail
 
 _BY_RUN = ("runs", "results", "members", "histograms", "findings")
-_CONDITIONS = ("stripe", "filesystem", "mount_options", "kernel")
 _NAME = "a machine's name has at most 120 characters; give one that no other has: --machine NAME"
 _Series = tuple[str, ...]
 
@@ -143,7 +142,10 @@ def _rows(
                 day, merged = day_of(run.started_at), {}
             results = reader.results(number)
             epoch = epochs.get(run.epoch_id or 0)
-            whole = _Run(of, run, results, epoch, _conditions(reader, run, epoch))
+            (row,) = reader.all("SELECT suite_hash FROM run WHERE id = ?", number)
+            known = epoch.fingerprint if epoch else {}
+            same = siblings.conditions(str(row["suite_hash"]), run, known)
+            whole = _Run(of, run, results, epoch, same)
             yield whole.rows()
             for result in whole.quotable():
                 key = tuple(whole.series(result).values())
@@ -167,14 +169,6 @@ def _epoch(epoch: EpochRecord) -> Row:
         "fingerprint": json.dumps(epoch.fingerprint, sort_keys=True),
         "changed": json.dumps(epoch.changed, sort_keys=True),
     }
-
-
-def _conditions(reader: Reader, run: RunRecord, epoch: EpochRecord | None) -> str:
-    """All that has to be equal where results are compared, but for the machine type."""
-    (row,) = reader.all("SELECT suite_hash FROM run WHERE id = ?", run.id)
-    known = epoch.fingerprint if epoch else {}
-    parts = [str(row["suite_hash"])[:12], run.fio_version, run.target_kind]
-    return "; ".join((*parts, *(known.get(name, "?") for name in _CONDITIONS)))
 
 
 def _histograms(of: Row, day: str, merged: Mapping[_Series, Mapping[int, int]]) -> Iterator[Row]:

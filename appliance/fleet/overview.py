@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from appliance.drift.series import siblings
 from appliance.fleet import odd
-from appliance.fleet.duck import UnreadableError
+from appliance.fleet.duck import UnreadableError, quoted
 from appliance.fleet.odd import Odd
 from appliance.fleet.places import Fleet, Problem, day_before, open_fleet
 
@@ -74,6 +75,29 @@ def survey(place: str) -> Survey:
     except UnreadableError:
         # A file is damaged inside: it is looked for, and left out.
         return _survey(place, deep=True)
+
+
+def normal_document(place: str) -> dict[str, object]:
+    """What a new machine takes as its first expectation (:mod:`appliance.drift.series.siblings`):
+    the level of each series in which enough machines stand, without those that are odd.
+    """
+    with open_fleet(place) as fleet:
+        odd_ones = sorted({one.unit.machine for one in odd.find(fleet)})
+        without = ", ".join(map(quoted, ("", *odd_ones)))
+        series = "machine_type, conditions, suite, job, direction"
+        rows = fleet.all(
+            f"WITH own AS (SELECT machine, {series}, median(iops) AS iops FROM results"
+            f" WHERE valid AND member = '' AND machine NOT IN ({without})"
+            f" AND day > '{day_before(fleet.present, NORMAL_DAYS)}' GROUP BY machine, {series})"
+            f" SELECT {series}, count(*), quantile_cont(iops, 0.1), median(iops) FROM own"
+            f" GROUP BY {series} HAVING count(*) >= {odd.LEAST_SIBLINGS} ORDER BY {series}"
+        )
+        names = (*series.split(", "), "machines", "low_iops", "iops")
+        return {
+            "stripewright_normal": siblings.FORM,
+            "until": fleet.present,
+            "normal": [dict(zip(names, row, strict=True)) for row in rows],
+        }
 
 
 def _survey(place: str, *, deep: bool) -> Survey:

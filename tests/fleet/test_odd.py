@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from appliance.cli import main
+from appliance.drift.series import siblings
 from appliance.fleet import odd, places
 from appliance.fleet.odd import Statistic, Tests, Unit
 from tests.fleet.judging import tally
@@ -159,3 +160,16 @@ def test_a_change_has_its_day_and_what_was_always_so_has_none():
     level = [0.2 + one for one in wobble]
     assert odd.since_when(list(zip(days, level, strict=True))) == ""
     assert odd.since_when([("2026-06-01", 0.2)]) == ""
+
+
+def test_what_new_machines_are_to_expect_is_written_without_the_odd_ones(folder, tmp_path, capsys):
+    file = tmp_path / "normal.json"
+    assert main.main(["fleet", str(folder), "--normal", str(file)]) == 0
+    assert f"sign it: ssh-keygen -Y sign -n stripewright-normal -f KEY {file}" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    usual = siblings.parse(file.read_text())
+    assert len(usual) == 100  # ten types, two kernels, five jobs
+    assert all(0.9 * one.iops < one.low_iops < one.iops for one in usual.values())
+    # Of twenty machines of a type two or three are odd.
+    assert sum(one.machines for one in usual.values()) == 5 * (MACHINES - PLANTED)

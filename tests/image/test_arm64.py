@@ -46,9 +46,9 @@ def test_a_suite_is_kept_and_shown(
         guest.operator.argv(["stripewright"], terminal=True), guest.machine.folder
     ) as one:
         one.wait_for("HEALTHY", deadline_seconds=600)
-        keep_screen("arm64-overview", one)
+        keep_screen("live-arm64-overview", one)
         one.keys("4")
         one.wait_for("ENDED smoke", "5 of 5 results valid", deadline_seconds=900)
-        keep_screen("arm64-suites", one)
+        keep_screen("live-arm64-suites", one)
     run = json.loads(guest.root.sh("stripewright results --json"))["runs"][0]
     assert (run["suite"], run["state"]) == ("smoke", "complete")

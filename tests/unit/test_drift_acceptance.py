@@ -1,11 +1,12 @@
 """The first run on new disks: what is published for them, and whether they are alike."""
 
 import dataclasses
+import json
 
 import pytest
 
 from appliance.drift.codes import CODES
-from appliance.drift.series import acceptance
+from appliance.drift.series import acceptance, siblings
 from appliance.model.findings import DriftState, SeriesKey
 from appliance.model.measurement import Capability, Finding, Severity
 from tests.unit.spans import FINGERPRINT, KEY, MEMBERS, QD1, detail, result
@@ -123,3 +124,81 @@ def test_two_members():
     found = judge(job(share=None, awaits_ms=(0.3, 0.35)), members=MEMBERS[:2])
     assert found.healthy is True
     assert "with two members the difference shows, but not which of them is normal" in found.notes
+
+
+# ------------------------------------------------------------------------------- siblings
+
+SAME = "the same suite, stripe, kernel and fio"
+SERIES = ("i3.8xlarge", SAME, KEY.suite, KEY.job, KEY.direction)
+OTHERS = siblings.Siblings({SERIES: siblings.Usual(40, 780_000.0, 800_000.0)}, "fleet@example.com")
+
+
+def beside(*results, others=OTHERS, conditions=SAME, **known):
+    return acceptance.judge(
+        detail(5, *results, machine_type="i3.8xlarge", **known), 7, FINGERPRINT, others, conditions
+    )
+
+
+def test_a_stripe_that_does_what_its_siblings_do_is_healthy_and_says_so():
+    found = beside(job(share=None, iops=790_000.0))
+    assert (found.healthy, found.facts) == (True, ())
+    said = "of what other machines do (signed by fleet@example.com): rand-read-4k read 99 %"
+    assert said in found.notes
+
+
+def test_a_stripe_below_its_siblings_is_named_though_nothing_is_published():
+    found = beside(job(share=None, iops=640_000.0))
+    assert found.healthy is False
+    assert codes(found) == [("PERF-BELOW-SIBLINGS", KEY.target)]
+    (behind,) = found.facts
+    assert (
+        "640.0k IOPS, 80 % of the 800.0k that 40 other machines of this type do" in behind.summary
+    )
+    assert behind.evidence["siblings"] == 40
+
+
+@pytest.mark.parametrize(
+    "doubt",
+    [
+        {"conditions": "another kernel"},
+        {"time_factor": 0.5},
+        {"others": siblings.Siblings(problem="normal.json does not count: no signature")},
+    ],
+)
+def test_what_is_not_alike_or_not_signed_judges_nothing(doubt):
+    found = beside(job(iops=640_000.0, share=1.0), **doubt)
+    assert "PERF-BELOW-SIBLINGS" not in [fact.code for fact in found.facts]
+    assert len(found.notes) == 2
+
+
+def test_one_in_ten_that_are_slower_anyway_is_none():
+    wide = siblings.Usual(40, 600_000.0, 800_000.0)
+    others = siblings.Siblings({SERIES: wide})
+    assert beside(job(share=None, iops=640_000.0), others=others).facts == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "stripewright_normal"),
+        ('{"stripewright_normal": 2}', "stripewright_normal is not 1"),
+        ('{"stripewright_normal": 1}', "normal is not a list"),
+        ('{"stripewright_normal": 1, "normal": [1]}', "not an object"),
+        (
+            '{"stripewright_normal": 1, "normal": [{"machine_type": 3}]}',
+            "machine_type is not a text",
+        ),
+        ("{", "Expecting"),
+    ],
+)
+def test_a_file_that_is_no_normal_is_said_in_words(text, said):
+    with pytest.raises(ValueError, match=said):
+        siblings.parse(text)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "0", '"x"', "true"])
+def test_a_level_is_a_number_above_zero(value):
+    row = {"machine_type": "", "conditions": "", "suite": "", "job": "", "direction": ""}
+    listed = json.dumps({**row, "machines": 1, "low_iops": 1})[:-1] + f', "iops": {value}}}'
+    with pytest.raises(ValueError, match="iops is not a number"):
+        siblings.parse(f'{{"stripewright_normal": 1, "normal": [{listed}]}}')

@@ -96,6 +96,21 @@ CODES = (
         closes="When a new epoch (other disks) passes, or the acceptance is repeated and passes.",
     ),
     Code(
+        "PERF-BELOW-SIBLINGS", _AREA, _WARNING, "02953cdb69254b22ac4558ad3dc98c33",
+        title="the stripe falls short of other machines of its type",
+        summary="first boot: {job} {direction} does {level} IOPS, {observed} of the {usual} that"
+        " {machines} other machines of this type do",
+        next_step="run it again on the idle machine: stripewright drift accept; then stop and start"
+        " the machine before data is put on these disks: that gives other, empty ones",
+        meaning="The first run on these disks delivered less than nine in ten machines of the same "
+        "type, with the same suite, stripe, kernel and fio, as `/etc/stripewright/normal.json` has "
+        "it (written by `stripewright fleet --normal`, and signed).",
+        first="See the verdicts of that run (`stripewright results`). If nothing else used the "
+        "disks, stop and start the machine before data is put on it.",
+        avoid="Do not put the machine into service and hope; its baseline would include the loss.",
+        closes="When a new epoch (other disks) passes, or the acceptance is repeated and passes.",
+    ),
+    Code(
         "RUNS-MISSING", _AREA, _WARNING, "1a948c707a5f46128713d7b3c1680c1d",
         title="scheduled runs no longer give valid results",
         summary="{subject}: no valid result since {last_valid_at} (run {change_run}), though there"

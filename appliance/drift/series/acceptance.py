@@ -1,7 +1,9 @@
-"""Acceptance: a stripe beside what is published for it, its disks beside each other. Pure.
+"""Acceptance: a stripe beside what is published for it and what its siblings do, its disks beside
+each other. Pure.
 
 One run is judged, without any history: each job that can reach what is published against that,
-and each member against the others. A disk that does half of what it should takes the whole
+each for which it is known against what other machines of the type do, and each member against the
+others. A disk that does half of what it should takes the whole
 stripe to half; every single rule of validity may still be content with that run.
 """
 
@@ -15,6 +17,7 @@ from appliance.clouds import capability
 from appliance.drift.codes import Evidence, fact
 from appliance.drift.series import member_rules
 from appliance.drift.series.member_rules import Outlier
+from appliance.drift.series.siblings import Siblings, Usual
 from appliance.model import advice
 from appliance.model.findings import Fact
 from appliance.model.measurement import Capability, JobResult
@@ -22,10 +25,13 @@ from appliance.model.slots import Detail
 
 # Below it the stripe does not do what it is sold as. Published figures are upper bounds.
 LEAST_PERCENT = 80.0
+# Nor does it do what others do below this share of their median, if nine in ten of them do more.
+LEAST_OF_SIBLINGS = 0.90
 # From here on it does, and a queue at one member is where queues stand.
 AT_CAPABILITY_PERCENT = 90.0
 # Results that say nothing about these disks: others worked on them, or they did not do the I/O.
 _NOT_THESE_DISKS = frozenset({"FOREIGN", "TARGET", "SHORT"})
+_ALONE = Siblings()
 # A limit that is not the disks'.
 _OTHER_LIMIT = frozenset({"CPU"})
 
@@ -42,8 +48,16 @@ class Acceptance:
     notes: tuple[str, ...]
 
 
-def judge(detail: Detail, epoch_id: int, fingerprint: Mapping[str, str]) -> Acceptance:
-    """The verdict on one complete run."""
+def judge(
+    detail: Detail,
+    epoch_id: int,
+    fingerprint: Mapping[str, str],
+    siblings: Siblings = _ALONE,
+    conditions: str = "",
+) -> Acceptance:
+    """The verdict on one complete run, that was made under these ``conditions``
+    (:func:`appliance.drift.series.siblings.conditions`).
+    """
     stripe = [
         result
         for result in detail.results
@@ -55,11 +69,31 @@ def judge(detail: Detail, epoch_id: int, fingerprint: Mapping[str, str]) -> Acce
     facts = [_member_fact(detail, epoch_id, serial, found) for serial, found in slow.items()]
     if below:
         facts.append(_below_fact(detail, epoch_id, stripe, below, tuple(slow)))
+    usual = _usual(detail, stripe, siblings, conditions)
+    behind = {
+        of: 100 * result.iops / one.iops
+        for of, (result, one) in usual.items()
+        if result.iops < min(one.low_iops, LEAST_OF_SIBLINGS * one.iops)
+    }
+    if behind:
+        facts.append(_behind_fact(detail, epoch_id, usual, behind, tuple(slow)))
     compared = any(member_rules.ratios(result, detail, fingerprint) for result in stripe)
-    healthy = not facts if shares or compared else None
-    return Acceptance(
-        detail.run.id, healthy, tuple(facts), tuple(_notes(detail, stripe, shares, compared))
-    )
+    healthy = not facts if shares or compared or usual else None
+    notes = [*_notes(detail, stripe, shares, compared), *_siblings_notes(siblings, usual)]
+    return Acceptance(detail.run.id, healthy, tuple(facts), tuple(notes))
+
+
+def _usual(
+    detail: Detail, stripe: Sequence[JobResult], siblings: Siblings, conditions: str
+) -> dict[tuple[str, str], tuple[JobResult, Usual]]:
+    """Results that stand beside what siblings do, by job and direction."""
+    run = detail.run
+    found = {}
+    for result in stripe:
+        series = (run.machine_type, conditions, run.suite, result.job, result.direction)
+        if result.valid and run.time_factor == 1 and series in siblings.usual:
+            found[result.job, result.direction] = (result, siblings.usual[series])
+    return found
 
 
 def _shares(stripe: Sequence[JobResult]) -> dict[tuple[str, str], float]:
@@ -151,6 +185,60 @@ def _below_fact(
         level=text.count(worst.iops),
         leading=f"; the slow member is {', '.join(slow)}" if slow else "",
     )
+
+
+def _behind_fact(
+    detail: Detail,
+    epoch_id: int,
+    usual: Mapping[tuple[str, str], tuple[JobResult, Usual]],
+    behind: Mapping[tuple[str, str], float],
+    slow: Sequence[str],
+) -> Fact:
+    job, direction = min(behind, key=lambda of: behind[of])
+    worst, siblings = usual[job, direction]
+    named = ", ".join(f"{name} {way} {percent:.0f} %" for (name, way), percent in behind.items())
+    return fact(
+        "PERF-BELOW-SIBLINGS",
+        f"at least {100 * LEAST_OF_SIBLINGS:.0f} % of what such machines do",
+        f"{behind[job, direction]:.0f} %",
+        subject=detail.run.target,
+        identity=f"acceptance, epoch {epoch_id}",
+        member=slow[0] if slow else "",
+        evidence={
+            **_of_run(detail, epoch_id),
+            "jobs": named,
+            "iops": round(worst.iops, 1),
+            "siblings": siblings.machines,
+            "siblings_iops": round(siblings.iops, 1),
+            "siblings_low_iops": round(siblings.low_iops, 1),
+        },
+        next_step="see PERF-MEMBER of {member}" if slow else "",
+        job=job,
+        direction=direction,
+        level=text.count(worst.iops),
+        usual=text.count(siblings.iops),
+        machines=siblings.machines,
+    )
+
+
+def _siblings_notes(
+    siblings: Siblings, usual: Mapping[tuple[str, str], tuple[JobResult, Usual]]
+) -> list[str]:
+    if siblings.problem:
+        return [text.printable(siblings.problem)]
+    if not siblings.usual:
+        return []
+    if not usual:
+        return [
+            "no result can be compared with other machines: what was signed is of another type,"
+            " suite, stripe, kernel or fio"
+        ]
+    each = ", ".join(
+        f"{job} {way} {100 * result.iops / one.iops:.0f} %"
+        for (job, way), (result, one) in usual.items()
+    )
+    signer = text.printable(siblings.signer)
+    return [f"of what other machines do (signed by {signer}): {each}"]
 
 
 def _of_run(detail: Detail, epoch_id: int) -> Evidence:

@@ -9,7 +9,7 @@ from pathlib import Path
 from appliance.bench import timetable
 from appliance.drift.codes import CODES
 from appliance.drift.detection.normal import LEAST
-from appliance.drift.series import acceptance, performance, series_state
+from appliance.drift.series import acceptance, performance, series_state, siblings
 from appliance.drift.series.acceptance import Acceptance
 from appliance.drift.series.series_state import Known
 from appliance.history import published, queries, series_slots
@@ -95,4 +95,7 @@ def accepted(reader: queries.Reader, run_id: int) -> Acceptance | None:
     epoch = reader.epoch(detail.run.epoch_id)
     if epoch.id not in series_slots.current_epochs(reader):
         return None
-    return acceptance.judge(detail, epoch.id, epoch.fingerprint)
+    found = siblings.read() if published.is_own(reader.path) else siblings.Siblings()
+    (row,) = reader.all("SELECT suite_hash FROM run WHERE id = ?", run_id)
+    same = siblings.conditions(row["suite_hash"], detail.run, epoch.fingerprint)
+    return acceptance.judge(detail, epoch.id, epoch.fingerprint, found, same)
