@@ -89,7 +89,8 @@ class _Last:
     @property
     def workload_labels(self) -> dict[str, str]:
         key = self.figures.key
-        return {**self.labels, "job": key.job, "direction": key.direction}
+        # Not "job": that label is what Prometheus calls a group of targets.
+        return {**self.labels, "workload": key.job, "direction": key.direction}
 
     @property
     def headline(self) -> JobResult:
