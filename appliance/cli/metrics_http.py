@@ -24,6 +24,7 @@ _MAX_REQUEST_BYTES = 8192
 _REQUEST_SECONDS = 5.0
 # The answer may be hundreds of kilobytes, on a slow line.
 _ANSWER_SECONDS = 10.0
+_GOODBYE_SECONDS = 1.0
 _REQUEST_LINE = re.compile(r"([A-Z]{1,20}) ([!-~]{1,2000}) HTTP/1\.[01]", re.ASCII)
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -82,8 +83,9 @@ def serve(connection: socket, exposition: Callable[[], str]) -> None:
         connection.sendall(answer)
         # Closed with bytes unread, the kernel would reset the connection and the answer be lost.
         connection.shutdown(socket.SHUT_WR)
-        connection.settimeout(1.0)
-        connection.recv(_MAX_REQUEST_BYTES)
+        deadline = time.monotonic() + _GOODBYE_SECONDS
+        while _receive(connection, deadline):
+            pass
 
 
 def _read_head(connection: socket) -> str:
@@ -93,18 +95,22 @@ def _read_head(connection: socket) -> str:
     while b"\r\n\r\n" not in got:
         if len(got) >= _MAX_REQUEST_BYTES:
             raise _Refused(431)
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise _Refused(408)
-        connection.settimeout(left)
         try:
-            more = connection.recv(_MAX_REQUEST_BYTES - len(got))
+            more = _receive(connection, deadline)
         except TimeoutError as error:
             raise _Refused(408) from error
         if not more:
             raise ConnectionError
         got += more
     return got.partition(b"\r\n\r\n")[0].decode("latin-1")
+
+
+def _receive(connection: socket, deadline: float) -> bytes:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    connection.settimeout(left)
+    return connection.recv(_MAX_REQUEST_BYTES)
 
 
 def respond(head: str, exposition: Callable[[], str]) -> bytes:
