@@ -545,7 +545,10 @@ def test_metrics_are_served_only_where_they_are_asked_for() -> None:
     )
     lines = unit("stripewright-textfile.service")
     assert f"ExecCondition=/usr/bin/test -w {folder}" in lines
-    assert f"ExecStart=/usr/bin/stripewright export metrics --output {folder}/stripewright.prom" in lines
+    assert (
+        f"ExecStart=/usr/bin/stripewright export metrics --output {folder}/stripewright.prom"
+        in lines
+    )
     assert {line for line in lines if line.startswith("ReadWritePaths=")} == {
         f"ReadWritePaths=-{folder}"
     }
