@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from appliance import paths
 from appliance.cli.command import Command
 from appliance.errors import EXIT_OK, OperatorError, UsageError
+from appliance.text import printable
 
 if TYPE_CHECKING:
     from socket import socket
@@ -127,7 +128,8 @@ def respond(head: str, exposition: Callable[[], str]) -> bytes:
     try:
         body = exposition()
     except OperatorError as error:
-        return _response(503, f"{error.message}\n{error.hint}\n", method=method)
+        words = f"{printable(error.message)}\n{printable(error.hint)}\n"
+        return _response(503, words, method=method)
     return _response(200, body, _content_type(fields), method)
 
 

@@ -141,11 +141,11 @@ def test_who_never_reads_is_left(ends, monkeypatch):
 
 def test_a_history_that_cannot_be_read_is_503_with_the_reason():
     def broken() -> str:
-        raise OperatorError("history is damaged", "do this")
+        raise OperatorError("history \x1b[2J is damaged", "do this")
 
     said = metrics_http.respond("GET /metrics HTTP/1.1", broken)
     assert said.startswith(b"HTTP/1.1 503 ")
-    assert said.endswith(b"\r\n\r\nhistory is damaged\ndo this\n")
+    assert said.endswith(b"\r\n\r\nhistory \\x1b[2J is damaged\ndo this\n")
 
 
 def test_on_a_terminal_it_says_who_runs_it(capsys, tmp_path, monkeypatch):

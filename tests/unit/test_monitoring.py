@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -215,9 +216,12 @@ def test_findings_are_counted_by_code(db):
 def test_the_machines_own_history_comes_with_its_state(own_place, capsys, monkeypatch):
     with History.open_writable(own_place):
         pass
-    monkeypatch.setattr(monitoring, "read_status", lambda **_: status())
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(monitoring, "read_status", lambda **how: asked.update(how) or status())
     assert main.main(["export", "metrics"]) == 0
     assert parse_metrics(capsys.readouterr().out)["stripewright_health"]['state="ok"'] == 1
+    # Each scrape would leave a process behind on a dead disk, and start systemctl.
+    assert (asked["usages_of"](["/mnt/scratch"]), asked["next_run"]()) == ({}, None)
 
 
 # ------------------------------------------------------------------- rules and the dashboard
