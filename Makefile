@@ -17,7 +17,7 @@ ifeq ($(origin ARCH),environment)
 ARCH :=
 endif
 
-.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image clouds rehearsals secure-boot-keys
+.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser monitoring lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image clouds rehearsals secure-boot-keys
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ fio-alone: $(VENV)/ready
 
 browser: $(VENV)/ready ## The report in Chromium (skipped without it)
 	$(PYTHON) -m pytest -q tests/browser
+
+monitoring: $(VENV)/ready ## A real Prometheus, Alertmanager and node exporter: rules, alerts, dashboard
+	sh tests/rig/setup.sh monitoring
+	$(PYTHON) -m pytest -q tests/monitoring
 
 clouds: $(CLOUDS)/ready ## The commands that import the image, read by the clouds' own client libraries
 	$(CLOUDS)/bin/python -m pytest -q -W ignore::pytest.PytestConfigWarning tests/clouds

@@ -90,13 +90,9 @@ def pieces(form: str, reader: Reader, left_out: list[str]) -> Iterable[str]:
 
         # Whole before the first line: it may be refused.
         return tuple(own_properties.pieces(own.measured(reader, current=True)))
-    from appliance.drift import check_summary
-    from appliance.history import metrics
+    from appliance.client import monitoring
 
-    # An alert cannot tell a series that is left out from one that ended: all or nothing.
-    with reader.understood():
-        checked_at = check_summary.last_check(reader)
-        return (metrics.metrics_text(reader, drift_checked_at=checked_at),)
+    return (monitoring.exposition(reader),)
 
 
 COMMANDS = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -81,6 +81,19 @@ class VolumeStatus:
         return self.mounted or (self.outcome == "up" and not self.problem)
 
     @property
+    def health(self) -> Health:
+        """Of this volume alone; what a person has to do about it, :func:`read_status` says."""
+        if self.problem or self.outcome == "failed":
+            return Health.FAILED
+        if self.outcome == "refused":
+            return Health.REFUSED
+        if self.outcome in {"waiting", "applying"}:
+            return Health.WORKING
+        if self.degraded:
+            return Health.DEGRADED
+        return Health.OK if self.is_up else Health.UNKNOWN
+
+    @property
     def geometry_proved(self) -> bool:
         """Whether the filesystem's geometry, as read back, is chunk × members that hold data.
 
@@ -137,10 +150,12 @@ def read_status(
     mountinfo: Path = Path("/proc/self/mountinfo"),
     sys_block: Path = Path("/sys/class/block"),
     next_run: Callable[[], float | None] | None = None,
+    usages_of: Callable[[Sequence[str]], Mapping[str, mounted.Usage]] = mounted.usages,
 ) -> Status:
     """Read the state of this machine without any privilege. Never raises for what is missing.
 
-    ``next_run`` answers instead of :func:`next_run_at`, which starts a program.
+    ``next_run`` answers instead of :func:`next_run_at`, which starts a program, and ``usages_of``
+    instead of what leaves a process behind on a dead disk.
     """
     state, state_problem = None, ""
     try:
@@ -150,7 +165,7 @@ def read_status(
     inventory = state.inventory if state else None
     mounts = live_state.mounts(mountinfo)
     entries = state.volumes if state else ()
-    usages = mounted.usages([one.mount for one in entries if one.mount in mounts])
+    usages = usages_of([one.mount for one in entries if one.mount in mounts])
     volumes = tuple(_volume(entry, mounts, usages, sys_block) for entry in entries)
     machine = None if inventory is None else inventory.machine
     health, summary, hint = _judge(

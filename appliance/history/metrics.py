@@ -1,4 +1,4 @@
-"""The history as metrics, a text for the node exporter's textfile collector. Reads only.
+"""The history as metrics, for Prometheus and the node exporter's textfile collector. Reads only.
 
 Two readers have to accept the text. OpenMetrics 1.0 wants ``# EOF`` at the end, units at the
 end of names, and ``_total`` on the samples of a counter but not on its name. The textfile
@@ -19,9 +19,10 @@ from dataclasses import dataclass
 
 from appliance.figures import quantities
 from appliance.history.queries import Reader
+from appliance.model.confirmations import CONFIRM_SUITE
 from appliance.model.findings import DriftSeverity, DriftState, FindingRecord, by_gravity
 from appliance.model.measurement import JobResult
-from appliance.model.runs import RunRecord
+from appliance.model.runs import RunRecord, RunState
 from appliance.text import printable
 
 # Each label is a series in a metrics database: never more of them than this.
@@ -42,6 +43,11 @@ class Gauge:
 
 
 def metrics_text(reader: Reader, *, drift_checked_at: float | None = None) -> str:
+    """The exposition of :func:`gauges`."""
+    return render(gauges(reader, drift_checked_at=drift_checked_at))
+
+
+def gauges(reader: Reader, *, drift_checked_at: float | None = None) -> list[Gauge]:
     """How runs ended and when, and of each series what was last measured and may be quoted; what
     drift there is. ``drift_checked_at`` is when it was last looked for, seconds since the epoch.
     """
@@ -60,26 +66,39 @@ def metrics_text(reader: Reader, *, drift_checked_at: float | None = None) -> st
         tuple(zip(states, (one.last_at for one in counts), strict=True)),
     )
     found = [(_series_labels(run, result), run, result) for run, result in reader.latest_results()]
-    return render(
-        [
-            runs,
-            last,
-            *(
-                Gauge(
-                    f"stripewright_result_{name}",
-                    unit,
-                    f"{summary}, of the last valid result of a series.",
-                    tuple(
-                        (labels, value)
-                        for labels, run, result in found
-                        if (value := value_of(run, result)) is not None
-                    ),
-                )
-                for name, unit, summary, value_of in _RESULT_GAUGES
-            ),
-            *drift_gauges(reader, checked_at=drift_checked_at),
-        ]
+    return [
+        runs,
+        last,
+        *(
+            Gauge(
+                f"stripewright_result_{name}",
+                unit,
+                f"{summary}, of the last valid result of a series.",
+                tuple(
+                    (labels, value)
+                    for labels, run, result in found
+                    if (value := value_of(run, result)) is not None
+                ),
+            )
+            for name, unit, summary, value_of in _RESULT_GAUGES
+        ),
+        *drift_gauges(reader, checked_at=drift_checked_at),
+    ]
+
+
+def last_runs(reader: Reader, most: int) -> tuple[int, ...]:
+    """The last run of each suite on each target that is complete and has results, latest first;
+    as :meth:`Reader.latest_results` counts runs.
+    """
+    found = reader.all(
+        "SELECT max(run.id) AS id FROM run JOIN result ON run_id = run.id"
+        " WHERE state = ? AND time_factor = 1 AND suite != ?"
+        " GROUP BY suite, target ORDER BY 1 DESC LIMIT ?",
+        RunState.COMPLETE.value,
+        CONFIRM_SUITE,
+        most,
     )
+    return tuple(row["id"] for row in found)
 
 
 def _series_labels(run: RunRecord, result: JobResult) -> Labels:
@@ -164,10 +183,10 @@ def _finding_labels(record: FindingRecord) -> dict[str, str]:
     }
 
 
-def render(gauges: Iterable[Gauge]) -> str:
+def render(families: Iterable[Gauge]) -> str:
     """The exposition; a family without a sample, and a value that is no number, is left out."""
     lines: list[str] = []
-    for gauge in gauges:
+    for gauge in families:
         samples = [one for one in gauge.samples if math.isfinite(one[1])]
         if not samples:
             continue

@@ -30,7 +30,7 @@ from appliance.history import format as file_format
 from appliance.history import queries, rows
 from appliance.history.store import History
 from appliance.model.findings import SeriesKey
-from appliance.model.measurement import Capability, Finding, JobResult, Severity
+from appliance.model.measurement import Capability, DeviceIo, Finding, JobResult, Severity
 from appliance.model.runs import Counters, Job, RunState, Sample
 
 YEARS = 10
@@ -266,11 +266,11 @@ class _Fill:
         self._add("result", row)
         self._add("histogram", {"result_id": self._result_id, "bins": self._packed[pick]})
         deltas = [
-            Counters(device, ios, ios * 4096, 10**6, 5, 5 * 4096, 3, 0, 30_000)
+            DeviceIo.of(Counters(device, ios, ios * 4096, 10**6, 5, 5 * 4096, 3, 0, 30_000))
             for device in ("md127", *_MEMBERS)
         ]
         of = {"result_id": self._result_id}
-        self._add("device_delta", *({**of, **rows.row_of(one)} for one in deltas))
+        self._add("device_delta", *({**of, **rows.delta_row(one)} for one in deltas))
         if invalid:
             self._add("finding", *({**of, **rows.row_of(one)} for one in result.findings))
         if run_id > _RUNS - _RUNS_WITH_REPORTS:

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what building, running and testing need, on Debian and Ubuntu as root or with
 # sudo; elsewhere says exactly what is missing. Does nothing where all is there. `setup.sh bench`
-# installs what measuring needs beside that, `setup.sh rehearsals` what stands in for a cloud.
+# installs what measuring needs beside that, `setup.sh rehearsals` what stands in for a cloud,
+# `setup.sh monitoring` what scrapes.
 set -eu
 
 # One line for each need: the package, then the program or file that proves it is there.
@@ -44,6 +45,13 @@ elif [ "${1:-}" = rehearsals ]; then
 dnsmasq-base dnsmasq
 iproute2 ip
 "
+elif [ "${1:-}" = monitoring ]; then
+    needs="$needs
+prometheus promtool
+prometheus-alertmanager prometheus-alertmanager
+prometheus-node-exporter prometheus-node-exporter
+"
+    offline=SYSTEMD_OFFLINE=1
 fi
 
 # The distribution's Python first: another one is often built without optimization, and half as fast.
@@ -93,6 +101,10 @@ $as_root env DEBIAN_FRONTEND=noninteractive $offline apt-get -qq -y install --no
 # Nor does the next boot.
 case " $list " in
 *" openssh-server "*) $as_root systemctl -q disable ssh.service ssh.socket 2>/dev/null || true ;;
+*" prometheus"*)
+    $as_root systemctl -q disable prometheus.service prometheus-alertmanager.service \
+        prometheus-node-exporter.service 2>/dev/null || true
+    ;;
 esac
 
 list=$(missing)

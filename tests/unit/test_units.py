@@ -532,3 +532,49 @@ def test_the_executors_may_write_the_audit_and_find_its_directory() -> None:
     assert "d /var/lib/stripewright-audit 0700 root root -" in lines
     for name in ("assemble", "apply@"):
         assert "ReadWritePaths=-/var/lib/stripewright-audit" in unit(f"stripewright-{name}.service")
+
+
+def test_metrics_are_served_only_where_they_are_asked_for() -> None:
+    assert preset("stripewright-metrics.socket") == "disable"
+    # Without the directory of the collector the timer does nothing.
+    assert preset("stripewright-textfile.timer") == "enable"
+    (folder,) = re.findall(
+        r"^ConditionPathIsDirectory=(.+)$",
+        (SYSTEMD / "stripewright-textfile.timer").read_text(),
+        re.M,
+    )
+    lines = unit("stripewright-textfile.service")
+    assert f"ExecCondition=/usr/bin/test -w {folder}" in lines
+    assert (
+        f"ExecStart=/usr/bin/stripewright export metrics --output {folder}/stripewright.prom"
+        in lines
+    )
+    assert {line for line in lines if line.startswith("ReadWritePaths=")} == {
+        f"ReadWritePaths=-{folder}"
+    }
+
+
+def test_who_answers_the_network_reads_and_no_more() -> None:
+    lines = unit("stripewright-metrics@.service")
+    assert {
+        "User=stripewright-metrics", "PrivateNetwork=yes", "ProtectSystem=strict",
+        "CapabilityBoundingSet=", "DevicePolicy=closed", "StandardInput=socket",
+    } <= lines  # fmt: skip
+    # What it prints does not go to whoever asked, and nothing lasts longer than a request may.
+    assert {"StandardOutput=journal", "StandardError=journal", "RuntimeMaxSec=30s"} <= lines
+    assert not any(line.startswith("ReadWritePaths=") for line in lines)
+    socket = unit("stripewright-metrics.socket")
+    assert "Accept=yes" in socket
+    assert any(line.startswith("MaxConnections=") for line in socket)
+    # A flood must not end it for good.
+    assert "TriggerLimitIntervalSec=0" in socket
+
+
+def test_the_page_on_monitoring_names_the_port_and_the_file() -> None:
+    page = (UNITS.parent / "docs/monitoring.md").read_text()
+    (port,) = re.findall(
+        r"^ListenStream=(\d+)$", (SYSTEMD / "stripewright-metrics.socket").read_text(), re.M
+    )
+    assert f":{port}" in page
+    assert f"dport {port} accept" in page
+    assert "/var/lib/prometheus/node-exporter" in page

@@ -35,6 +35,7 @@ UNITS = (
     "stripewright-running.service",
     "stripewright-clock.service",
     "stripewright-schedule.service",
+    "stripewright-textfile.service",
     "stripewright-watch.service",
 )
 SLICES = (
@@ -42,6 +43,7 @@ SLICES = (
     "stripewright-bench.slice",
     "stripewright-plan.slice",
     r"system-stripewright\x2dbenchdir.slice",
+    r"system-stripewright\x2dmetrics.slice",
     r"system-stripewright\x2dnotice.slice",
 )
 # The service manager's entries about our units can be told only by the unit they name, for which

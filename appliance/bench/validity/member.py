@@ -30,7 +30,7 @@ MAX_RATIO_QUEUED = 4.0
 MAX_RATIO_SHALLOW = 2.0
 _SHALLOW_PER_MEMBER = 1.0
 # Counters of milliseconds, and disks that answer in less than this.
-_MIN_DIFFERENCE_MS = 0.25
+MIN_DIFFERENCE_MS = 0.25
 _AT_CAPABILITY = 0.90
 # Disks' own counts are of whole µs, and no two disks are alike.
 _MIN_OWN_DIFFERENCE_US = 20.0
@@ -61,7 +61,7 @@ class Apart:
     def far(self) -> bool:
         """Further than healthy members are."""
         difference = self.slow_ms - self.others_ms
-        return difference >= _MIN_DIFFERENCE_MS and self.slow_ms >= self.limit * self.others_ms
+        return difference >= MIN_DIFFERENCE_MS and self.slow_ms >= self.limit * self.others_ms
 
 
 def awaits_ms(evidence: Measurement) -> dict[str, float] | None:
