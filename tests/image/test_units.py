@@ -18,6 +18,13 @@ HIGHEST = 2.0
 ABOVE = {"stripewright-assemble.service": 2.2, "stripewright-apply@.service": 2.3}
 UNITS = sorted(path.name for path in (TREE / "units/systemd").glob("stripewright-*.service"))
 SCRATCH = "mnt-scratch.mount"
+METRICS = "stripewright-metrics.socket"
+GET = (
+    "import sys, urllib.request, urllib.error\n"
+    "try: got = urllib.request.urlopen('http://127.0.0.1:10090' + sys.argv[1], timeout=30)\n"
+    "except urllib.error.HTTPError as error: print(error.code)\n"
+    "else: print(got.status); print(got.read().decode(), end='')\n"
+)
 TUNED = """[[volume]]
 name = "scratch"
 mount = "/mnt/scratch"
@@ -100,3 +107,25 @@ def test_it_is_down_before_the_machine_is(guest: Guest) -> None:
     """Nothing of it holds a disk, whoever has a copy of the mounts."""
     guest.shutdown()
     assert guest.machine.carrier.unmounted_cleanly()
+
+
+def test_metrics_are_served_where_they_are_asked_for_and_nothing_else_is(guest: Guest) -> None:
+    root = guest.root
+    assert root.run(["systemctl", "is-enabled", METRICS], check=False).stdout.strip() == "disabled"
+    root.sh(f"systemctl start {METRICS}")
+    got = root.run(["python3", "-c", GET, "/metrics"]).stdout
+    status, _, text = got.partition("\n")
+    assert status == "200"
+    assert 'stripewright_volume_health{volume="scratch",state="healthy"} 1' in text
+    assert text.endswith("# EOF\n")
+    assert root.run(["python3", "-c", GET, "/etc/passwd"]).stdout == "404\n"
+    # As the file of a collector, once its directory is given to the unit.
+    folder = "/var/lib/prometheus/node-exporter"
+    root.sh("systemctl start stripewright-textfile.service")
+    assert root.run(["test", "-e", folder], check=False).returncode != 0
+    root.sh(f"install -d -o stripewright-metrics {folder}")
+    root.sh("systemctl start stripewright-textfile.service")
+    held = root.sh(f"cat {folder}/stripewright.prom")
+    assert "stripewright_volume_health" in held
+    root.sh(f"systemctl stop {METRICS}")
+    assert root.sh("systemctl --failed --no-legend --plain") == ""

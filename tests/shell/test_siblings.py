@@ -14,8 +14,9 @@ DOCUMENT = {
     "stripewright_normal": 1,
     "normal": [
         {
-            "machine_type": "i4i.xlarge", "conditions": "c", "suite": "smoke", "job": "rand-read-4k",
-            "direction": "read", "machines": 12, "low_iops": 90_000.0, "iops": 100_000.0,
+            "machine_type": "i4i.xlarge", "conditions": "c", "suite": "smoke",
+            "job": "rand-read-4k", "direction": "read", "machines": 12, "low_iops": 90_000.0,
+            "iops": 100_000.0,
         }
     ],
 }  # fmt: skip

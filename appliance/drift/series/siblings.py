@@ -117,11 +117,11 @@ def _usual(row: Mapping[str, Any]) -> Usual:
     machines = row.get("machines")
     if not isinstance(machines, int) or machines < 1:
         raise ValueError("machines is not a number of machines")
-    figures = []
-    for name in ("low_iops", "iops"):
-        value = row.get(name)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 < value < math.inf:
-            raise ValueError(f"{name} is not a number above 0")
-        figures.append(float(value))
-    return Usual(machines, *figures)
+    return Usual(machines, _level(row, "low_iops"), _level(row, "iops"))
+
+
+def _level(row: Mapping[str, Any], name: str) -> float:
+    value = row.get(name)
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return float(value)
+    raise ValueError(f"{name} is not a number above 0")
