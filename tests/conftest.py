@@ -27,7 +27,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _TESTS = Path(__file__).parent
 # The rungs that run the real thing (docs/architecture.md); all others are pure.
 _MAY_START_PROGRAMS = (
-    "fio", "mkfs", "shell", "lab", "image", "rig", "browser", "monitoring",
+    "fio", "mkfs", "shell", "lab", "image", "rig", "browser", "monitoring", "ansible",
 )  # fmt: skip
 
 

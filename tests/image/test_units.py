@@ -103,20 +103,15 @@ def test_the_settings_of_the_kernel_are_set_and_undone(guest: Guest) -> None:
     root.sh("mountpoint -q /mnt/scratch")
 
 
-def test_it_is_down_before_the_machine_is(guest: Guest) -> None:
-    """Nothing of it holds a disk, whoever has a copy of the mounts."""
-    guest.shutdown()
-    assert guest.machine.carrier.unmounted_cleanly()
-
-
 def test_metrics_are_served_where_they_are_asked_for_and_nothing_else_is(guest: Guest) -> None:
     root = guest.root
-    assert root.run(["systemctl", "is-enabled", METRICS], check=False).stdout.strip() == "disabled"
+    said = root.run(["systemctl", "is-enabled", METRICS], check=False)
+    assert said.stdout.strip() == "disabled", said
     root.sh(f"systemctl start {METRICS}")
     got = root.run(["python3", "-c", GET, "/metrics"]).stdout
     status, _, text = got.partition("\n")
     assert status == "200"
-    assert 'stripewright_volume_health{volume="scratch",state="healthy"} 1' in text
+    assert 'stripewright_volume_health{volume="scratch",state="ok"} 1' in text, text
     assert text.endswith("# EOF\n")
     assert root.run(["python3", "-c", GET, "/etc/passwd"]).stdout == "404\n"
     # As the file of a collector, once its directory is given to the unit.
@@ -129,3 +124,9 @@ def test_metrics_are_served_where_they_are_asked_for_and_nothing_else_is(guest: 
     assert "stripewright_volume_health" in held
     root.sh(f"systemctl stop {METRICS}")
     assert root.sh("systemctl --failed --no-legend --plain") == ""
+
+
+def test_it_is_down_before_the_machine_is(guest: Guest) -> None:
+    """Nothing of it holds a disk, whoever has a copy of the mounts."""
+    guest.shutdown()
+    assert guest.machine.carrier.unmounted_cleanly()
