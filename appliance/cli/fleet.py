@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 from appliance import text
 from appliance.cli.command import Command, complain
 from appliance.cli.output import StatusLine, print_json, require_writable, say, write_file
-from appliance.errors import EXIT_FAILED, EXIT_OK
+from appliance.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from appliance.fleet.odd import Odd
-    from appliance.fleet.overview import Normal
+    from appliance.fleet.overview import Normal, Survey
     from appliance.fleet.places import Problem
 
 # So many rows of a table say enough on a terminal; --json has all.
 _MOST_ROWS = 40
-_FIGURES = {"iops": "IOPS", "p99": "p99", "await": "await"}
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -29,16 +28,25 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--normal", type=Path, metavar="FILE", help="write what new machines are to expect"
     )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write all of it as a page: FILE.html"
+    )
 
 
-def fleet(*, place: str, normal: Path | None, as_json: bool) -> int:
+def fleet(*, place: str, normal: Path | None, output: Path | None, as_json: bool) -> int:
     from dataclasses import asdict
 
-    from appliance.fleet import overview
+    from appliance.fleet import overview, words
 
+    if output is not None:
+        _require_page(output)
     if normal is not None:
         return _write_normal(place, normal)
-    seen = overview.survey(place)
+    line = StatusLine()
+    seen = overview.survey(place, lambda step: line.show(step, f"reading {step}"))
+    line.finish()
+    if output is not None:
+        _write_page(seen, place, output)
     if as_json:
         print_json(
             {
@@ -53,14 +61,17 @@ def fleet(*, place: str, normal: Path | None, as_json: bool) -> int:
             }
         )
         return EXIT_OK
-    say(f"{seen.machines} machines, {seen.present}")
+    said = f"{seen.machines} machines, {seen.present}"
+    if output is not None:
+        say(text.printable(f"{output}: {said}; {words.headline(seen.odd)}"))
+        return EXIT_OK
+    say(said)
     for lines in (
         _odd_table(seen.odd),
         _table("NOT REPORTING", ("MACHINE", "LAST RUN"), seen.silent),
         _problems(seen.problems),
         _table("MACHINES", ("TYPE", "KERNEL", "FIO", "VERSION", "MACHINES"),
-               [(*(word or "?" for word in asdict(one).values() if isinstance(word, str)),
-                 str(one.machines)) for one in seen.kinds]),
+               map(words.kind, seen.kinds)),
         _table("NORMAL", ("TYPE", "JOB", "MACHINES", "IOPS", "p10 to p90", "PUBL.", "p99"),
                map(_normal, seen.normals)),
         _table("VERDICTS", ("RULE", "SEVERITY", "RESULTS", "MACHINES"),
@@ -77,13 +88,32 @@ def _write_normal(place: str, file: Path) -> int:
     from appliance.drift.series import siblings
     from appliance.fleet import overview
 
-    require_writable(file, Path())
+    require_writable(file)
     document = overview.normal_document(place)
     write_file(file, [json.dumps(document, indent=0), "\n"])
     listed = document["normal"]
     print(f"{len(listed) if isinstance(listed, list) else 0} series in {file}")
     say(f"sign it: ssh-keygen -Y sign -n {siblings.NAMESPACE} -f KEY {file}")
     return EXIT_OK
+
+
+def _require_page(output: Path) -> None:
+    if output.suffix.lower() != ".html":
+        raise UsageError(
+            f"--output {output}: a fleet is written as .html",
+            f"for example: --output {output.with_suffix('.html').name or 'fleet.html'}",
+        )
+    require_writable(output)
+
+
+def _write_page(seen: Survey, place: str, output: Path) -> None:
+    import time
+
+    from appliance import __version__
+    from appliance.report import fleet_page
+
+    page = fleet_page.page(seen, place, written_at=time.time(), version=__version__)
+    write_file(output, (page,))
 
 
 def _odd(one: Odd) -> dict[str, object]:
@@ -106,17 +136,19 @@ def _odd(one: Odd) -> dict[str, object]:
 
 
 def _odd_table(found: Sequence[Odd]) -> Iterator[str]:
+    from appliance.fleet import words
+
     if not found:
-        yield "no machine and no disk is unlike its siblings"
+        yield words.NOTHING_ODD
         return
     rows = [
         (
             one.unit.machine,
             one.unit.member or "-",
-            f"{one.job} {one.direction}",
-            f"{_FIGURES[one.figure]} {one.effect * 100:+.0f} %",
+            words.job(one),
+            words.effect(one),
             "slower" if one.worse else "faster",
-            one.since or one.how.value,
+            words.since(one),
             f"{one.q_value:.1g}",
         )
         for one in found
@@ -126,16 +158,16 @@ def _odd_table(found: Sequence[Odd]) -> Iterator[str]:
 
 
 def _normal(one: Normal) -> tuple[str, ...]:
-    low, middle, high = one.iops
-    published = f"{middle / one.published_iops * 100:.0f} %" if one.published_iops else "?"
+    from appliance.fleet import words
+
     return (
-        one.machine_type or "?",
-        f"{one.job} {one.direction}",
+        one.machine_type or words.UNKNOWN,
+        words.job(one),
         str(one.machines),
-        text.count(middle),
-        f"{text.count(low)} to {text.count(high)}",
-        published,
-        text.latency(one.latency_ns[1]) if one.latency_ns else "?",
+        text.count(one.iops[1]),
+        words.spread(one),
+        words.published(one),
+        words.tail(one),
     )
 
 
@@ -189,7 +221,7 @@ def fleet_import(*, sources: list[Path], into: Path, as_json: bool) -> int:
 
 COMMANDS = (
     Command("fleet", fleet, "show many machines, and those unlike their siblings",
-        "fleet /srv/fleet", _arguments),
+        "fleet /srv/fleet --output fleet.html", _arguments),
     Command("fleet-import", fleet_import, "bring results of many machines into one place",
         "fleet-import /srv/outbox --into /srv/fleet", _import_arguments),
 )  # fmt: skip

@@ -102,7 +102,7 @@ def wait_for(poll: Callable[[], T | None], unit: str, *, then: str) -> T:
 # ---------------------------------------------------------------------------------- --output
 
 
-def require_writable(output: Path, db: Path) -> None:
+def require_writable(output: Path, db: Path | None = None) -> None:
     """:class:`UsageError` where a file must not or cannot go, before any work is done."""
     if not output.parent.is_dir():
         raise UsageError(
@@ -120,7 +120,7 @@ def require_writable(output: Path, db: Path) -> None:
         raise UsageError(f"--output {output} is not a file", "name a file, or a new one")
     if output.is_dir():
         raise UsageError(f"--output {output} leads to a directory", "name a file in it")
-    if output.exists() and db.exists() and output.samefile(db):
+    if db is not None and output.exists() and db.exists() and output.samefile(db):
         raise UsageError(f"--output {output} is the history itself", "name another file")
 
 

@@ -95,7 +95,8 @@ class Odd:
     ``figure`` is ``iops``, ``p99`` or, of a member, ``await``; ``effect`` the share by which that
     differs (-0.08: 8 % less). ``since`` is a day, empty where it was so from the first.
     ``q_value`` is the share of false ones among those as plain as this, ``series`` in how many it
-    shows. ``siblings`` is how many units it was compared with.
+    shows. ``siblings`` is how many units it was compared with. ``days`` has how much slower it was
+    than its siblings on each day of that series, as a logarithm.
     """
 
     unit: Unit
@@ -110,6 +111,7 @@ class Odd:
     q_value: float
     series: int
     siblings: int
+    days: tuple[tuple[str, float], ...] = ()
 
     @property
     def worse(self) -> bool:
@@ -134,7 +136,13 @@ class Statistic(NamedTuple):
 
     @property
     def effect(self) -> float:
-        return math.expm1(-self.slower_log if self.figure == "iops" else self.slower_log)
+        return effect_of(self.figure, self.slower_log)
+
+
+def effect_of(figure: str, slower_log: float) -> float:
+    """The share by which ``figure`` differs in what is that much slower."""
+    # Of a file that is not true the exponent may be any number.
+    return math.expm1(min(700.0, -slower_log if figure == "iops" else slower_log))
 
 
 def find(fleet: Fleet) -> list[Odd]:
@@ -514,8 +522,8 @@ def _same(one: str, other: str) -> str:
 
 
 def _dated(fleet: Fleet, found: Sequence[Odd]) -> list[Odd]:
-    """Each with the day on which it began: where the drift detector would split its own days beside
-    its siblings; none where it was as far from them before.
+    """Each with its days, and that on which it began: where the drift detector would split its own
+    days beside its siblings; none where it was as far from them before.
     """
     days: dict[tuple[str, ...], list[tuple[str, float]]] = {}
     for is_member in (False, True):
@@ -536,12 +544,15 @@ def _dated(fleet: Fleet, found: Sequence[Odd]) -> list[Odd]:
             )
             for *key, day, x in rows:
                 days.setdefault(tuple(key), []).append((day, x))
-    return [
-        replace(one, since=since_when(days.get(
+    own = [
+        tuple(days.get(
             (*one.unit, one.machine_type, one.suite, one.job, one.direction, one.figure), ()
-        )))
+        ))
         for one in found
     ]  # fmt: skip
+    return [
+        replace(one, since=since_when(its), days=its) for one, its in zip(found, own, strict=True)
+    ]
 
 
 def since_when(days: Sequence[tuple[str, float]]) -> str:

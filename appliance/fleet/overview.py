@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from appliance.drift.series import siblings
@@ -68,13 +69,16 @@ class Survey:
     silent: list[tuple[str, str]]
 
 
-def survey(place: str) -> Survey:
-    """The fleet in ``place`` (:func:`appliance.fleet.places.open_fleet`)."""
+def survey(place: str, tell: Callable[[str], None] = lambda _: None) -> Survey:
+    """The fleet in ``place`` (:func:`appliance.fleet.places.open_fleet`).
+
+    ``tell`` is called with what is being read, at the beginning of each step.
+    """
     try:
-        return _survey(place, deep=False)
+        return _survey(place, tell, deep=False)
     except UnreadableError:
         # A file is damaged inside: it is looked for, and left out.
-        return _survey(place, deep=True)
+        return _survey(place, tell, deep=True)
 
 
 def normal_document(place: str) -> dict[str, object]:
@@ -100,13 +104,17 @@ def normal_document(place: str) -> dict[str, object]:
         }
 
 
-def _survey(place: str, *, deep: bool) -> Survey:
+def _survey(place: str, tell: Callable[[str], None], *, deep: bool) -> Survey:
+    tell("all files again, for one that is damaged" if deep else "files")
     with open_fleet(place, deep=deep) as fleet:
+        tell(f"the days of {fleet.machines:,} machines")
+        found = odd.find(fleet)
+        tell("what is normal")
         return Survey(
             fleet.machines,
             fleet.present,
             fleet.problems,
-            odd.find(fleet),
+            found,
             kinds(fleet),
             normals(fleet),
             judged(fleet),

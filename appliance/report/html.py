@@ -27,9 +27,9 @@ _CLASSES = {"Rate": "figure", "Latency": "figure", "Coverage": "figure"}
 
 def page(report: ReportDocument) -> str:
     """The whole page."""
-    body = tag(
-        "main",
-        _header(report),
+    return document(
+        f"{report.title}: {report.headline}",
+        header(report.title, report.tone, report.headline, report.summary),
         _notes(report),
         _results(report),
         _findings(report.rows),
@@ -39,8 +39,12 @@ def page(report: ReportDocument) -> str:
         chapters.jobs(report),
         chapters.trends(report),
         _advice(report.rows),
-        _footer(report),
+        footer(report.written_at, report.version, "its history"),
     )
+
+
+def document(title: str, *parts: str) -> str:
+    """``parts`` as a page of its own, called ``title``."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -48,24 +52,26 @@ def page(report: ReportDocument) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
-        tag("title", f"{report.title}: {report.headline}"),
+        tag("title", title),
         tag("style", Markup(STYLE)),
     )
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', body), lang='en')}\n"
+    body = tag("body", tag("main", *parts))
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _header(report: ReportDocument) -> Markup:
+def header(title: str, tone: Tone, headline: str, summary: str) -> Markup:
+    """What a page begins with."""
     return tag(
         "header",
         tag("p", "Stripewright report", class_="kicker"),
-        tag("h1", report.title),
+        tag("h1", title),
         tag(
             "p",
-            tag("span", f"{_GLYPHS[report.tone]} ", aria_hidden="true"),
-            report.headline,
-            class_=f"headline {report.tone}",
+            tag("span", f"{_GLYPHS[tone]} ", aria_hidden="true"),
+            headline,
+            class_=f"headline {tone}",
         ),
-        tag("p", report.summary),
+        tag("p", summary),
     )
 
 
@@ -252,13 +258,14 @@ def _facts(groups: Sequence[FactGroup]) -> Markup:
     return markup.section("What was measured", tag("div", *made, class_="facts"))
 
 
-def _footer(report: ReportDocument) -> Markup:
+def footer(written_at: float, version: str, source: str) -> Markup:
+    """What a page ends with."""
     return tag(
         "footer",
         tag(
             "p",
-            f"Written {text.moment(report.written_at)} by Stripewright {report.version} from its "
-            "history. Times are UTC. The page is complete: it loads nothing and runs nothing.",
+            f"Written {text.moment(written_at)} by Stripewright {version} from {source}. "
+            "Times are UTC. The page is complete: it loads nothing and runs nothing.",
             class_="soft",
         ),
     )

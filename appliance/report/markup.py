@@ -89,8 +89,8 @@ def figure(drawings: Sequence[Markup], caption: str) -> Markup:
     return tag("figure", *drawings, beneath)
 
 
-def data(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
-    """A chart's figures as a table, folded away."""
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
+    """A table that scrolls by itself where it is too wide; the first cell names its row."""
     made = tag(
         "table",
         tag("thead", tag("tr", *(tag("th", one, scope="col") for one in head))),
@@ -102,12 +102,12 @@ def data(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Marku
             ),
         ),
     )
-    return tag(
-        "details",
-        tag("summary", f"{name} as a table"),
-        tag("div", made, class_="scroll"),
-        class_="data",
-    )
+    return tag("div", made, class_="scroll")
+
+
+def data(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
+    """A chart's figures as a table, folded away."""
+    return tag("details", tag("summary", f"{name} as a table"), table(head, rows), class_="data")
 
 
 def absent(title: str, reason: str | None) -> Markup:

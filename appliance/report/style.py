@@ -53,7 +53,7 @@ td, th { overflow-wrap: break-word; }
 .figure { white-space: nowrap; }
 .data { font-size: .85rem; } .data table { width: auto; }
 .data td, .data th { padding-right: 1rem; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; } .across { width: 130px; }
 details { margin: .2rem 0 .6rem; } summary { cursor: pointer; }
 .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(250px, 1fr));
   gap: .4rem 2rem; }
