@@ -96,6 +96,11 @@ def history(glyphs: Glyphs) -> Mark:
     return Mark(glyphs.label, "HISTORY", BUSY)
 
 
+def fleet(glyphs: Glyphs) -> Mark:
+    """Mark of what is not a machine but many."""
+    return Mark(glyphs.label, "FLEET", BUSY)
+
+
 def drift(summary: DriftSummary, glyphs: Glyphs) -> Mark:
     """Mark of all findings of drift together; its word is that of the gravest."""
     from appliance.model.findings import DriftSeverity

@@ -45,3 +45,6 @@ TABS = (
     Tab("7", "log", "Log", "the journal of the appliance's units",
         "tui.screens.log:LogScreen"),
 )  # fmt: skip
+# The one screen where many machines are shown and not this one.
+FLEET = Tab("", "fleet", "Fleet", "which machines and disks are unlike their siblings",
+    "tui.screens.fleet:FleetScreen")  # fmt: skip

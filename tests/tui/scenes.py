@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from appliance.client.plan_requests import ApplyEnd
+from tests.tui.fake_fleet import fleet_stage
 from tests.tui.fake_layout import STATUS_HERE, FakeLayouts, progress
 from tests.tui.fakes import (
     REFUSED_STATUS,
@@ -149,6 +150,15 @@ WALKS = (
             Step("escape a " + _typed("seen, ticket 4711"), "drift-acknowledge"),
             Step("escape b", "drift-approve"),
             Step("escape R", "drift-confirm"),
+        ),
+    ),
+    Walk(
+        fleet_stage,
+        (
+            Step("", "fleet"),
+            Step("enter", "fleet-odd"),
+            Step("escape t", "fleet-types"),
+            Step("escape p", "fleet-left-out"),
         ),
     ),
 )

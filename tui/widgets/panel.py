@@ -40,7 +40,8 @@ class View:
     """A snapshot and the present, which advances when the snapshots stop.
 
     ``now`` and ``started`` (of the screens) are of the feed's monotonic clock, ``wall`` is
-    seconds since the epoch. ``history`` is the file, where no machine is shown but a history.
+    seconds since the epoch. ``history`` is the file, where no machine is shown but a history,
+    and ``fleet`` the place of many.
     """
 
     snapshot: Snapshot | None
@@ -50,6 +51,7 @@ class View:
     host: str = ""
     started: float = 0.0
     history: str = ""
+    fleet: str = ""
 
     @property
     def status(self) -> Status | None:

@@ -6,7 +6,7 @@ from textual.content import Content
 
 from appliance.text import moment
 from tui import marks
-from tui.tabs import TABS, Tab
+from tui.tabs import FLEET, TABS, Tab
 from tui.widgets.panel import Line, View, age, cell, clean
 
 _GAP = "  "
@@ -22,21 +22,26 @@ def topbar_lines(view: View, width: int, *, screen: str) -> list[Line]:
     if view.history:
         # Of the machine that the history is of, not of this one.
         host = "" if status is None else status.summary
+    if view.fleet:
+        host = view.fleet
     where = f" {glyphs.dot} ".join(part for part in (clean(host), kind) if part)
     right = Content.assemble((moment(view.wall)[11:], marks.MUTED), _GAP, _freshness(view))
+    tabs = (FLEET,) if view.fleet else TABS
     room = max(0, width - len("stripewright") - right.cell_length - 3)
     return [
         Content.assemble(
             ("stripewright", "bold"), _GAP, (cell(where, room, glyphs), marks.MUTED), " ", right
         ),
-        Content(_GAP).join([_tab(tab, view, here=tab.name == screen) for tab in TABS]),
+        Content(_GAP).join([_tab(tab, view, here=tab.name == screen) for tab in tabs]),
     ]
 
 
 def _tab(tab: Tab, view: View, *, here: bool) -> Content:
     name_style = f"bold underline {marks.TITLE}" if here else ""
     return Content.assemble(
-        (tab.key, marks.MUTED), " ", (tab.name, name_style), _flag(tab.mode, view)
+        (f"{tab.key} " if tab.key else "", marks.MUTED),
+        (tab.name, name_style),
+        _flag(tab.mode, view),
     )
 
 
@@ -57,6 +62,10 @@ def _flag(mode: str, view: View) -> Content:
 
 def _freshness(view: View) -> Content:
     glyphs = view.glyphs
+    if view.fleet:
+        # How old it is stands with what was read.
+        mark = marks.fleet(glyphs)
+        return Content.styled(mark.text, mark.style)
     if view.snapshot is None:
         return Content.styled(f"{glyphs.busy} reading", marks.BUSY)
     if view.live_is_stale or view.status_is_stale or view.silence:
