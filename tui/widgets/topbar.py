@@ -38,11 +38,8 @@ def topbar_lines(view: View, width: int, *, screen: str) -> list[Line]:
 
 def _tab(tab: Tab, view: View, *, here: bool) -> Content:
     name_style = f"bold underline {marks.TITLE}" if here else ""
-    return Content.assemble(
-        (f"{tab.key} " if tab.key else "", marks.MUTED),
-        (tab.name, name_style),
-        _flag(tab.mode, view),
-    )
+    key = ((tab.key, marks.MUTED), " ") if tab.key else ()
+    return Content.assemble(*key, (tab.name, name_style), _flag(tab.mode, view))
 
 
 def _flag(mode: str, view: View) -> Content:
