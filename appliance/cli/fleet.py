@@ -25,10 +25,11 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "place", metavar="DIR", help="a folder of Parquet, or a place such as s3://BUCKET/PREFIX"
     )
-    parser.add_argument(
+    written = parser.add_mutually_exclusive_group()
+    written.add_argument(
         "--normal", type=Path, metavar="FILE", help="write what new machines are to expect"
     )
-    parser.add_argument(
+    written.add_argument(
         "--output", type=Path, metavar="FILE", help="write all of it as a page: FILE.html"
     )
 

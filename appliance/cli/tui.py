@@ -48,7 +48,7 @@ def tui(*, fleet: str, readonly: bool, theme: str, mouse: bool, db: Path, as_jso
 def _as_text(db: Path, fleet: str, *, as_json: bool) -> int:
     """The status; of a fleet, or of a history that is not this machine's, what is in it."""
     if fleet:
-        return many.fleet(place=fleet, output=None, as_json=as_json)
+        return many.fleet(place=fleet, normal=None, output=None, as_json=as_json)
     if db.absolute() == paths.HISTORY_DB:
         return status.status(db=db, as_json=as_json)
     return results.results(run=None, suite="", db=db, as_json=as_json)
