@@ -110,8 +110,9 @@ rehearsals: $(VENV)/ready ## Boot what cloud-image packs with each cloud's metad
 screens: $(VENV)/ready ## Draw the pictures of the TUI in docs/
 	$(PYTHON) -m tests.tui.capture
 
-catalog: $(VENV)/ready ## Write what is said of findings into docs/drift.md and the journal's catalog
+catalog: $(VENV)/ready ## Write what is said of findings into docs/drift.md and the journal's catalog, the Parquet's schema into docs/fleet.md
 	$(PYTHON) -m tests.rig.catalog
+	$(PYTHON) -m tests.fleet.schema_page
 
 lock: ## Pin the newest versions that pyproject.toml allows, with hashes
 	$(PYTHON3) -m venv $(CACHE)/lock && $(CACHE)/lock/bin/pip -q install pip-tools

@@ -79,7 +79,8 @@ def fleet(*, place: str, normal: Path | None, output: Path | None, as_json: bool
                [(one.code, one.severity, str(one.results), str(one.machines))
                 for one in seen.judged]),
     ):  # fmt: skip
-        print("".join(f"\n{line}" for line in lines), end="\n" if lines else "")
+        if table := "".join(f"\n{line}" for line in lines):
+            print(table)
     return EXIT_OK
 
 
