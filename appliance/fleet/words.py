@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Sequence
 
 from appliance import text
@@ -12,6 +11,8 @@ from appliance.fleet.overview import Kind, Normal
 
 NOTHING_ODD = "no machine and no disk is unlike its siblings"
 UNKNOWN = "?"
+# More says no more, and comes of a file that is not true.
+_MOST_EFFECT = 1e3
 _FIGURES = {"iops": "IOPS", "p99": "p99", "await": "await"}
 
 
@@ -38,13 +39,13 @@ def figure(one: Odd) -> str:
 
 def effect(one: Odd) -> str:
     """``IOPS -8 %``."""
-    return f"{figure(one)} {one.effect * 100:+.0f} %"
+    return f"{figure(one)} {min(one.effect, _MOST_EFFECT) * 100:+.0f} %"
 
 
 def days(one: Odd) -> list[tuple[datetime.date, float]]:
     """Each day, and by how many per cent the figure differed from that of the siblings."""
     found = [(day_of(day), 100 * effect_of(one.figure, x)) for day, x in one.days]
-    return [(day, percent) for day, percent in found if day and math.isfinite(percent)]
+    return [(day, percent) for day, percent in found if day]
 
 
 def day_of(text: str) -> datetime.date | None:

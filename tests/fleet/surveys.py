@@ -67,9 +67,10 @@ QUIET = replace(SURVEY, odd=[], problems=(), silent=[])
 
 def hostile(text: str) -> Survey:
     """A survey in which every text is ``text``."""
+    days = ((text, 0.4), *DISK.days, ("2026-02-31", 0.1), ("2026-09-19", 1e9), (PRESENT, math.nan))
     odd = replace(
         DISK, unit=Unit(text, text), machine_type=text, suite=text, job=text, direction=text,
-        since=text, days=((text, 0.4), *DISK.days, ("2026-02-31", math.inf)),
+        since=text, days=days,
     )  # fmt: skip
     return Survey(
         machines=4,

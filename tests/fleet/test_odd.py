@@ -33,6 +33,14 @@ def test_what_is_planted_is_named_and_nothing_else(folder: Path) -> None:
     judged = tally(planted, {(one.unit.machine, one.unit.member) for one in found})
     assert judged.recall() >= 0.9, "\n".join(judged.lines())
     assert len(judged.false) <= 1, judged.false
+    # Its days, as dated, are on the side that is said.
+    for one in found:
+        days = [day for day, _ in one.days]
+        assert days == sorted(set(days))
+        assert 80 <= len(days) <= odd.LOOK_BACK_DAYS
+        if one.how is odd.How.LEVEL:
+            assert any((odd.effect_of(one.figure, x) > 0) == (one.effect > 0)
+                       for _, x in one.days[-3:])  # fmt: skip
     # The day on which it began.
     begun = {one.machine: one.since for one in planted if one.since}
     dated = [one for one in found if one.unit.machine in begun and one.since]

@@ -11,13 +11,15 @@ from appliance.cli import main
 from appliance.errors import OperatorError
 from appliance.fleet.odd import Unit
 from tests.fleet import surveys
-from tests.fleet.surveys import DISK, MACHINE, QUIET, SURVEY
+from tests.fleet.surveys import DISK, FASTER, MACHINE, QUIET, SURVEY
+from tests.fleet.synthetic import make
 from tests.tui.driving import both_sizes, keys, notices, plain, pressed, settled
 from tests.tui.fake_fleet import FakeFleet, fleet_stage
 from tests.tui.fakes import screen_text
 from tests.tui.test_hostile import HOSTILE, assert_clean, shown
 from tui.charts.markers import Marker
 from tui.marks import ASCII
+from tui.sources.fleet import Fleets
 from tui.terminal import POOR_THEME, Policy
 from tui.widgets import fleet
 
@@ -85,7 +87,8 @@ async def test_the_rest_is_a_key_away(size, key, title, words):
 
 
 async def test_rows_are_filtered_sorted_and_keep_their_cursor():
-    acted = fleet_stage()
+    far_below = replace(MACHINE, effect=-0.4)
+    acted = fleet_stage(FakeFleet(replace(SURVEY, odd=[DISK, far_below, FASTER])))
     async with acted.app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         table = acted.app.screen.query_one(DataTable)
@@ -97,9 +100,9 @@ async def test_rows_are_filtered_sorted_and_keep_their_cursor():
         await keys(pilot, *["greater_than_sign"] * 4, "home")
         assert "await" in str(table.get_row_at(0)[3])
         await keys(pilot, "I", "home")
-        assert "IOPS -8" in str(table.get_row_at(0)[3])
-        await pressed(pilot, "u")
-        assert "IOPS -8 % in seq-write" in plain(acted)
+        assert "IOPS +21" in str(table.get_row_at(0)[3])
+        await pressed(pilot, "down", "u")
+        assert "IOPS -40 % in seq-write" in plain(acted)
 
 
 @both_sizes
@@ -206,6 +209,14 @@ def test_a_day_that_is_none_is_not_drawn():
     assert fleet.chart_of(broken).rules == ()
     assert fleet.chart_lines(MACHINE, 80, 5, Marker.usual(ASCII)) == []
     assert fleet.name_of(replace(DISK, unit=Unit("a\x1b"))) == "a\\x1b"
+
+
+def test_the_source_says_what_it_reads(tmp_path, monkeypatch):
+    make(tmp_path, 8, 0, 3)
+    source, steps = Fleets(str(tmp_path)), []
+    monkeypatch.setattr(Fleets, "_tell", lambda _, step: steps.append(step))
+    assert source.survey().machines == 8
+    assert steps == ["files", "the days of 8 machines", "what is normal"]
 
 
 def test_without_a_terminal_it_says_what_fleet_says(tmp_path, capsys):
