@@ -61,9 +61,15 @@ def since(one: Odd) -> str:
     return one.since or one.how.value
 
 
+def when(one: Odd) -> str:
+    """``since 2026-09-01``, or as :func:`since`."""
+    return f"since {one.since}" if one.since else one.how.value
+
+
 def evidence(one: Odd) -> str:
     """``q 2e-52; in 7 series, beside 60 siblings``."""
-    return f"q {one.q_value:.1g}; in {one.series} series, beside {one.siblings} siblings"
+    shows = f"in {one.series} series" if one.series else "in all series together"
+    return f"q {one.q_value:.1g}; {shows}, beside {one.siblings} siblings"
 
 
 def kind(one: Kind) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from appliance.report.page import Tone
 MOST_ROWS, MOST_CHARTS = 200, 24
 _ODD_HEAD = ("Machine", "Disk", "Type", "Job", "Beside siblings", "Since", "q", "Series")
 _NORMAL_HEAD = ("Type", "Job", "Machines", "IOPS", "p10 to p90", "", "Published", "p99")
-_WIDTH, _HEIGHT, _LEFT = 272, 150, 52
+_WIDTH, _HEIGHT, _LEFT = 272, 150, 58
 _TOP, _BOTTOM = 44, 122
 _BAR_WIDTH, _BAR_HEIGHT = 130, 16
 # Nearer to the zero line than this its label would hide that of an edge.
@@ -48,8 +48,8 @@ def page(survey: Survey, place: str, *, written_at: float, version: str) -> str:
         ),
         _chapter(
             "Normal", _NORMAL_HEAD, map(_normal, survey.normals),
-            "The shade is from p10 to p90 of the machines, from zero; the line is their median, the"
-            " diamond what is published.",
+            _soft("The shade is from p10 to p90 of the machines, from zero; the line is their"
+                  " median, the diamond what is published."),
         ),
         _chapter(
             "Verdicts", ("Rule", "Severity", "Results", "Machines"),
@@ -60,44 +60,34 @@ def page(survey: Survey, place: str, *, written_at: float, version: str) -> str:
     )  # fmt: skip
 
 
-def _chapter(
-    title: str, head: Sequence[str], rows: Iterable[Sequence[str]], explained: str = ""
-) -> Markup:
-    """A section of one table, left out where that has no row."""
+def _chapter(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], *above: str) -> Markup:
+    """A section of one table with ``above`` before it, left out where that has no row."""
     found = iter(rows)
     shown = list(islice(found, MOST_ROWS))
     if not shown:
         return Markup()
     more = sum(1 for _ in found)
-    notes = [explained] if explained else []
-    if more:
-        notes.append(f"The first {len(shown)} of {len(shown) + more:,}; fleet --json has all.")
-    return markup.section(
-        title, *(tag("p", one, class_="soft") for one in notes), markup.table(head, shown)
-    )
+    note = f"The first {len(shown)} of {len(shown) + more:,}; fleet --json has all."
+    return markup.section(title, *above, _soft(note) if more else "", markup.table(head, shown))
+
+
+def _soft(words: str) -> Markup:
+    return tag("p", words, class_="soft")
 
 
 def _odd(survey: Survey) -> Markup:
+    title = "Unlike their siblings"
     if not survey.odd:
-        return markup.section("Unlike their siblings", tag("p", markup.sentence(words.NOTHING_ODD)))
-    table = _chapter(
-        "Unlike their siblings",
-        _ODD_HEAD,
-        map(_odd_row, survey.odd),
-        "A machine is compared with those of its type under the same conditions, a disk with the "
-        "others of its stripe; the plainest come first.",
-    )
+        return markup.section(title, tag("p", markup.sentence(words.NOTHING_ODD)))
     drawn = [one for one in survey.odd if one.days][:MOST_CHARTS]
-    explained = tag(
-        "p",
-        f"Each dot is a day of the {LOOK_BACK_DAYS}: by how much the figure differed from the "
-        "siblings' median, the dashed line. The upright line is the day on which it began.",
-        class_="soft",
+    explained = _soft(
+        "A machine is compared with those of its type under the same conditions, a disk with the "
+        "others of its stripe; the plainest come first. Each dot is a day: by how much the figure "
+        "differed from the siblings' median, the dashed line. The upright line is the day on which "
+        "it began."
     )
     charts = tag("div", *(_figure(one, survey.present) for one in drawn), class_="many")
-    return markup.together(
-        [table, markup.section("Their days", explained, charts) if drawn else Markup()]
-    )
+    return _chapter(title, _ODD_HEAD, map(_odd_row, survey.odd), explained, charts)
 
 
 def _odd_row(one: Odd) -> tuple[str, ...]:
@@ -105,10 +95,10 @@ def _odd_row(one: Odd) -> tuple[str, ...]:
         one.unit.machine,
         one.unit.member or "–",
         one.machine_type or words.UNKNOWN,
-        words.job(one),
+        tag("span", words.job(one), class_="figure"),
         tag("span", words.effect(one), class_="figure bad" if one.worse else "figure care"),
-        words.since(one),
-        f"{one.q_value:.1g}",
+        tag("span", words.since(one), class_="figure"),
+        tag("span", f"{one.q_value:.1g}", class_="figure"),
         str(one.series),
     )
 
@@ -118,7 +108,7 @@ def _odd_row(one: Odd) -> tuple[str, ...]:
 
 def _figure(one: Odd, present: str) -> Markup:
     days = words.days(one)
-    caption = f"{words.effect(one)}, {words.since(one)}; {words.evidence(one)}."
+    caption = f"{words.effect(one)}, {words.when(one)}; {words.evidence(one)}."
     rows = [(day.isoformat(), f"{percent:+.1f} %") for day, percent in days]
     return tag(
         "div",
@@ -171,7 +161,7 @@ def _drawing(one: Odd, days: Sequence[tuple[datetime.date, float]], present: str
 def _normal(one: Normal) -> tuple[str, ...]:
     return (
         one.machine_type or words.UNKNOWN,
-        words.job(one),
+        tag("span", words.job(one), class_="figure"),
         f"{one.machines:,}",
         text.count(one.iops[1]),
         tag("span", words.spread(one), class_="figure"),

@@ -118,7 +118,7 @@ footer { margin-top: 2.5rem; border-top: 1px solid var(--rule); padding-top: .6r
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   figure, tr, .note, article, dl, .chart { break-inside: avoid; }
   h2, h3, thead, .soft { break-after: avoid; }
-  .results { font-size: 8.5pt; }
+  .results, .scroll { font-size: 8.5pt; }
   .pair { grid-template-columns: 1fr 1fr; } .many { grid-template-columns: 1fr 1fr 1fr; }
   details { display: none; }
 }

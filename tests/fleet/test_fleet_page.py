@@ -28,7 +28,7 @@ def test_the_odd_ones_come_first_each_with_its_days():
     page = page_of(SURVEY)
     found = require_ours(page)
     assert found.text("h2") == [
-        "Unlike their siblings", "Their days", "Not reporting", "Not counted", "Machines",
+        "Unlike their siblings", "Not reporting", "Not counted", "Machines",
         "Normal", "Verdicts",
     ]  # fmt: skip
     assert "1 disk" in found.text("h1")[0] + "".join(found.text("header"))
@@ -81,7 +81,9 @@ def test_how_many_are_odd_in_words():
     assert words.headline([DISK, MACHINE, FASTER]) == (
         "2 machines and 1 disk are unlike their siblings"
     )
-    assert words.since(replace(DISK, since="")) == "moved"
+    assert (words.since(DISK), words.when(DISK)) == ("2026-09-01", "since 2026-09-01")
+    assert words.since(replace(DISK, since="")) == words.when(replace(DISK, since="")) == "moved"
+    assert "in all series together" in words.evidence(replace(DISK, series=0))
 
 
 def test_the_command_writes_the_page_and_says_so_in_a_line(tmp_path, capsys):

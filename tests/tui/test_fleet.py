@@ -44,7 +44,7 @@ async def test_the_odd_ones_with_the_one_under_the_cursor_in_full(size):
         assert "since" in text
         assert "2026-07" in lines[-2]
         await pressed(pilot, "down")
-        assert "IOPS -8 % in seq-write-1m write, (level)" in plain(acted)
+        assert "IOPS -8 % in seq-write-1m write, level" in plain(acted)
         await pressed(pilot, "down")
         assert "there are no days to draw" in plain(acted)
 

@@ -117,9 +117,8 @@ def odd_lines(one: Odd, width: int, glyphs: Glyphs) -> list[Line]:
 
 def facts(one: Odd, width: int) -> list[Line]:
     """A line for each thing that is known of it."""
-    since = f"since {one.since}" if one.since else f"({one.how.value})"
     said = (
-        ("what", f"{words.effect(one)} in {words.job(one)}, {since}"),
+        ("what", f"{words.effect(one)} in {words.job(one)}, {words.when(one)}"),
         ("evidence", words.evidence(one)),
         ("beside", "the other disks of its stripe" if one.unit.member else
          "machines of its type under the same conditions, day by day"),
