@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -143,15 +143,8 @@ def find(fleet: Fleet) -> list[Odd]:
     far: list[Statistic] = []
     tests: dict[Unit, Tests] = {}
     for daily in (machines_sql, members_sql):
-        for table, sql in (
-            ("days", daily(fleet.present)),
-            ("units", units_sql("days", fleet.present)),
-            ("each", values_sql("units")),
-            ("scores", scores_sql("each")),
-            ("together", together_sql("scores")),
-        ):
+        for table, sql in steps(daily(fleet.present), fleet.present):
             fleet.make(table, sql)
-        fleet.make("all_scores", f"FROM scores UNION ALL ({scores_sql('together')})")
         for machine, member, *counts in fleet.all(tests_sql("units")):
             tests[Unit(machine, member)] = Tests(*counts)
         for machine, member, *rest in fleet.all(far_sql("all_scores")):
@@ -316,7 +309,7 @@ def q_values(p_values: Mapping[Unit, float], units: int) -> dict[Unit, float]:
 
 def macros(database: duckdb.DuckDBPyConnection) -> None:
     """What each engine calls by a name of its own."""
-    for percent in (20, 25, 80):
+    for percent in (20, 25, 50, 80):
         database.execute(
             f"CREATE OR REPLACE MACRO q{percent}(x) AS quantile_cont(x, {percent / 100})"
         )
@@ -328,12 +321,12 @@ def machines_sql(present: str, *, all_days: bool = False) -> str:
     """
 
     def of_day(name: str, value: str) -> str:
-        return f"avg({value}) AS {name}, min({value}) AS {name}_least, max({value}) AS {name}_most"
+        return f"avg({value}) AS {name}_x, min({value}) AS {name}_least, max({value}) AS {name}_most"
 
     def beside(figure: str) -> str:
         columns = ", ".join(
-            f"daily.{figure}{end} - siblings.{figure} AS {name}"
-            for end, name in (("", "x"), ("_least", "least"), ("_most", "most"))
+            f"daily.{figure}_{name} - siblings.{figure}_x AS {name}"
+            for name in ("x", "least", "most")
         )
         return f"""
 SELECT machine, '' AS member, {_columns("daily")}, '{figure}' AS figure, daily.day AS day, {columns}
@@ -347,7 +340,7 @@ WITH daily AS (
     AND {_within(present, all_days=all_days)}
   GROUP BY machine, {_SERIES}, day
 ), siblings AS (
-  SELECT {_SERIES}, day, median(iops) AS iops, median(p99) AS p99
+  SELECT {_SERIES}, day, q50(iops_x) AS iops_x, q50(p99_x) AS p99_x
   FROM daily GROUP BY {_SERIES}, day HAVING count(*) >= {LEAST_SIBLINGS}
 ) {beside("iops")} UNION ALL {beside("p99")}"""
 
@@ -382,7 +375,7 @@ def _statistics(present: str) -> dict[str, str]:
         return f"day > {duck.quoted(day_before(present, days))}"
 
     def middle(where: str) -> str:
-        return f"median(CASE WHEN {where} THEN x END)"
+        return f"q50(CASE WHEN {where} THEN x END)"
 
     begun = day_before(present, LOOK_BACK_DAYS - 1 - _ENDS_DAYS)
     recent = late(_RECENT_DAYS)
@@ -401,6 +394,16 @@ def _statistics(present: str) -> dict[str, str]:
 
 _HOW = {"l": How.LEVEL, "m": How.MOVED, "t": How.AT_TIMES}
 _NAMES = ("l3", "l7", "l28", "m3", "m14", "t28")
+
+
+def steps(daily: str, present: str) -> Iterator[tuple[str, str]]:
+    """Tables and their queries, each of those before it: from the days to all scores."""
+    yield "days", daily
+    yield "units", units_sql("days", present)
+    yield "each", values_sql("units")
+    yield "scores", scores_sql("each")
+    yield "together", together_sql("scores")
+    yield "all_scores", f"SELECT * FROM scores UNION ALL SELECT * FROM ({scores_sql('together')})"
 
 
 def units_sql(source: str, present: str) -> str:
@@ -436,7 +439,7 @@ def values_sql(source: str) -> str:
     )
     return f"""
 WITH usual AS (
-  SELECT {_SERIES}, figure, median(noise) AS noise FROM {source} GROUP BY {_SERIES}, figure
+  SELECT {_SERIES}, figure, q50(noise) AS noise FROM {source} GROUP BY {_SERIES}, figure
 ), noisy AS (
   SELECT machine, member, {_columns("own")}, own.figure AS figure, {", ".join(_NAMES)},
     greatest({_LEAST_SCALE}, sqrt((own.noise * own.noise + usual.noise * usual.noise) / 2))
@@ -453,7 +456,7 @@ def scores_sql(source: str) -> str:
     joined = "{0}.figure = {1}.figure AND {0}.name = {1}.name"
     return f"""
 WITH centre AS (
-  SELECT {group}, median(value) AS middle, count(*) AS siblings
+  SELECT {group}, q50(value) AS middle, count(*) AS siblings
   FROM {source} GROUP BY {group} HAVING count(*) >= {LEAST_SIBLINGS}
 ), away AS (
   SELECT machine, member, {_columns("each_one")}, each_one.figure AS figure,
@@ -461,9 +464,9 @@ WITH centre AS (
   FROM {source} AS each_one
   JOIN centre ON {_same("each_one", "centre")} AND {joined.format("each_one", "centre")}
 ), own AS (
-  SELECT {group}, median(abs(away)) AS scale FROM away GROUP BY {group}
+  SELECT {group}, q50(abs(away)) AS scale FROM away GROUP BY {group}
 ), jobs AS (
-  SELECT job, direction, figure, name, median(scale) AS scale
+  SELECT job, direction, figure, name, q50(scale) AS scale
   FROM own GROUP BY job, direction, figure, name
 )
 SELECT machine, member, {_columns("away")}, away.figure AS figure, away.name AS name, slower,
@@ -492,7 +495,7 @@ def far_sql(source: str) -> str:
     return f"""
 WITH tails AS (
   SELECT figure, name, job = '' AS together,
-    q80(abs(score)) / greatest(1e-9, median(abs(score))) AS tail
+    q80(abs(score)) / greatest(1e-9, q50(abs(score))) AS tail
   FROM {source} WHERE abs(score) <= {_FAR} GROUP BY figure, name, job = ''
 )
 SELECT machine, member, {_SERIES}, own.figure AS figure, own.name AS name, slower, score, tail,
