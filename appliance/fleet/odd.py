@@ -170,11 +170,12 @@ def judge(far: Iterable[Statistic], tests: Mapping[Unit, Tests]) -> list[Odd]:
                 large, key=lambda one: (not one[1].series[-1], one[0], -abs(one[1].slower_log))
             )
             least[unit], best[unit] = p, _odd(plainest, shows)
+    levels = {unit for (unit, slower), tried in found.items() if slower and _level(tried)}
     for machine, members in _pairs(tests).items():
-        # Of two members one mirrors the other, and which of them is normal is not known.
-        least.pop(
-            max((Unit(machine, one) for one in members), key=lambda one: least.get(one, 2)), 0
-        )
+        # Of two members one mirrors the other: what is slow most of the time makes its neighbour
+        # quick, and slower at times. So the slower level counts before what is plainer.
+        units = [Unit(machine, one) for one in members]
+        least.pop(max(units, key=lambda one: (one not in levels, least.get(one, 2))), 0)
     return sorted(
         (
             replace(best[unit], q_value=q_value)
@@ -183,6 +184,10 @@ def judge(far: Iterable[Statistic], tests: Mapping[Unit, Tests]) -> list[Odd]:
         ),
         key=lambda one: (one.q_value, -abs(one.effect), one.unit),
     )
+
+
+def _level(tried: Iterable[tuple[float, Statistic]]) -> bool:
+    return any(_HOW[one.name[0]] is How.LEVEL for _, one in tried)
 
 
 def _pairs(units: Iterable[Unit]) -> dict[str, list[str]]:
