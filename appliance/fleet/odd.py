@@ -527,29 +527,36 @@ def _dated(fleet: Fleet, found: Sequence[Odd]) -> list[Odd]:
     """
     days: dict[tuple[str, ...], list[tuple[str, float]]] = {}
     for is_member in (False, True):
-        named = sorted({one.unit.machine for one in found if bool(one.unit.member) == is_member})
-        if named:
-            within = f"machine IN ({', '.join(map(duck.quoted, named))})"
+        keys = [_dated_by(one) for one in found if bool(one.unit.member) == is_member]
+        if keys:
             # A machine stands beside all others, a member beside those of its own machine.
             sql = (
-                members_sql(fleet.present, all_days=True, where=within)
+                members_sql(
+                    fleet.present,
+                    all_days=True,
+                    where=f"{_one_of('machine', keys, 0)} AND {_one_of('member', keys, 1)}",
+                )
                 if is_member
                 else machines_sql(fleet.present, all_days=True)
             )
+            named = ", ".join(f"({', '.join(map(duck.quoted, key))})" for key in keys)
+            columns = "machine, member, machine_type, suite, job, direction, figure"
             rows = fleet.all(
-                "SELECT machine, member, machine_type, suite, job, direction, figure, day, avg(x)"
-                f" FROM ({sql}) AS own WHERE {within}"
-                " GROUP BY machine, member, machine_type, suite, job, direction, figure, day"
-                " ORDER BY day"
+                f"SELECT {columns}, day, avg(x) FROM ({sql}) AS own"
+                f" SEMI JOIN (VALUES {named}) AS named({columns}) USING ({columns})"
+                f" GROUP BY {columns}, day ORDER BY day"
             )
             for *key, day, x in rows:
                 days.setdefault(tuple(key), []).append((day, x))
-    return [
-        replace(one, since=since_when(days.get(
-            (*one.unit, one.machine_type, one.suite, one.job, one.direction, one.figure), ()
-        )))
-        for one in found
-    ]  # fmt: skip
+    return [replace(one, since=since_when(days.get(_dated_by(one), ()))) for one in found]
+
+
+def _dated_by(one: Odd) -> tuple[str, ...]:
+    return (*one.unit, one.machine_type, one.suite, one.job, one.direction, one.figure)
+
+
+def _one_of(column: str, keys: Iterable[tuple[str, ...]], at: int) -> str:
+    return f"{column} IN ({', '.join(sorted({duck.quoted(key[at]) for key in keys}))})"
 
 
 def since_when(days: Sequence[tuple[str, float]]) -> str:
