@@ -142,8 +142,8 @@ def find(fleet: Fleet) -> list[Odd]:
     macros(fleet.database)
     far: list[Statistic] = []
     tests: dict[Unit, Tests] = {}
-    for daily in (machines_sql, members_sql):
-        for table, sql in steps(daily(fleet.present), fleet.present):
+    for days, daily in (("machine_days", machines_sql), ("member_days", members_sql)):
+        for table, sql in steps(days, daily(fleet.present), fleet.present):
             fleet.make(table, sql)
         for machine, member, *counts in fleet.all(tests_sql("units")):
             tests[Unit(machine, member)] = Tests(*counts)
@@ -320,7 +320,7 @@ def macros(database: duckdb.DuckDBPyConnection) -> None:
         )
 
 
-def machines_sql(present: str, *, all_days: bool = False) -> str:
+def machines_sql(present: str, *, between: bool = False) -> str:
     """Rows (machine, member, series, figure, day, x, least, most): how much slower each machine was
     on a day than the median of its siblings; its runs' mean, least and most.
     """
@@ -342,7 +342,7 @@ WITH daily AS (
   SELECT machine, {_SERIES}, day, {of_day("iops", "-ln(iops)")}, {of_day("p99", "ln(p99_ns)")}
   FROM results
   WHERE valid AND member = '' AND suite <> {duck.quoted(CONFIRM_SUITE)} AND iops > 0 AND p99_ns > 0
-    AND {_within(present, all_days=all_days)}
+    AND {_within(present, between=between)}
   GROUP BY machine, {_SERIES}, day
 ), siblings AS (
   SELECT {_SERIES}, day, q50(iops_x) AS iops_x, q50(p99_x) AS p99_x
@@ -350,7 +350,7 @@ WITH daily AS (
 ) {beside("iops")} UNION ALL {beside("p99")}"""
 
 
-def members_sql(present: str, *, all_days: bool = False, where: str = "true") -> str:
+def members_sql(present: str, *, between: bool = False, where: str = "true") -> str:
     """The same of each member beside the others of its stripe."""
     x = "ln(await_ratio)"
     return f"""
@@ -358,19 +358,21 @@ SELECT machine, member, {_SERIES}, 'await' AS figure, day, avg({x}) AS x, min({x
   max({x}) AS most
 FROM members
 WHERE valid AND suite <> {duck.quoted(CONFIRM_SUITE)} AND await_ratio > 0
-  AND {_within(present, all_days=all_days)} AND {where}
+  AND {_within(present, between=between)} AND {where}
 GROUP BY machine, member, {_SERIES}, day"""
 
 
-def _within(present: str, *, all_days: bool) -> str:
-    """The days that are looked at; those that no statistic needs are left out unless asked for."""
+def _within(present: str, *, between: bool) -> str:
+    """The days that statistics need, at the beginning and at the end; or those ``between``."""
     first = day_before(present, LOOK_BACK_DAYS - 1)
-    whole = f"day BETWEEN {duck.quoted(first)} AND {duck.quoted(present)}"
-    if all_days:
-        return whole
-    begun = day_before(first, -_ENDS_DAYS)
-    recent = day_before(present, _RECENT_DAYS)
-    return f"{whole} AND (day < {duck.quoted(begun)} OR day > {duck.quoted(recent)})"
+    begun = duck.quoted(day_before(first, -_ENDS_DAYS))
+    recent = duck.quoted(day_before(present, _RECENT_DAYS))
+    if between:
+        return f"day BETWEEN {begun} AND {recent}"
+    return (
+        f"day BETWEEN {duck.quoted(first)} AND {duck.quoted(present)}"
+        f" AND (day < {begun} OR day > {recent})"
+    )
 
 
 def _statistics(present: str) -> dict[str, str]:
@@ -401,10 +403,10 @@ _HOW = {"l": How.LEVEL, "m": How.MOVED, "t": How.AT_TIMES}
 _NAMES = ("l3", "l7", "l28", "m3", "m14", "t28")
 
 
-def steps(daily: str, present: str) -> Iterator[tuple[str, str]]:
-    """Tables and their queries, each of those before it: from the days to all scores."""
-    yield "days", daily
-    yield "units", units_sql("days", present)
+def steps(days: str, daily: str, present: str) -> Iterator[tuple[str, str]]:
+    """Tables and their queries, each of those before it: from the ``days`` to all scores."""
+    yield days, daily
+    yield "units", units_sql(days, present)
     yield "each", values_sql("units")
     yield "scores", scores_sql("each")
     yield "together", together_sql("scores")
@@ -529,20 +531,24 @@ def _dated(fleet: Fleet, found: Sequence[Odd]) -> list[Odd]:
     for is_member in (False, True):
         keys = [_dated_by(one) for one in found if bool(one.unit.member) == is_member]
         if keys:
-            # A machine stands beside all others, a member beside those of its own machine.
-            sql = (
-                members_sql(
-                    fleet.present,
-                    all_days=True,
-                    where=f"{_one_of('machine', keys, 0)} AND {_one_of('member', keys, 1)}",
+            # Days at both ends are there already. A machine stands beside all others, a member
+            # beside those of its own machine.
+            known, between = (
+                (
+                    "member_days",
+                    members_sql(
+                        fleet.present,
+                        between=True,
+                        where=f"{_one_of('machine', keys, 0)} AND {_one_of('member', keys, 1)}",
+                    ),
                 )
                 if is_member
-                else machines_sql(fleet.present, all_days=True)
+                else ("machine_days", machines_sql(fleet.present, between=True))
             )
             named = ", ".join(f"({', '.join(map(duck.quoted, key))})" for key in keys)
             columns = "machine, member, machine_type, suite, job, direction, figure"
             rows = fleet.all(
-                f"SELECT {columns}, day, avg(x) FROM ({sql}) AS own"
+                f"SELECT {columns}, day, avg(x) FROM (FROM {known} UNION ALL ({between})) AS own"
                 f" SEMI JOIN (VALUES {named}) AS named({columns}) USING ({columns})"
                 f" GROUP BY {columns}, day ORDER BY day"
             )

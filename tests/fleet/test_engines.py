@@ -68,7 +68,7 @@ def answers(engine: Engine) -> dict[str, list[Any]]:
     """What each step of :func:`odd.find` gives."""
     given: dict[str, list[Any]] = {}
     for unit, daily in (("machine", odd.machines_sql), ("member", odd.members_sql)):
-        for table, sql in odd.steps(daily(PRESENT), PRESENT):
+        for table, sql in odd.steps("days", daily(PRESENT), PRESENT):
             engine.make(table, sql)
             given[f"{table} of a {unit}"] = engine.rows(f"SELECT * FROM {table}")
         given[f"tests of a {unit}"] = engine.rows(odd.tests_sql("units"))
