@@ -55,7 +55,7 @@ peers: $(PEERS)/ready ## The drift detector beside other people's, on the same s
 
 fleet: $(FLEET)/ready ## The fleet's judge beside other methods, and its SQL on ClickHouse (some ten minutes)
 	$(FLEET)/bin/python -m tests.fleet.peers $(CACHE)/fleet-1 --odd 120 --seed 1
-	$(FLEET)/bin/python -m tests.fleet.peers $(CACHE)/fleet-20261 --odd 120 --seed 20261
+	$(FLEET)/bin/python -m tests.fleet.peers $(CACHE)/fleet-20262 --odd 120 --seed 20262
 	$(FLEET)/bin/python -m pytest -q -W ignore::pytest.PytestConfigWarning tests/fleet/test_engines.py
 
 fio: $(VENV)/ready ## Real fio on temporary files

@@ -326,7 +326,10 @@ def machines_sql(present: str, *, between: bool = False) -> str:
     """
 
     def of_day(name: str, value: str) -> str:
-        return f"avg({value}) AS {name}_x, min({value}) AS {name}_least, max({value}) AS {name}_most"
+        return ", ".join(
+            f"{of}({value}) AS {name}_{end}"
+            for of, end in (("avg", "x"), ("min", "least"), ("max", "most"))
+        )
 
     def beside(figure: str) -> str:
         columns = ", ".join(

@@ -77,7 +77,7 @@ class Figures:
 
 
 def figures(fleet: Fleet) -> tuple[Figures, Figures]:
-    """Of the machines and of their disks."""
+    """Of the machines and of their disks, in an order: a forest's samples depend on it."""
     since = f"valid AND day > '{day_before(fleet.present, _DAYS)}'"
     machines = fleet.all(
         "SELECT machine, '', machine_type, concat(job, ' ', figure), avg(value) FROM ("
@@ -86,11 +86,11 @@ def figures(fleet: Fleet) -> tuple[Figures, Figures]:
             f" FROM results WHERE member = '' AND {since}"
             for figure in ("iops", "p99_ns")
         )
-        + ") GROUP BY machine, machine_type, job, figure"
+        + ") GROUP BY machine, machine_type, job, figure ORDER BY ALL"
     )
     members = fleet.all(
         f"SELECT machine, member, machine_type, job, avg(await_ratio) FROM members WHERE {since}"
-        " GROUP BY machine, member, machine_type, job"
+        " GROUP BY machine, member, machine_type, job ORDER BY ALL"
     )
     return Figures(machines), Figures(members)
 
