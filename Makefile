@@ -54,6 +54,7 @@ peers: $(PEERS)/ready ## The drift detector beside other people's, on the same s
 	$(PEERS)/bin/python -m tests.drift.peers --json $(CACHE)/peers.json
 
 fleet: $(FLEET)/ready ## The fleet's judge beside other methods, and its SQL on ClickHouse (some ten minutes)
+	rm -rf $(CACHE)/fleet-1 $(CACHE)/fleet-20262
 	$(FLEET)/bin/python -m tests.fleet.peers $(CACHE)/fleet-1 --odd 120 --seed 1
 	$(FLEET)/bin/python -m tests.fleet.peers $(CACHE)/fleet-20262 --odd 120 --seed 20262
 	$(FLEET)/bin/python -m pytest -q -W ignore::pytest.PytestConfigWarning tests/fleet/test_engines.py
