@@ -10,6 +10,7 @@ PYTHON := $(VENV)/bin/python
 RIG := $(CACHE)/python-rig-$(shell $(PYTHON3) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 PEERS := $(CACHE)/python-peers-$(shell sha256sum requirements/peers.txt | cut -c1-12)
 SCREENS_PEER := $(CACHE)/python-screens-peer-$(shell sha256sum requirements/screens-peer.txt | cut -c1-12)
+FLEET := $(CACHE)/python-fleet-$(shell sha256sum requirements/fleet.txt | cut -c1-12)
 CLOUDS := $(CACHE)/python-clouds-$(shell sha256sum requirements/clouds.txt | cut -c1-12)
 SOURCES := appliance tui tests
 # Builds of kernels export it, with other words.
@@ -17,7 +18,7 @@ ifeq ($(origin ARCH),environment)
 ARCH :=
 endif
 
-.PHONY: help run test test-fast check lint format unit drift peers fio fio-alone browser monitoring lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image clouds rehearsals secure-boot-keys
+.PHONY: help run test test-fast check lint format unit drift peers fleet fio fio-alone browser monitoring lab soak bench image-tests image screens catalog lock rig setup clean boots cloud-image clouds rehearsals secure-boot-keys
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +53,12 @@ drift: $(VENV)/ready ## The drift detector on seeded series: false alarms, delay
 peers: $(PEERS)/ready ## The drift detector beside other people's, on the same series (some ten minutes)
 	$(PEERS)/bin/python -m tests.drift.peers --json $(CACHE)/peers.json
 
+fleet: $(FLEET)/ready ## The fleet's judge beside other methods, and its SQL on ClickHouse (some ten minutes)
+	rm -rf $(CACHE)/fleet-1 $(CACHE)/fleet-20262
+	$(FLEET)/bin/python -m tests.fleet.peers $(CACHE)/fleet-1 --odd 120 --seed 1
+	$(FLEET)/bin/python -m tests.fleet.peers $(CACHE)/fleet-20262 --odd 120 --seed 20262
+	$(FLEET)/bin/python -m pytest -q -W ignore::pytest.PytestConfigWarning tests/fleet/test_engines.py
+
 fio: $(VENV)/ready ## Real fio on temporary files
 	$(PYTHON) -m pytest -q -n 3 --dist worksteal -m "not alone" tests/fio
 
@@ -82,6 +89,7 @@ soak: setup ## Kill every step everywhere, many random inventories, a whole day,
 	$(PYTHON) -m pytest -q -n 2 --dist loadfile -m soak tests/image
 	$(PYTHON) -m tests.fio.kills --moments 200 --json $(CACHE)/history-kills.json
 	@$(MAKE) --no-print-directory clouds
+	@$(MAKE) --no-print-directory fleet
 
 bench: setup $(SCREENS_PEER)/ready ## Create, assemble, plan, queries, import: seconds; what the screens cost, beside other programs' (over half an hour)
 	sh tests/rig/setup.sh bench
@@ -131,6 +139,9 @@ lock: ## Pin the newest versions that pyproject.toml allows, with hashes
 	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
 	  -o requirements/clouds.txt requirements/clouds.in
+	$(CACHE)/lock/bin/pip-compile -q --upgrade --generate-hashes --strip-extras --allow-unsafe \
+	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  -o requirements/fleet.txt requirements/fleet.in
 
 rig:
 	sh tests/rig/setup.sh
@@ -157,6 +168,12 @@ $(PEERS)/ready: | $(VENV)/ready
 	rm -rf $(PEERS)
 	$(PYTHON3) -m venv $(PEERS)
 	$(PEERS)/bin/pip -qq install --require-hashes -r requirements/peers.txt
+	touch $@
+
+$(FLEET)/ready: | $(VENV)/ready
+	rm -rf $(FLEET)
+	$(PYTHON3) -m venv $(FLEET)
+	$(FLEET)/bin/pip -qq install --require-hashes -r requirements/fleet.txt
 	touch $@
 
 $(SCREENS_PEER)/ready: | $(VENV)/ready

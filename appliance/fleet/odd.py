@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -150,16 +150,9 @@ def find(fleet: Fleet) -> list[Odd]:
     macros(fleet.database)
     far: list[Statistic] = []
     tests: dict[Unit, Tests] = {}
-    for daily in (machines_sql, members_sql):
-        for table, sql in (
-            ("days", daily(fleet.present)),
-            ("units", units_sql("days", fleet.present)),
-            ("each", values_sql("units")),
-            ("scores", scores_sql("each")),
-            ("together", together_sql("scores")),
-        ):
+    for days, daily in (("machine_days", machines_sql), ("member_days", members_sql)):
+        for table, sql in steps(days, daily(fleet.present), fleet.present):
             fleet.make(table, sql)
-        fleet.make("all_scores", f"FROM scores UNION ALL ({scores_sql('together')})")
         for machine, member, *counts in fleet.all(tests_sql("units")):
             tests[Unit(machine, member)] = Tests(*counts)
         for machine, member, *rest in fleet.all(far_sql("all_scores")):
@@ -185,11 +178,12 @@ def judge(far: Iterable[Statistic], tests: Mapping[Unit, Tests]) -> list[Odd]:
                 large, key=lambda one: (not one[1].series[-1], one[0], -abs(one[1].slower_log))
             )
             least[unit], best[unit] = p, _odd(plainest, shows)
+    levels = {unit for (unit, slower), tried in found.items() if slower and _level(tried)}
     for machine, members in _pairs(tests).items():
-        # Of two members one mirrors the other, and which of them is normal is not known.
-        least.pop(
-            max((Unit(machine, one) for one in members), key=lambda one: least.get(one, 2)), 0
-        )
+        # Of two members one mirrors the other: what is slow most of the time makes its neighbour
+        # quick, and slower at times. So the slower level counts before what is plainer.
+        units = [Unit(machine, one) for one in members]
+        least.pop(max(units, key=lambda one: (one not in levels, least.get(one, 2))), 0)
     return sorted(
         (
             replace(best[unit], q_value=q_value)
@@ -198,6 +192,10 @@ def judge(far: Iterable[Statistic], tests: Mapping[Unit, Tests]) -> list[Odd]:
         ),
         key=lambda one: (one.q_value, -abs(one.effect), one.unit),
     )
+
+
+def _level(tried: Iterable[tuple[float, Statistic]]) -> bool:
+    return any(_HOW[one.name[0]] is How.LEVEL for _, one in tried)
 
 
 def _pairs(units: Iterable[Unit]) -> dict[str, list[str]]:
@@ -324,24 +322,27 @@ def q_values(p_values: Mapping[Unit, float], units: int) -> dict[Unit, float]:
 
 def macros(database: duckdb.DuckDBPyConnection) -> None:
     """What each engine calls by a name of its own."""
-    for percent in (20, 25, 80):
+    for percent in (20, 25, 50, 80):
         database.execute(
             f"CREATE OR REPLACE MACRO q{percent}(x) AS quantile_cont(x, {percent / 100})"
         )
 
 
-def machines_sql(present: str, *, all_days: bool = False) -> str:
+def machines_sql(present: str, *, between: bool = False) -> str:
     """Rows (machine, member, series, figure, day, x, least, most): how much slower each machine was
     on a day than the median of its siblings; its runs' mean, least and most.
     """
 
     def of_day(name: str, value: str) -> str:
-        return f"avg({value}) AS {name}, min({value}) AS {name}_least, max({value}) AS {name}_most"
+        return ", ".join(
+            f"{of}({value}) AS {name}_{end}"
+            for of, end in (("avg", "x"), ("min", "least"), ("max", "most"))
+        )
 
     def beside(figure: str) -> str:
         columns = ", ".join(
-            f"daily.{figure}{end} - siblings.{figure} AS {name}"
-            for end, name in (("", "x"), ("_least", "least"), ("_most", "most"))
+            f"daily.{figure}_{name} - siblings.{figure}_x AS {name}"
+            for name in ("x", "least", "most")
         )
         return f"""
 SELECT machine, '' AS member, {_columns("daily")}, '{figure}' AS figure, daily.day AS day, {columns}
@@ -352,15 +353,15 @@ WITH daily AS (
   SELECT machine, {_SERIES}, day, {of_day("iops", "-ln(iops)")}, {of_day("p99", "ln(p99_ns)")}
   FROM results
   WHERE valid AND member = '' AND suite <> {duck.quoted(CONFIRM_SUITE)} AND iops > 0 AND p99_ns > 0
-    AND {_within(present, all_days=all_days)}
+    AND {_within(present, between=between)}
   GROUP BY machine, {_SERIES}, day
 ), siblings AS (
-  SELECT {_SERIES}, day, median(iops) AS iops, median(p99) AS p99
+  SELECT {_SERIES}, day, q50(iops_x) AS iops_x, q50(p99_x) AS p99_x
   FROM daily GROUP BY {_SERIES}, day HAVING count(*) >= {LEAST_SIBLINGS}
 ) {beside("iops")} UNION ALL {beside("p99")}"""
 
 
-def members_sql(present: str, *, all_days: bool = False, where: str = "true") -> str:
+def members_sql(present: str, *, between: bool = False, where: str = "true") -> str:
     """The same of each member beside the others of its stripe."""
     x = "ln(await_ratio)"
     return f"""
@@ -368,19 +369,21 @@ SELECT machine, member, {_SERIES}, 'await' AS figure, day, avg({x}) AS x, min({x
   max({x}) AS most
 FROM members
 WHERE valid AND suite <> {duck.quoted(CONFIRM_SUITE)} AND await_ratio > 0
-  AND {_within(present, all_days=all_days)} AND {where}
+  AND {_within(present, between=between)} AND {where}
 GROUP BY machine, member, {_SERIES}, day"""
 
 
-def _within(present: str, *, all_days: bool) -> str:
-    """The days that are looked at; those that no statistic needs are left out unless asked for."""
+def _within(present: str, *, between: bool) -> str:
+    """The days that statistics need, at the beginning and at the end; or those ``between``."""
     first = day_before(present, LOOK_BACK_DAYS - 1)
-    whole = f"day BETWEEN {duck.quoted(first)} AND {duck.quoted(present)}"
-    if all_days:
-        return whole
-    begun = day_before(first, -_ENDS_DAYS)
-    recent = day_before(present, _RECENT_DAYS)
-    return f"{whole} AND (day < {duck.quoted(begun)} OR day > {duck.quoted(recent)})"
+    begun = duck.quoted(day_before(first, -_ENDS_DAYS))
+    recent = duck.quoted(day_before(present, _RECENT_DAYS))
+    if between:
+        return f"day BETWEEN {begun} AND {recent}"
+    return (
+        f"day BETWEEN {duck.quoted(first)} AND {duck.quoted(present)}"
+        f" AND (day < {begun} OR day > {recent})"
+    )
 
 
 def _statistics(present: str) -> dict[str, str]:
@@ -390,7 +393,7 @@ def _statistics(present: str) -> dict[str, str]:
         return f"day > {duck.quoted(day_before(present, days))}"
 
     def middle(where: str) -> str:
-        return f"median(CASE WHEN {where} THEN x END)"
+        return f"q50(CASE WHEN {where} THEN x END)"
 
     begun = day_before(present, LOOK_BACK_DAYS - 1 - _ENDS_DAYS)
     recent = late(_RECENT_DAYS)
@@ -409,6 +412,16 @@ def _statistics(present: str) -> dict[str, str]:
 
 _HOW = {"l": How.LEVEL, "m": How.MOVED, "t": How.AT_TIMES}
 _NAMES = ("l3", "l7", "l28", "m3", "m14", "t28")
+
+
+def steps(days: str, daily: str, present: str) -> Iterator[tuple[str, str]]:
+    """Tables and their queries, each of those before it: from the ``days`` to all scores."""
+    yield days, daily
+    yield "units", units_sql(days, present)
+    yield "each", values_sql("units")
+    yield "scores", scores_sql("each")
+    yield "together", together_sql("scores")
+    yield "all_scores", f"SELECT * FROM scores UNION ALL SELECT * FROM ({scores_sql('together')})"
 
 
 def units_sql(source: str, present: str) -> str:
@@ -444,7 +457,7 @@ def values_sql(source: str) -> str:
     )
     return f"""
 WITH usual AS (
-  SELECT {_SERIES}, figure, median(noise) AS noise FROM {source} GROUP BY {_SERIES}, figure
+  SELECT {_SERIES}, figure, q50(noise) AS noise FROM {source} GROUP BY {_SERIES}, figure
 ), noisy AS (
   SELECT machine, member, {_columns("own")}, own.figure AS figure, {", ".join(_NAMES)},
     greatest({_LEAST_SCALE}, sqrt((own.noise * own.noise + usual.noise * usual.noise) / 2))
@@ -461,7 +474,7 @@ def scores_sql(source: str) -> str:
     joined = "{0}.figure = {1}.figure AND {0}.name = {1}.name"
     return f"""
 WITH centre AS (
-  SELECT {group}, median(value) AS middle, count(*) AS siblings
+  SELECT {group}, q50(value) AS middle, count(*) AS siblings
   FROM {source} GROUP BY {group} HAVING count(*) >= {LEAST_SIBLINGS}
 ), away AS (
   SELECT machine, member, {_columns("each_one")}, each_one.figure AS figure,
@@ -469,9 +482,9 @@ WITH centre AS (
   FROM {source} AS each_one
   JOIN centre ON {_same("each_one", "centre")} AND {joined.format("each_one", "centre")}
 ), own AS (
-  SELECT {group}, median(abs(away)) AS scale FROM away GROUP BY {group}
+  SELECT {group}, q50(abs(away)) AS scale FROM away GROUP BY {group}
 ), jobs AS (
-  SELECT job, direction, figure, name, median(scale) AS scale
+  SELECT job, direction, figure, name, q50(scale) AS scale
   FROM own GROUP BY job, direction, figure, name
 )
 SELECT machine, member, {_columns("away")}, away.figure AS figure, away.name AS name, slower,
@@ -500,7 +513,7 @@ def far_sql(source: str) -> str:
     return f"""
 WITH tails AS (
   SELECT figure, name, job = '' AS together,
-    q80(abs(score)) / greatest(1e-9, median(abs(score))) AS tail
+    q80(abs(score)) / greatest(1e-9, q50(abs(score))) AS tail
   FROM {source} WHERE abs(score) <= {_FAR} GROUP BY figure, name, job = ''
 )
 SELECT machine, member, {_SERIES}, own.figure AS figure, own.name AS name, slower, score, tail,
@@ -527,32 +540,43 @@ def _dated(fleet: Fleet, found: Sequence[Odd]) -> list[Odd]:
     """
     days: dict[tuple[str, ...], list[tuple[str, float]]] = {}
     for is_member in (False, True):
-        named = sorted({one.unit.machine for one in found if bool(one.unit.member) == is_member})
-        if named:
-            within = f"machine IN ({', '.join(map(duck.quoted, named))})"
-            # A machine stands beside all others, a member beside those of its own machine.
-            sql = (
-                members_sql(fleet.present, all_days=True, where=within)
+        keys = [_dated_by(one) for one in found if bool(one.unit.member) == is_member]
+        if keys:
+            # Days at both ends are there already. A machine stands beside all others, a member
+            # beside those of its own machine.
+            known, between = (
+                (
+                    "member_days",
+                    members_sql(
+                        fleet.present,
+                        between=True,
+                        where=f"{_one_of('machine', keys, 0)} AND {_one_of('member', keys, 1)}",
+                    ),
+                )
                 if is_member
-                else machines_sql(fleet.present, all_days=True)
+                else ("machine_days", machines_sql(fleet.present, between=True))
             )
+            named = ", ".join(f"({', '.join(map(duck.quoted, key))})" for key in keys)
+            columns = "machine, member, machine_type, suite, job, direction, figure"
             rows = fleet.all(
-                "SELECT machine, member, machine_type, suite, job, direction, figure, day, avg(x)"
-                f" FROM ({sql}) AS own WHERE {within}"
-                " GROUP BY machine, member, machine_type, suite, job, direction, figure, day"
-                " ORDER BY day"
+                f"SELECT {columns}, day, avg(x) FROM (FROM {known} UNION ALL ({between})) AS own"
+                f" SEMI JOIN (VALUES {named}) AS named({columns}) USING ({columns})"
+                f" GROUP BY {columns}, day ORDER BY day"
             )
             for *key, day, x in rows:
                 days.setdefault(tuple(key), []).append((day, x))
-    own = [
-        tuple(days.get(
-            (*one.unit, one.machine_type, one.suite, one.job, one.direction, one.figure), ()
-        ))
-        for one in found
-    ]  # fmt: skip
+    own = [tuple(days.get(_dated_by(one), ())) for one in found]
     return [
         replace(one, since=since_when(its), days=its) for one, its in zip(found, own, strict=True)
     ]
+
+
+def _dated_by(one: Odd) -> tuple[str, ...]:
+    return (*one.unit, one.machine_type, one.suite, one.job, one.direction, one.figure)
+
+
+def _one_of(column: str, keys: Iterable[tuple[str, ...]], at: int) -> str:
+    return f"{column} IN ({', '.join(sorted({duck.quoted(key[at]) for key in keys}))})"
 
 
 def since_when(days: Sequence[tuple[str, float]]) -> str:

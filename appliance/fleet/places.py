@@ -232,10 +232,10 @@ def _same_names(database: duckdb.DuckDBPyConnection) -> tuple[list[str], bool]:
     that began at different moments. And whether any run is there twice, which counts once.
     """
     twice = database.execute(
-        "SELECT machine, count(DISTINCT started_at) FROM all_runs"
+        "SELECT machine, min(started_at) < max(started_at) FROM all_runs"
         " GROUP BY machine, history, run HAVING count(*) > 1"
     ).fetchall()
-    clashing = {machine for machine, moments in twice if moments > 1}
+    clashing = {machine for machine, differ in twice if differ}
     spans = database.execute(
         "SELECT machine, min(started_at) AS first, max(started_at) FROM all_runs"
         " GROUP BY machine, history ORDER BY machine, first"

@@ -155,6 +155,15 @@ def test_of_two_members_one_is_named():
     assert [one.unit.member for one in of_units(both, members=4)] == ["AWS0", "AWS1"]
 
 
+def test_of_two_members_the_one_that_is_slower_at_times_because_the_other_was_quick_is_not_named():
+    both = [
+        statistic(member, job, name=name, score=score)
+        for member, name, score in (("AWS0", "l28", 10.0), ("AWS1", "t28", 30.0))
+        for job in ("rand-read-4k", "seq-read-1m")
+    ]
+    assert [one.unit.member for one in of_units(both, members=2)] == ["AWS0"]
+
+
 def test_what_is_near_its_siblings_is_nobody_s_trouble():
     near = {"slower_log": math.log(1.02), "score": 20.0}
     assert of_units([statistic(**near), statistic(job="seq-read-1m", **near)]) == []
