@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from appliance.drift.series import siblings
-from appliance.fleet import odd
+from appliance.fleet import beside_sql, odd
 from appliance.fleet.duck import UnreadableError, quoted
 from appliance.fleet.odd import Odd
 from appliance.fleet.places import Fleet, Problem, day_before, open_fleet
@@ -94,7 +94,7 @@ def normal_document(place: str) -> dict[str, object]:
             f" WHERE valid AND member = '' AND machine NOT IN ({without})"
             f" AND day > '{day_before(fleet.present, NORMAL_DAYS)}' GROUP BY machine, {series})"
             f" SELECT {series}, count(*), quantile_cont(iops, 0.1), median(iops) FROM own"
-            f" GROUP BY {series} HAVING count(*) >= {odd.LEAST_SIBLINGS} ORDER BY {series}"
+            f" GROUP BY {series} HAVING count(*) >= {beside_sql.LEAST_SIBLINGS} ORDER BY {series}"
         )
         names = (*series.split(", "), "machines", "low_iops", "iops")
         return {

@@ -8,7 +8,8 @@ from itertools import islice
 
 from appliance import text
 from appliance.fleet import words
-from appliance.fleet.odd import LOOK_BACK_DAYS, Odd
+from appliance.fleet.beside_sql import LOOK_BACK_DAYS
+from appliance.fleet.odd import Odd
 from appliance.fleet.overview import Normal, Survey
 from appliance.fleet.places import day_before
 from appliance.report import html, markup, svg

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from appliance.fleet import duck, odd, places, tables
+from appliance.fleet import beside_sql, duck, places, tables
 from tests.fleet.synthetic import make
 
 session = pytest.importorskip("chdb.session")
@@ -37,7 +37,7 @@ class Engine(NamedTuple):
 
 def of_duckdb(folder: Path) -> Iterator[Engine]:
     with places.open_fleet(str(folder)) as fleet:
-        odd.macros(fleet.database)
+        beside_sql.macros(fleet.database)
         for table in ("results", "members"):
             fleet.make(table, f"SELECT * FROM all_{table}{WHERE}")
         yield Engine(fleet.make, fleet.all)
@@ -67,12 +67,12 @@ def of_clickhouse(folder: Path) -> Iterator[Engine]:
 def answers(engine: Engine) -> dict[str, list[Any]]:
     """What each step of :func:`odd.find` gives."""
     given: dict[str, list[Any]] = {}
-    for unit, daily in (("machine", odd.machines_sql), ("member", odd.members_sql)):
-        for table, sql in odd.steps("days", daily(PRESENT), PRESENT):
+    for unit, daily in (("machine", beside_sql.machines_sql), ("member", beside_sql.members_sql)):
+        for table, sql in beside_sql.steps("days", daily(PRESENT), PRESENT):
             engine.make(table, sql)
             given[f"{table} of a {unit}"] = engine.rows(f"SELECT * FROM {table}")
-        given[f"tests of a {unit}"] = engine.rows(odd.tests_sql("units"))
-        given[f"far of a {unit}"] = engine.rows(odd.far_sql("all_scores"))
+        given[f"tests of a {unit}"] = engine.rows(beside_sql.tests_sql("units"))
+        given[f"far of a {unit}"] = engine.rows(beside_sql.far_sql("all_scores"))
     return given
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from appliance.cli import main
 from appliance.drift.series import siblings
-from appliance.fleet import odd, places
+from appliance.fleet import beside_sql, odd, places, student
 from appliance.fleet.odd import Statistic, Tests, Unit
 from tests.fleet.judging import tally
 from tests.fleet.synthetic import EFFECTS, make, plant
@@ -37,7 +37,7 @@ def test_what_is_planted_is_named_and_nothing_else(folder: Path) -> None:
     for one in found:
         days = [day for day, _ in one.days]
         assert days == sorted(set(days))
-        assert 80 <= len(days) <= odd.LOOK_BACK_DAYS
+        assert 80 <= len(days) <= beside_sql.LOOK_BACK_DAYS
         if one.how is odd.How.LEVEL:
             assert any((odd.effect_of(one.figure, x) > 0) == (one.effect > 0)
                        for _, x in one.days[-3:])  # fmt: skip
@@ -89,19 +89,19 @@ def test_three_machines_are_too_few_to_say_which_is_odd(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_student_s_tail_is_that_of_the_tables(t, freedom, expected):
-    assert odd.student_tail(t, freedom) == pytest.approx(expected, rel=5e-3)
+    assert student.two_sided(t, freedom) == pytest.approx(expected, rel=5e-3)
 
 
 def test_student_s_tail_falls_and_never_leaves_its_bounds():
     for freedom in (2.0, 4.4, 30.0):
-        tails = [odd.student_tail(at / 4, freedom) for at in range(400)]
+        tails = [student.two_sided(at / 4, freedom) for at in range(400)]
         assert tails == sorted(tails, reverse=True)
         assert 0 < tails[-1] < tails[0] <= 1
 
 
 @pytest.mark.parametrize(("tail", "freedom"), [(1.0, 100), (2.031, 5), (2.0505, 4.5), (9.0, 2)])
 def test_heavier_tails_are_fewer_degrees_of_freedom(tail, freedom):
-    assert odd.freedom_of(tail) == pytest.approx(freedom, abs=0.02)
+    assert student.freedom_of(tail) == pytest.approx(freedom, abs=0.02)
 
 
 def test_false_discoveries_are_counted_over_all_units():

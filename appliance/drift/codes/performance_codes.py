@@ -104,7 +104,7 @@ CODES = (
         " the machine before data is put on these disks: that gives other, empty ones",
         meaning="The first run on these disks delivered less than nine in ten machines of the same "
         "type, with the same suite, stripe, kernel and fio, as `/etc/stripewright/normal.json` has "
-        "it (written by `stripewright fleet --normal`, and signed).",
+        "it (written by `stripewright fleet DIR --normal FILE`, and signed).",
         first="See the verdicts of that run (`stripewright results`). If nothing else used the "
         "disks, stop and start the machine before data is put on it.",
         avoid="Do not put the machine into service and hope; its baseline would include the loss.",

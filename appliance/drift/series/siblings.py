@@ -70,7 +70,9 @@ def read(file: Path = paths.NORMAL_FILE, signers: Path = paths.NORMAL_SIGNERS) -
     except OperatorError as error:
         return Siblings(problem=f"{file} does not count: {error.message}")
     except ValueError as error:
-        return Siblings(problem=f"{file} is not what 'stripewright fleet' writes: {error}")
+        return Siblings(
+            problem=f"{file} is not what 'stripewright fleet DIR --normal FILE' writes: {error}"
+        )
 
 
 def _signer(file: Path, signers: Path, text: str) -> str:
