@@ -27,14 +27,14 @@ def _arguments(parser: ArgumentParser) -> None:
         help="replace FILE in one step; of parquet a folder, to which what is new is added",
     )
     parser.add_argument(
-        "--machine", default="", metavar="NAME", help="of parquet: the machine's name (its host's)"
+        "--machine", metavar="NAME", help="of parquet: the machine's name (its host's)"
     )
 
 
-def export(*, form: str, output: Path | None, machine: str = "", db: Path) -> int:
+def export(*, form: str, output: Path | None, machine: str | None = None, db: Path) -> int:
     from appliance.history import queries
 
-    if machine and form != "parquet":
+    if machine is not None and form != "parquet":
         raise UsageError(f"--machine is of parquet, not of {form}", "leave it out")
     if form == "parquet":
         if output is None:
@@ -59,7 +59,7 @@ def _told(left_out: list[str], db: Path) -> int:
     return EXIT_FAILED if left_out else EXIT_OK
 
 
-def _parquet(folder: Path, machine: str, db: Path) -> int:
+def _parquet(folder: Path, machine: str | None, db: Path) -> int:
     from appliance.fleet import from_history
     from appliance.history import queries
 
@@ -74,7 +74,7 @@ def _parquet(folder: Path, machine: str, db: Path) -> int:
             tell=lambda runs: line.show("export", f"{runs} runs") if runs % 100 == 0 else None,
         )
     line.finish()
-    print(f"{made.machine.name}: {made.runs} runs, {made.files} files in {folder}")
+    print(f"{made.machine.name}: runs: {made.runs}, files: {made.files}; {folder}")
     return _told(left_out, db)
 
 

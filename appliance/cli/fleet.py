@@ -42,7 +42,7 @@ def fleet(*, place: str, normal: Path | None, output: Path | None, as_json: bool
     if output is not None:
         _require_page(output)
     if normal is not None:
-        return _write_normal(place, normal)
+        return _write_normal(place, normal, as_json=as_json)
     line = StatusLine()
     seen = overview.survey(place, lambda step: line.show(step, f"reading {step}"))
     line.finish()
@@ -84,15 +84,20 @@ def fleet(*, place: str, normal: Path | None, output: Path | None, as_json: bool
     return EXIT_OK
 
 
-def _write_normal(place: str, file: Path) -> int:
+def _write_normal(place: str, file: Path, *, as_json: bool) -> int:
     import json
 
     from appliance.drift.series import siblings
     from appliance.fleet import overview
 
-    require_writable(file)
-    document = overview.normal_document(place)
-    write_file(file, [json.dumps(document, indent=0), "\n"])
+    require_writable(file, option="--normal")
+    document, problems = overview.normal_document(place)
+    write_file(file, [json.dumps(document, indent=0), "\n"], option="--normal")
+    for one in problems:
+        complain(f"{one.what}: {one.why}", "")
+    if as_json:
+        print_json(document)
+        return EXIT_OK
     listed = document["normal"]
     print(f"{len(listed) if isinstance(listed, list) else 0} series in {file}")
     say(f"sign it: ssh-keygen -Y sign -n {siblings.NAMESPACE} -f KEY {file}")
@@ -215,7 +220,7 @@ def fleet_import(*, sources: list[Path], into: Path, as_json: bool) -> int:
     if as_json:
         print_json(asdict(done))
     else:
-        print(f"{done.new} files are new, {done.known} were known; {into}")
+        print(f"new files: {done.new}, known: {done.known}; {into}")
         for one in done.problems:
             complain(f"{one.what}: {one.why}", "")
     return EXIT_FAILED if done.problems else EXIT_OK

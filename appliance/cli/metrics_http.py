@@ -1,7 +1,7 @@
 """``metrics-http``: answers one HTTP request for metrics on the socket that systemd gives as stdin.
 
-Whoever can reach the port can send anything, for as long as they like: a request is bounded in
-bytes and in seconds, and what is not ``GET /metrics`` gets a status and no more.
+A client may send anything, for as long as it likes: a request is bounded in bytes and in seconds,
+and what is not ``GET /metrics`` gets a status and no more.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ _REASONS = {
 class _Refused(Exception):
     """A request that gets this status."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, method: str = "") -> None:
         self.status = status
+        self.method = method
 
 
 def metrics_http() -> int:
@@ -54,7 +55,7 @@ def metrics_http() -> int:
         connection = socket.socket(fileno=os.dup(0))
     except OSError as error:
         raise UsageError(
-            "metrics-http answers on a socket as stdin, and this is none",
+            "metrics-http answers on a socket, and stdin is not one",
             "stripewright-metrics.socket runs it; for a terminal: stripewright export metrics",
         ) from error
     with connection:
@@ -74,12 +75,12 @@ def serve(connection: socket, exposition: Callable[[], str]) -> None:
     """Read a request, answer it, hang up."""
     import socket
 
-    # Whoever asked may be gone, or never read.
+    # The client may be gone, or never read.
     with contextlib.suppress(OSError):
         try:
             answer = respond(_read_head(connection), exposition)
         except _Refused as refused:
-            answer = _response(refused.status)
+            answer = _response(refused.status, method=refused.method)
         connection.settimeout(_ANSWER_SECONDS)
         connection.sendall(answer)
         # Closed with bytes unread, the kernel would reset the connection and the answer be lost.
@@ -122,7 +123,7 @@ def respond(head: str, exposition: Callable[[], str]) -> bytes:
         raise _Refused(400)
     method, target = request.groups()
     if target.partition("?")[0] != "/metrics":
-        raise _Refused(404)
+        raise _Refused(404, method)
     if method not in {"GET", "HEAD"}:
         raise _Refused(405)
     try:

@@ -102,11 +102,11 @@ def wait_for(poll: Callable[[], T | None], unit: str, *, then: str) -> T:
 # ---------------------------------------------------------------------------------- --output
 
 
-def require_writable(output: Path, db: Path | None = None) -> None:
-    """:class:`UsageError` where a file must not or cannot go, before any work is done."""
+def require_writable(output: Path, db: Path | None = None, *, option: str = "--output") -> None:
+    """:class:`UsageError` where the file of ``option`` must not or cannot go, before any work."""
     if not output.parent.is_dir():
         raise UsageError(
-            f"--output {output}: there is no directory {output.parent}", "make it, or name another"
+            f"{option} {output}: there is no directory {output.parent}", "make it, or name another"
         )
     try:
         mode = output.lstat().st_mode
@@ -114,17 +114,17 @@ def require_writable(output: Path, db: Path | None = None) -> None:
         return
     except OSError as error:
         raise UsageError(
-            f"--output {output}: {os.strerror(error.errno or 0)}", "name another file"
+            f"{option} {output}: {os.strerror(error.errno or 0)}", "name another file"
         ) from error
     if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
-        raise UsageError(f"--output {output} is not a file", "name a file, or a new one")
+        raise UsageError(f"{option} {output} is not a file", "name a file, or a new one")
     if output.is_dir():
-        raise UsageError(f"--output {output} leads to a directory", "name a file in it")
+        raise UsageError(f"{option} {output} leads to a directory", "name a file in it")
     if db is not None and output.exists() and db.exists() and output.samefile(db):
-        raise UsageError(f"--output {output} is the history itself", "name another file")
+        raise UsageError(f"{option} {output} is the history itself", "name another file")
 
 
-def write_file(output: Path, pieces: Iterable[str]) -> None:
+def write_file(output: Path, pieces: Iterable[str], *, option: str = "--output") -> None:
     """Replace ``output`` in one step; anyone may read it (a collector is another user).
 
     :class:`OperatorError` if that fails; the old file is then unchanged.
@@ -137,7 +137,7 @@ def write_file(output: Path, pieces: Iterable[str]) -> None:
         files.replace_text(output, encodable, durable=True)
     except OSError as error:
         raise OperatorError(
-            f"--output {output} cannot be written: {os.strerror(error.errno or 0)};"
+            f"{option} {output} cannot be written: {os.strerror(error.errno or 0)};"
             " it is unchanged",
             "name a file in a directory that you may write to, on a filesystem with space",
         ) from error

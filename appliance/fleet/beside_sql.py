@@ -31,6 +31,13 @@ _LEAST_SCORE = 3.0
 # What is so many scales away is a discovery rather than the tail of what is usual.
 _FAR = 4.0
 
+# Results that say what a machine does: of the stripe, on a type that is known, and not a repeat of
+# what was suspect.
+QUOTABLE = (
+    f"valid AND member = '' AND machine_type <> '' AND suite <> {duck.quoted(CONFIRM_SUITE)}"
+    " AND iops BETWEEN 1e-9 AND 1e15"
+)
+
 _SERIES = "machine_type, conditions, suite, job, direction"
 
 
@@ -66,7 +73,7 @@ FROM daily JOIN siblings ON {_same("daily", "siblings")} AND daily.day = sibling
 WITH daily AS (
   SELECT machine, {_SERIES}, day, {of_day("iops", "-ln(iops)")}, {of_day("p99", "ln(p99_ns)")}
   FROM results
-  WHERE valid AND member = '' AND suite <> {duck.quoted(CONFIRM_SUITE)} AND iops > 0 AND p99_ns > 0
+  WHERE {QUOTABLE} AND p99_ns > 0
     AND {_within(present, between=between)}
   GROUP BY machine, {_SERIES}, day
 ), siblings AS (
@@ -82,7 +89,7 @@ def members_sql(present: str, *, between: bool = False, where: str = "true") -> 
 SELECT machine, member, {_SERIES}, 'await' AS figure, day, avg({x}) AS x, min({x}) AS least,
   max({x}) AS most
 FROM members
-WHERE valid AND suite <> {duck.quoted(CONFIRM_SUITE)} AND await_ratio > 0
+WHERE valid AND suite <> {duck.quoted(CONFIRM_SUITE)} AND await_ratio BETWEEN 1e-9 AND 1e9
   AND {_within(present, between=between)} AND {where}
 GROUP BY machine, member, {_SERIES}, day"""
 

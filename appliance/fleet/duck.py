@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from appliance.errors import OperatorError
@@ -29,6 +35,10 @@ def connect() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(
         config={
             "memory_limit": _MEMORY,
+            # Where it is started may be no place to write; made when it is needed, and gone after.
+            "temp_directory": str(
+                Path(tempfile.gettempdir(), f"stripewright-duckdb-{os.getpid()}")
+            ),
             # Files of others are read: nothing may be fetched or loaded because one says so.
             "autoinstall_known_extensions": False,
             "preserve_insertion_order": False,
@@ -36,6 +46,21 @@ def connect() -> duckdb.DuckDBPyConnection:
     )
     connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """What DuckDB could not write is an :class:`OSError`, and Ctrl-C within it is one."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
+        raise OSError(errno.EIO, str(error).splitlines()[0]) from error
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
 
 
 def quoted(text: str) -> str:

@@ -1,7 +1,7 @@
 """A history as Parquet: which rows it gives, and writing those that are new.
 
-Only runs that have ended. Days before the last one that was written are not written again: what a
-run measured does not change. Findings of drift and epochs are few, and do: all of them are.
+Only runs that have ended. A day whose runs are all in its file is not written again: what a run
+measured does not change. Findings of drift and epochs are few, and do: all of them are.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from appliance.drift.series import member_rules, siblings
 from appliance.errors import OperatorError, UsageError
 from appliance.figures import histogram, quantities
 from appliance.fleet import duck, tables
-from appliance.fleet.parquet_files import Row, Staging, days_of
+from appliance.fleet.parquet_files import Row, Staging, runs_in, stem_of
 from appliance.history.queries import Reader
 from appliance.model.measurement import JobResult
 from appliance.model.runs import EpochRecord, RunRecord, RunState
 from appliance.model.slots import Detail
 
-_BY_RUN = ("runs", "results", "members", "histograms", "findings")
-_NAME = "a machine's name has at most 120 characters; give one that no other has: --machine NAME"
+_NAME = "give one of 1 to 120 characters that no other machine has: --machine NAME"
 _Series = tuple[str, ...]
 
 
@@ -47,18 +46,22 @@ class Written:
     files: int
 
 
-def machine_of(reader: Reader, name: str = "") -> Machine:
+def machine_of(reader: Reader, name: str | None = None) -> Machine:
     """By the ``name`` that was given, else by its last host name. Raises :class:`UsageError`."""
     epochs = reader.epochs()
     latest = reader.current_epoch()
-    found = name or (reader.host(latest.id) if latest else "")
-    if not found:
+    found = name if name is not None else reader.host(latest.id) if latest else ""
+    if name is None and not found:
         raise UsageError(f"{reader.path} does not say of which machine it is", _NAME)
-    if len(found) > 120 or not found.isprintable():
-        raise UsageError(f"{found[:20]!r}… cannot be the name of a machine", _NAME)
-    begun = [(one.opened_at, sorted(one.fingerprint.items())) for one in epochs[:1]]
-    first = reader.all("SELECT id, started_at FROM run ORDER BY id LIMIT 1")
-    begun += [(row["started_at"], []) for row in first]
+    if not found.strip() or len(found) > 120 or not found.isprintable():
+        raise UsageError(f"{found[:20]!r} cannot be the name of a machine", _NAME)
+    # Where it was begun, in what surroundings, and its first run: that stays, whatever comes later.
+    hosts = reader.all("SELECT name, first_seen_at FROM host ORDER BY id LIMIT 1")
+    first = reader.all("SELECT started_at FROM run ORDER BY id LIMIT 1")
+    begun = [
+        [tuple(row) for row in (*hosts, *first)],
+        [(one.opened_at, sorted(one.fingerprint.items())) for one in epochs[:1]],
+    ]
     return Machine(found, hashlib.sha256(json.dumps(begun).encode()).hexdigest()[:12])
 
 
@@ -67,7 +70,7 @@ def export(
     folder: Path,
     left_out: list[str],
     *,
-    name: str = "",
+    name: str | None = None,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Written:
     """Write what is new in the history to ``folder``; a damaged run is named in ``left_out``.
@@ -77,18 +80,19 @@ def export(
     """
     machine = machine_of(reader, name)
     database = duck.connect()
-    since = (days_of(folder, "runs", machine.name) or ("",))[-1]
+    stem = stem_of(machine.name, machine.history)
+    due = _due(reader, runs_in(database, folder, stem))
     runs = written = 0
     try:
         with tempfile.TemporaryDirectory(prefix="stripewright-") as made:
             staged = {table: Staging(Path(made), table) for table in tables.TABLES}
-            for rows in _rows(reader, machine, since, left_out):
+            for rows in _rows(reader, machine, due, left_out):
                 for table, found in rows.items():
                     staged[table].add(found)
                 runs += len(rows.get("runs", ()))
                 tell(runs)
             for one in staged.values():
-                written += sum(1 for _ in one.write(database, folder, machine.name))
+                written += sum(1 for _ in one.write(database, folder, stem))
     except OSError as error:
         raise OperatorError(
             f"{folder} cannot be written: {error.strerror or error}",
@@ -102,8 +106,19 @@ def export(
 # ---------------------------------------------------------------------------------- rows
 
 
+def _due(reader: Reader, written: Mapping[str, frozenset[int]]) -> list[int]:
+    """The runs of those days that are not whole in the files yet, in their order."""
+    days: dict[str, set[int]] = {}
+    for row in reader.all("SELECT id, started_at, state FROM run"):
+        if row["state"] != RunState.RUNNING.value or reader.run(row["id"]).state != row["state"]:
+            days.setdefault(day_of(row["started_at"]), set()).add(row["id"])
+    return sorted(
+        run for day, runs in days.items() if runs != set(written.get(day, ())) for run in runs
+    )
+
+
 def _rows(
-    reader: Reader, machine: Machine, since: str, left_out: list[str]
+    reader: Reader, machine: Machine, due: list[int], left_out: list[str]
 ) -> Iterator[Mapping[str, list[Row]]]:
     of = {"machine": machine.name, "history": machine.history}
     epochs = {one.id: one for one in reader.epochs()}
@@ -132,11 +147,9 @@ def _rows(
         }
     # Of one day the histograms are added up.
     day, merged = "", dict[_Series, dict[int, int]]()
-    for number in [row["id"] for row in reader.all("SELECT id FROM run ORDER BY id")]:
+    for number in due:
         with reader.leaving_out(f"run {number}", left_out):
             run = reader.run(number)
-            if run.state is RunState.RUNNING or day_of(run.started_at) < since:
-                continue
             if day_of(run.started_at) != day:
                 yield {"histograms": list(_histograms(of, day, merged))}
                 day, merged = day_of(run.started_at), {}

@@ -34,7 +34,7 @@ from appliance.fleet.places import Fleet
 
 # The share of those named that may be like the others after all.
 MOST_FALSE = 0.05
-# What is nearer to the siblings is nobody's trouble: 3 % of IOPS, 10 % of a latency.
+# What is nearer to the siblings is no trouble: 3 % of IOPS, 10 % of a latency.
 _LEAST = {"iops": math.log(1.03), "p99": math.log(1.10), "await": math.log(1.10)}
 
 

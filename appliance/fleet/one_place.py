@@ -28,7 +28,7 @@ from appliance.system import files
 if TYPE_CHECKING:
     import duckdb
 
-_FILE = "fleet.parquet"
+_STEM = "fleet"
 _NOTES = "imported.json"
 _NOTES_BYTES = 1 << 28
 _SQLITE = b"SQLite format 3\0"
@@ -100,30 +100,61 @@ def _bring(
         if notes.get(str(source)) == mark:
             known += 1
             continue
-        seen[str(source)] = mark
         tell(str(source))
-        if source.suffix == ".parquet":
-            if why := whole(source):
-                problems.append(Problem(str(source), why))
-                del seen[str(source)]
-                continue
-            taken = [source]
-        else:
-            taken, trouble = _of_history(source, made / str(len(seen)))
-            problems += trouble
+        taken, trouble = _taken(source, made / str(len(seen)))
+        problems += trouble
+        # What could not be taken is no longer new when it can be.
+        if not trouble:
+            seen[str(source)] = mark
         for path in taken:
-            table, day = path.parts[-3], path.parts[-2].removeprefix("day=")
-            if table in tables.TABLES and tables.DAY.fullmatch(day):
-                new.setdefault((table, day), []).append(path)
+            new.setdefault(_of(path), []).append(path)
+    for stale in into.glob(f"{tables.ROOT}/*/day=*/.*"):
+        stale.unlink(missing_ok=True)
     for (table, day), paths in sorted(new.items()):
         tell(f"{table} {day}")
-        target = path_of(into, table, day, "").with_name(_FILE)
+        target = path_of(into, table, day, _STEM)
+        if _set_aside(database, table, target):
+            problems.append(
+                Problem(str(target), "is damaged, and set aside; the next import makes it anew")
+            )
+            # Of what it was made is not known: all of that day, and every history.
+            of_day = f"/day={day}/"
+            notes = {one: mark for one, mark in notes.items() if ".parquet" in one
+                     and of_day not in one}  # fmt: skip
         for one in _merge(database, table, paths, target):
             problems.append(one)
             seen.pop(one.what, None)
-    if seen:
+    if {**notes, **seen} != _noted(into):
         files.replace_text(into / _NOTES, json.dumps({**notes, **seen}, indent=0), durable=True)
     return Imported(len(seen), known, tuple(problems))
+
+
+def _taken(source: Path, made: Path) -> tuple[list[Path], list[Problem]]:
+    """The Parquet files that ``source`` is, or gives."""
+    if source.suffix != ".parquet":
+        return _of_history(source, made)
+    if why := whole(source):
+        return [], [Problem(str(source), why)]
+    table, day = _of(source)
+    if table not in tables.TABLES or not tables.DAY.fullmatch(day):
+        return [], [Problem(str(source), f"is not called {tables.ROOT}/TABLE/day=YYYY-MM-DD/…")]
+    return [source], []
+
+
+def _of(path: Path) -> tuple[str, str]:
+    """Table and day of a file, by where it lies."""
+    *_, root, table, day, _ = ("", "", "", *path.parts)
+    return (table, day.removeprefix("day=")) if root == tables.ROOT else ("", "")
+
+
+def _set_aside(database: duckdb.DuckDBPyConnection, table: str, target: Path) -> bool:
+    """Whether ``target`` is damaged; then it has another name from now on."""
+    if not target.exists() or (not whole(target) and not readable(
+        database, table, [target], deep=True
+    )[1]):  # fmt: skip
+        return False
+    target.rename(target.with_suffix(".damaged"))
+    return True
 
 
 def _noted(into: Path) -> dict[str, list[int]]:

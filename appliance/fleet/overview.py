@@ -81,27 +81,36 @@ def survey(place: str, tell: Callable[[str], None] = lambda _: None) -> Survey:
         return _survey(place, tell, deep=True)
 
 
-def normal_document(place: str) -> dict[str, object]:
+def normal_document(place: str) -> tuple[dict[str, object], tuple[Problem, ...]]:
     """What a new machine takes as its first expectation (:mod:`appliance.drift.series.siblings`):
-    the level of each series in which enough machines stand, without those that are odd.
+    the level of each series in which enough machines stand, without those that are odd. And what is
+    not in it.
     """
-    with open_fleet(place) as fleet:
+    try:
+        return _normal_document(place, deep=False)
+    except UnreadableError:
+        return _normal_document(place, deep=True)
+
+
+def _normal_document(place: str, *, deep: bool) -> tuple[dict[str, object], tuple[Problem, ...]]:
+    with open_fleet(place, deep=deep) as fleet:
         odd_ones = sorted({one.unit.machine for one in odd.find(fleet)})
         without = ", ".join(map(quoted, ("", *odd_ones)))
         series = "machine_type, conditions, suite, job, direction"
         rows = fleet.all(
             f"WITH own AS (SELECT machine, {series}, median(iops) AS iops FROM results"
-            f" WHERE valid AND member = '' AND machine NOT IN ({without})"
+            f" WHERE {beside_sql.QUOTABLE} AND machine NOT IN ({without})"
             f" AND day > '{day_before(fleet.present, NORMAL_DAYS)}' GROUP BY machine, {series})"
             f" SELECT {series}, count(*), quantile_cont(iops, 0.1), median(iops) FROM own"
             f" GROUP BY {series} HAVING count(*) >= {beside_sql.LEAST_SIBLINGS} ORDER BY {series}"
         )
         names = (*series.split(", "), "machines", "low_iops", "iops")
-        return {
+        document: dict[str, object] = {
             "stripewright_normal": siblings.FORM,
             "until": fleet.present,
             "normal": [dict(zip(names, row, strict=True)) for row in rows],
         }
+        return document, fleet.problems
 
 
 def _survey(place: str, tell: Callable[[str], None], *, deep: bool) -> Survey:
@@ -182,7 +191,7 @@ def normals(fleet: Fleet) -> list[Normal]:
     rows = fleet.all(
         f"WITH own AS (SELECT machine, {series}, median(iops) AS iops,"
         f" max(published_iops) AS published FROM results"
-        f" WHERE valid AND member = '' AND {since} GROUP BY machine, {series})"
+        f" WHERE {beside_sql.QUOTABLE} AND {since} GROUP BY machine, {series})"
         f" SELECT {series}, count(*), quantile_cont(iops, 0.1), median(iops),"
         " quantile_cont(iops, 0.9), max(published)"
         f" FROM own GROUP BY {series} ORDER BY {series}"

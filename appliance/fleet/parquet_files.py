@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,22 +20,35 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 
-def path_of(folder: Path, table: str, day: str, name: str) -> Path:
-    """Of the rows of one table and day; ``name`` is any text."""
-    return (
-        folder
-        / tables.ROOT
-        / table
-        / f"day={day}"
-        / f"machine={quote(name, safe='')[:200]}.parquet"
-    )
+def path_of(folder: Path, table: str, day: str, stem: str) -> Path:
+    """Of the rows of one table and day."""
+    return folder / tables.ROOT / table / f"day={day}" / f"{stem}.parquet"
 
 
-def days_of(folder: Path, table: str, name: str) -> tuple[str, ...]:
-    """The days of which there is a file called ``name``, ascending."""
-    found = folder.glob(f"{tables.ROOT}/{table}/day=*")
-    days = (one.name.removeprefix("day=") for one in found)
-    return tuple(sorted(day for day in days if path_of(folder, table, day, name).is_file()))
+def stem_of(machine: str, history: str) -> str:
+    """The file name of what one history of a machine gives: of no other machine, whatever the
+    names are, and of no other history of this one.
+    """
+    told = hashlib.sha256(f"{machine}\0{history}".encode()).hexdigest()[:12]
+    return f"machine={quote(machine, safe='')[:150]}.{told}"
+
+
+def runs_in(
+    database: duckdb.DuckDBPyConnection, folder: Path, stem: str
+) -> dict[str, frozenset[int]]:
+    """The runs in the files called ``stem``, by day; a file that cannot be read has none."""
+    import duckdb
+
+    found = {}
+    for path in folder.glob(f"{tables.ROOT}/runs/day=*/{stem}.parquet"):
+        try:
+            rows = database.execute(
+                f"SELECT run FROM read_parquet({duck.quoted(str(path))}, hive_partitioning = false)"
+            ).fetchall()
+        except duckdb.Error:
+            continue
+        found[path.parent.name.removeprefix("day=")] = frozenset(run for (run,) in rows)
+    return found
 
 
 class Staging:
@@ -52,16 +66,18 @@ class Staging:
             # JSON knows no NaN, and UTF-8 no half a surrogate pair: both are in damaged files only.
             self._file.write(json.dumps(_held(row)) + "\n")
 
-    def write(self, database: duckdb.DuckDBPyConnection, folder: Path, name: str) -> Iterator[Path]:
+    def write(self, database: duckdb.DuckDBPyConnection, folder: Path, stem: str) -> Iterator[Path]:
         """Each day's rows to its file. :class:`OSError` where that cannot be written."""
         self._file.close()
         columns = duck.names(tables.kinds(self.table))
-        database.execute(
-            f"CREATE OR REPLACE TEMP TABLE staged AS SELECT * FROM read_json("
-            f"{duck.quoted(str(self._path))}, format = 'newline_delimited', columns = {columns})"
-        )
+        with duck.working():
+            database.execute(
+                f"CREATE OR REPLACE TEMP TABLE staged AS SELECT * FROM read_json("
+                f"{duck.quoted(str(self._path))}, format = 'newline_delimited',"
+                f" columns = {columns})"
+            )
         for day in sorted(self.days):
-            path = path_of(folder, self.table, day, name)
+            path = path_of(folder, self.table, day, stem)
             write(database, f"FROM staged WHERE day = {duck.quoted(day)}", path)
             yield path
 
@@ -72,7 +88,8 @@ def write(database: duckdb.DuckDBPyConnection, query: str, path: Path) -> None:
     # The readers' pattern does not take it.
     begun = path.with_name(f".{os.urandom(8).hex()}")
     try:
-        database.execute(f"COPY ({query}) TO {duck.quoted(str(begun))} (FORMAT parquet)")
+        with duck.working():
+            database.execute(f"COPY ({query}) TO {duck.quoted(str(begun))} (FORMAT parquet)")
         begun.replace(path)
     except BaseException:
         begun.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ two machines of one name, runs dated in the future.
 from __future__ import annotations
 
 import datetime
+import itertools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,10 +21,18 @@ from appliance.fleet import duck, tables
 if TYPE_CHECKING:
     import duckdb
 
-_REMOTE = ("s3://", "gs://", "gcs://", "r2://", "az://", "abfss://", "https://", "http://")
+# Those that DuckDB's httpfs can list.
+_REMOTE = ("s3://", "gs://", "gcs://", "r2://")
 _MAGIC = b"PAR1"
 # A clock may be a day off; runs that come later than this after the fleet's present do not count.
 _AHEAD_DAYS = 2
+# Two machines of one name are told apart no longer than they are judged.
+_CLASH_DAYS = 90
+# Without it a row is of no machine, or of no day.
+_SANE = (
+    "coalesce(machine, '') <> '' AND day BETWEEN '1970-01-01' AND '2999-12-31'"
+    " AND try_cast(day AS DATE) IS NOT NULL"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +69,20 @@ class Fleet:
 
         try:
             return self.database.execute(sql)
+        except RuntimeError as error:
+            if "interrupted" in str(error).lower():
+                raise KeyboardInterrupt from error
+            raise
         except (
             duckdb.IOException,
             duckdb.InvalidInputException,
             duckdb.ConversionException,
         ) as error:
+            if "temp" in str(error) or "space" in str(error):
+                raise OperatorError(
+                    f"no room for DuckDB's temporary files: {str(error).splitlines()[0]}",
+                    "set TMPDIR to a folder on a filesystem with space",
+                ) from error
             raise duck.UnreadableError(
                 f"a file is damaged: {str(error).splitlines()[0]}",
                 "it is left out of one place: stripewright fleet-import SOURCE --into DIR",
@@ -81,24 +99,31 @@ def open_fleet(place: str, *, deep: bool = False) -> Iterator[Fleet]:
     database = duck.connect()
     try:
         problems = list(_views(database, place, deep=deep))
-        clashing, once = _same_names(database)
+        last_days = _last_days(database)
+        present = last_days[(len(last_days) - 1) // 2][1] if last_days else "1970-01-01"
+        clashing, once = _same_names(database, day_before(present, _CLASH_DAYS))
         problems += [
             Problem(one, "two machines have this name; neither is counted") for one in clashing
         ]
-        last_days = [row for row in _last_days(database) if row[0] not in clashing]
+        renamed = _renamed(database)
+        problems += [
+            Problem(old, f"has become {new}, under which its runs are counted")
+            for old, new in renamed.items()
+        ]
+        left_out = {*clashing, *renamed}
+        last_days = [row for row in last_days if row[0] not in left_out]
         if not last_days:
             raise OperatorError(
                 f"no machine in {place} can be judged: none has a run, or a name of its own",
                 "export histories with runs, under the machines' own names",
             )
-        present = last_days[(len(last_days) - 1) // 2][1]
         limit = day_before(present, -_AHEAD_DAYS)
         problems += [
             Problem(machine, f"has runs of {last}, and it is {present}: its clock is ahead")
             for machine, last in last_days
             if last > limit
         ]
-        _judged(database, clashing, limit, once=once)
+        _judged(database, sorted(left_out), limit, once=once)
         yield Fleet(database, present, len(last_days), tuple(problems))
     finally:
         database.close()
@@ -119,7 +144,9 @@ def _views(database: duckdb.DuckDBPyConnection, place: str, *, deep: bool) -> It
         return
     folder = Path(place)
     if not folder.is_dir():
-        raise UsageError(f"{place}: there is no such folder", "name the one that --output named")
+        raise UsageError(
+            f"{place}: there is no such folder", "name the DIR of fleet-import --into, or of export"
+        )
     for other in sorted(folder.glob("schema=*")):
         if other.name != tables.ROOT:
             yield Problem(other.name, "written by another version; this one does not read it")
@@ -169,14 +196,16 @@ def readable(
     import duckdb
 
     try:
-        _make_view(database, table, paths, deep=deep)
-        return paths, []
+        if not _make_view(database, table, paths, deep=deep):
+            return paths, []
     except duckdb.Error:
         pass
     good, problems = [], []
     for path in paths:
         try:
-            _make_view(database, table, [path], deep=deep)
+            if rows := _make_view(database, table, [path], deep=deep):
+                why = f"{rows} rows are of no machine or of no day, and left out"
+                problems.append(Problem(str(path), why))
             good.append(path)
         except duckdb.Error as error:
             problems.append(Problem(str(path), f"cannot be read: {str(error).splitlines()[0]}"))
@@ -186,24 +215,37 @@ def readable(
 
 def _make_view(
     database: duckdb.DuckDBPyConnection, table: str, paths: list[Path], *, deep: bool
-) -> None:
-    kinds = tables.kinds(table)
-    columns = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in kinds.items())
-    if paths:
-        listed = ", ".join(duck.quoted(str(path)) for path in paths)
-        source = f"read_parquet([{listed}], hive_partitioning = false)"
-        where = ""
-    else:
-        source, where = (
-            "(SELECT "
-            + ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in kinds.items())
-            + ")",
-            " WHERE false",
-        )
-    database.execute(f"CREATE OR REPLACE VIEW all_{table} AS SELECT {columns} FROM {source}{where}")
+) -> int:
+    """How many rows are left out: runs say which machines and days there are, and all else is
+    looked at by these, but for a ``deep`` look.
+    """
+    listed = ", ".join(duck.quoted(str(path)) for path in paths)
+    source = f"read_parquet([{listed}], hive_partitioning = false)" if paths else ""
+    checked = deep or table == "runs"
+    _create(database, table, source, where=_SANE if checked else "true")
     # Of several files the first one's columns are taken for those of all, until they are read.
-    read = ", ".join(f'max("{name}")' for name in (kinds if deep else ()))
-    database.execute(f"SELECT {read or 'count(*)'} FROM all_{table}")
+    read = ", ".join(f'max("{name}")' for name in (tables.kinds(table) if deep else ()))
+    (count, *_) = _one(database, f"SELECT count(*){read and f', {read}'} FROM all_{table}")
+    return _one(database, f"SELECT count(*) FROM {source}")[0] - count if checked and source else 0
+
+
+def _one(database: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
+    row = database.execute(sql).fetchone()
+    assert row is not None  # noqa: S101 - an aggregate has one
+    return row
+
+
+def _create(
+    database: duckdb.DuckDBPyConnection, table: str, source: str, *, where: str = "true"
+) -> None:
+    """The view ``all_TABLE`` of ``source``; without one it has no rows."""
+    kinds = tables.kinds(table).items()
+    columns = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in kinds)
+    nothing = ", ".join(f'NULL AS "{name}"' for name, _ in kinds)
+    database.execute(
+        f"CREATE OR REPLACE VIEW all_{table} AS SELECT {columns}"
+        f" FROM {source or f'(SELECT {nothing})'} WHERE {where if source else 'false'}"
+    )
 
 
 def _read_remote(database: duckdb.DuckDBPyConnection, place: str) -> None:
@@ -213,10 +255,9 @@ def _read_remote(database: duckdb.DuckDBPyConnection, place: str) -> None:
         database.execute("INSTALL httpfs; LOAD httpfs")
         for table in tables.TABLES:
             pattern = f"{place.rstrip('/')}/{tables.ROOT}/{table}/*/*.parquet"
-            database.execute(
-                f"CREATE VIEW all_{table} AS SELECT * FROM "
-                f"read_parquet({duck.quoted(pattern)}, hive_partitioning = false)"
-            )
+            there = database.execute(f"FROM glob({duck.quoted(pattern)}) LIMIT 1").fetchone()
+            source = f"read_parquet({duck.quoted(pattern)}, hive_partitioning = false)"
+            _create(database, table, source if there else "", where=_SANE)
     except duckdb.Error as error:
         raise OperatorError(
             f"{place} cannot be read: {str(error).splitlines()[0]}",
@@ -227,17 +268,18 @@ def _read_remote(database: duckdb.DuckDBPyConnection, place: str) -> None:
 # -------------------------------------------------------------------------------- doubts
 
 
-def _same_names(database: duckdb.DuckDBPyConnection) -> tuple[list[str], bool]:
+def _same_names(database: duckdb.DuckDBPyConnection, since: str) -> tuple[list[str], bool]:
     """Machines that are two by one name: histories that ran at the same time, or runs of one number
     that began at different moments. And whether any run is there twice, which counts once.
     """
+    recent = f"FROM all_runs WHERE day >= {duck.quoted(since)}"
     twice = database.execute(
-        "SELECT machine, min(started_at) < max(started_at) FROM all_runs"
+        f"SELECT machine, min(started_at) < max(started_at) {recent}"
         " GROUP BY machine, history, run HAVING count(*) > 1"
     ).fetchall()
     clashing = {machine for machine, differ in twice if differ}
     spans = database.execute(
-        "SELECT machine, min(started_at) AS first, max(started_at) FROM all_runs"
+        f"SELECT machine, min(started_at) AS first, max(started_at) {recent}"
         " GROUP BY machine, history ORDER BY machine, first"
     ).fetchall()
     until: dict[str, float] = {}
@@ -246,6 +288,28 @@ def _same_names(database: duckdb.DuckDBPyConnection) -> tuple[list[str], bool]:
             clashing.add(machine)
         until[machine] = max(last, until.get(machine, last))
     return sorted(clashing), bool(twice)
+
+
+def _renamed(database: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Old names with the new ones of machines whose history goes on under another: all runs of the
+    old name are the new one's, too. A copied disk that goes on elsewhere has some of its own.
+    """
+    found: dict[str, str] = {}
+    shared = database.execute(
+        "SELECT history, list(machine ORDER BY runs, machine) FROM (SELECT history, machine,"
+        " count(*) AS runs FROM all_runs GROUP BY history, machine) AS counted"
+        " GROUP BY history HAVING count(*) > 1"
+    ).fetchall()
+    for history, machines in shared:
+        for old, new in itertools.pairwise(machines):
+            own = "SELECT run, started_at FROM all_runs WHERE history = ? AND machine = ?"
+            left = database.execute(
+                f"SELECT count(*) FROM ({own} EXCEPT {own}) AS left_over",
+                [history, old, history, new],
+            ).fetchone()
+            if left == (0,):
+                found[old] = new
+    return found
 
 
 def _last_days(database: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:

@@ -28,8 +28,8 @@ def headline(found: Sequence[Odd]) -> str:
 
 
 def job(of: Odd | Normal) -> str:
-    """``rand-read-4k read``; what shows in all of a suite and in no job alone has none."""
-    return f"{of.job} {of.direction}" if of.job else f"all of {of.suite}"
+    """``smoke/rand-read-4k read``; what shows in all of a suite and in no job alone has none."""
+    return f"{of.suite}/{of.job} {of.direction}" if of.job else f"all of {of.suite}"
 
 
 def figure(one: Odd) -> str:
@@ -49,7 +49,7 @@ def days(one: Odd) -> list[tuple[datetime.date, float]]:
 
 
 def day_of(text: str) -> datetime.date | None:
-    """A day as it is in a file; ``None`` if that is none."""
+    """A day as a file has it; ``None`` for a text that is not a day."""
     try:
         return datetime.date.fromisoformat(text)
     except ValueError:

@@ -51,7 +51,7 @@ def new_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NewHistory:
                 for one in results:
                     history.add_result(run, one, raw_report="{}")
                 history.finish_run(run, RunState.COMPLETE)
-        select(path, "UPDATE host SET name = ?", host)
+        select(path, "UPDATE host SET name = ?, first_seen_at = ?", host, began)
         select(path, "UPDATE epoch SET opened_at = ?", began)
         select(path, "UPDATE run SET members = ?", str(list(MEMBERS)).replace("'", '"'))
         select(path, "UPDATE run SET started_at = ? + (id - 1) * ?", began, DAY_SECONDS)

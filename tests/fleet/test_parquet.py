@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 
 import duckdb
@@ -13,7 +14,6 @@ from appliance.cli import main
 from appliance.errors import OperatorError, Refused, UsageError
 from appliance.figures import histogram
 from appliance.fleet import one_place, overview, places, tables
-from appliance.fleet.parquet_files import path_of
 from appliance.model.measurement import Finding, Severity
 from tests.fleet.conftest import SERIALS, NewHistory, result
 from tests.unit.histories import select
@@ -21,6 +21,12 @@ from tests.unit.histories import select
 
 def exported(history: Path, folder: Path, *more: str) -> int:
     return main.main(["export", "parquet", "--db", str(history), "--output", str(folder), *more])
+
+
+def file_of(folder: Path, table: str, day: str, machine: str) -> Path:
+    """The file that ``machine`` exported."""
+    (path,) = (folder / tables.ROOT / table / f"day={day}").glob(f"machine={machine}.*.parquet")
+    return path
 
 
 def rows(folder: Path, sql: str) -> list[tuple[object, ...]]:
@@ -77,12 +83,32 @@ def test_only_what_is_new_is_written_again(new_history, tmp_path):
     history = new_history("node-1", [[result()]] * 3)
     out = tmp_path / "out"
     exported(history, out)
-    paths = sorted(out.rglob("results/*/*.parquet"))
-    before = [path.stat().st_ino for path in paths]
+
+    def inodes() -> list[int]:
+        return [path.stat().st_ino for path in sorted(out.rglob("results/*/*.parquet"))]
+
+    before = inodes()
     exported(history, out)
-    # The last day may not have been over.
-    assert [path.stat().st_ino for path in paths][:2] == before[:2]
-    assert paths[2].stat().st_ino != before[2]
+    assert inodes() == before
+
+
+def test_a_run_dated_far_ahead_does_not_end_the_export(new_history, tmp_path):
+    history = new_history("node-1", [[result()]] * 3)
+    select(history, "UPDATE run SET started_at = 1900000000 WHERE id = 2")
+    select(history, "UPDATE run SET state = 'running', ended_at = NULL WHERE id = 3")
+    connection = sqlite3.connect(history)
+    held = connection.execute("SELECT * FROM run WHERE id = 3").fetchone()
+    with connection:
+        connection.execute("DELETE FROM result WHERE run_id = 3")
+        connection.execute("DELETE FROM raw_report WHERE run_id = 3")
+        connection.execute("DELETE FROM run WHERE id = 3")
+    exported(history, tmp_path / "out")
+    with connection:
+        connection.execute(f"INSERT INTO run VALUES ({', '.join('?' * len(held))})", held)
+        connection.execute("UPDATE run SET state = 'complete', ended_at = seen_at WHERE id = 3")
+    exported(history, tmp_path / "out")
+    found = tmp_path / "out" / tables.ROOT / "runs"
+    assert {path.name for path in found.iterdir()} >= {"day=2026-06-01", "day=2026-06-03"}
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a'b; DROP TABLE runs --", "%2e", "Zürich"])
@@ -145,12 +171,9 @@ def test_a_machine_that_reports_twice_counts_once(new_history, tmp_path):
     one_place.bring([tmp_path / "b", history], tmp_path / "fleet")
     assert rows(tmp_path / "fleet", "SELECT count(*) FROM results") == [(2,)]
     # Also where no import brought them together.
-    beside = path_of(tmp_path / "a", "results", "2026-06-01", "again")
-    shutil.copy(path_of(tmp_path / "a", "results", "2026-06-01", "node-1"), beside)
-    shutil.copy(
-        path_of(tmp_path / "a", "runs", "2026-06-01", "node-1"),
-        path_of(tmp_path / "a", "runs", "2026-06-01", "again"),
-    )
+    for table in ("results", "runs"):
+        path = file_of(tmp_path / "a", table, "2026-06-01", "node-1")
+        shutil.copy(path, path.with_name("again.parquet"))
     assert rows(tmp_path / "a", "SELECT count(*) FROM results") == [(2,)]
 
 
@@ -192,7 +215,7 @@ def problems(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("how", ["cut", "other", "empty", "inside", "columns"])
 def test_a_file_that_is_not_whole_is_named_and_the_others_count(three, how):
-    path = path_of(three, "results", "2026-06-02", "node-1")
+    path = file_of(three, "results", "2026-06-02", "node-1")
     held = path.read_bytes()
     if how == "columns":
         duckdb.execute(f"COPY (SELECT 1 AS machine) TO '{path}' (FORMAT parquet)")
@@ -270,13 +293,87 @@ def test_a_clock_years_behind_is_one_that_has_not_reported(three, new_history, c
 
 
 def test_names_with_control_characters_reach_no_terminal(three, capsys):
-    path = path_of(three, "runs", "2026-06-01", "x")
+    held = file_of(three, "runs", "2026-06-01", "node-1")
+    path = held.with_name("x.parquet")
     duckdb.execute(
         f"COPY (SELECT * REPLACE ('\x1b[2Jevil' AS machine, '2026-05-01' AS day) FROM"
-        f" '{path_of(three, 'runs', '2026-06-01', 'node-1')}') TO '{path}' (FORMAT parquet)"
+        f" '{held}') TO '{path}' (FORMAT parquet)"
     )
     capsys.readouterr()
     assert main.main(["fleet", str(three)]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "\\x1b[2Jevil" in out
+
+
+def test_a_history_that_could_not_be_read_is_read_when_it_can_be(new_history, tmp_path):
+    history = new_history("node-1", [[result()]])
+    held = history.read_bytes()
+    for broken in (held[: len(held) // 2], b"no history"):
+        history.write_bytes(broken)
+        for _ in range(2):
+            done = one_place.bring([history], tmp_path / "fleet")
+            assert (done.new, done.known, len(done.problems)) == (0, 0, 1)
+    history.write_bytes(held)
+    assert one_place.bring([history], tmp_path / "fleet").new == 1
+
+
+def test_a_damaged_file_of_the_one_place_is_made_anew(three, tmp_path):
+    fleet = tmp_path / "fleet"
+    one_place.bring([three], fleet)
+    (target,) = fleet.glob(f"{tables.ROOT}/results/day=2026-06-02/*.parquet")
+    target.write_bytes(target.read_bytes()[:100])
+    other = tmp_path / "more"
+    shutil.copytree(three, other)
+    done = one_place.bring([other], fleet)
+    assert [one.what for one in done.problems] == [str(target)]
+    one_place.bring([three, other], fleet)
+    assert rows(fleet, "SELECT count(*) FROM results") == [(9,)]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("day", "'zzz'"), ("day", "'0001-01-01'"), ("day", "NULL"),
+                          ("machine", "NULL"), ("machine", "''")],
+)  # fmt: skip
+def test_rows_of_no_machine_or_no_day_are_left_out_and_named(three, column, value):
+    path = file_of(three, "runs", "2026-06-03", "node-1")
+    changed = f"SELECT * REPLACE ({value} AS {column}) FROM '{path}'"
+    duckdb.execute(f"COPY ({changed}) TO '{path}.new' (FORMAT parquet)")
+    Path(f"{path}.new").rename(path)
+    assert problems(three) == {str(path): "1 rows are of no machine or of no day, and left out"}
+    done = one_place.bring([three], three.parent / "fleet")
+    assert [one.what for one in done.problems] == [str(path)]
+    assert overview.survey(str(three.parent / "fleet")).machines == 3
+
+
+def test_a_figure_without_end_breaks_nothing(three):
+    path = file_of(three, "results", "2026-06-03", "node-1")
+    changed = f"SELECT * REPLACE ('inf'::DOUBLE AS iops) FROM '{path}'"
+    duckdb.execute(f"COPY ({changed}) TO '{path}.new' (FORMAT parquet)")
+    Path(f"{path}.new").rename(path)
+    seen = overview.survey(str(three))
+    assert seen.odd == []
+    assert [one.iops for one in seen.normals] == [(581_387.0, 581_387.0, 581_387.0)]
+
+
+def test_a_machine_that_was_renamed_is_one_machine(three, tmp_path):
+    renamed = tmp_path / "node-1" / "history.db"
+    exported(renamed, three, "--machine", "called-otherwise")
+    assert len(problems(three)) == 1
+    with places.open_fleet(str(three)) as fleet:
+        assert fleet.machines == 3
+
+
+def test_names_that_are_long_and_alike_have_files_of_their_own(new_history, tmp_path):
+    history = new_history("node-1", [[result()]] * 2)
+    for last in "аб":
+        exported(history, tmp_path / "out", "--machine", "ж" * 42 + last)
+    assert len(list((tmp_path / "out").rglob("runs/*/*.parquet"))) == 4
+
+
+def test_a_file_that_is_called_otherwise_is_named(three, tmp_path):
+    stray = tmp_path / "stray.parquet"
+    shutil.copy(file_of(three, "runs", "2026-06-01", "node-1"), stray)
+    done = one_place.bring([stray], tmp_path / "fleet")
+    assert (done.new, len(done.problems)) == (0, 1)
+    assert "schema=1/TABLE/day=YYYY-MM-DD" in done.problems[0].why

@@ -39,12 +39,12 @@ async def test_the_odd_ones_with_the_one_under_the_cursor_in_full(size):
         assert "1 not counted: node-0300: two machines have this name" in text
         order = [text.index(one) for one in ("node-0412", "node-0007", "node-0066")]
         assert order == sorted(order)
-        assert "await +50 % in rand-read-4k read, since 2026-09-01" in text
+        assert "await +50 % in smoke/rand-read-4k read, since 2026-09-01" in text
         # The chart reaches to its axis of days.
         assert "since" in text
         assert "2026-07" in lines[-2]
         await pressed(pilot, "down")
-        assert "IOPS -8 % in seq-write-1m write, level" in plain(acted)
+        assert "IOPS -8 % in smoke/seq-write-1m write, level" in plain(acted)
         await pressed(pilot, "down")
         assert "there are no days to draw" in plain(acted)
 
@@ -67,7 +67,7 @@ async def test_enter_shows_everything_with_each_day(size):
 @pytest.mark.parametrize(
     ("key", "title", "words"),
     [
-        ("t", "NORMAL", "rand-read-4k read 902 1.6M"),
+        ("t", "NORMAL", "smoke/rand-read-4k read 902 1.6M"),
         ("m", "MACHINES", "6.12.48+deb13-cloud-amd64 fio-3.39 1.0 902"),
         ("v", "VERDICTS", "COVERAGE block 34 12"),
         ("p", "LEFT OUT", "node-0101 does not report: no run since 2026-09-02"),
@@ -102,7 +102,7 @@ async def test_rows_are_filtered_sorted_and_keep_their_cursor():
         await keys(pilot, "I", "home")
         assert "IOPS +21" in str(table.get_row_at(0)[3])
         await pressed(pilot, "down", "u")
-        assert "IOPS -40 % in seq-write" in plain(acted)
+        assert "IOPS -40 % in smoke/seq-write" in plain(acted)
 
 
 @both_sizes

@@ -70,7 +70,7 @@ def columns(width: int) -> tuple[Column, ...]:
         Column("machine", 10, grows=True, get=lambda one: (one.unit.machine, "")),
         Column("disk", 20 if wide else 13, get=lambda one: (one.unit.member or "-", "")),
         Column("type", 18, wide=WIDE_CELLS, get=lambda one: (one.machine_type or "?", "")),
-        Column("job", 22, get=lambda one: (words.job(one), "")),
+        Column("job", 28, get=lambda one: (words.job(one), "")),
         Column("beside siblings" if wide else "beside", 15 if wide else 12, right=True,
                get=_effect, sort=lambda one: abs(one.effect)),
         Column("since", 10, get=lambda one: (words.since(one), "")),
@@ -190,7 +190,7 @@ def normal_columns(glyphs: Glyphs) -> tuple[Column, ...]:
 
     return (
         Column("type", 8, grows=True, get=lambda one: (one.machine_type or "?", "")),
-        Column("job", 22, get=lambda one: (words.job(one), "")),
+        Column("job", 28, get=lambda one: (words.job(one), "")),
         Column("mach.", 5, right=True, get=lambda one: (f"{one.machines}", "")),
         Column("IOPS", 7, right=True, get=lambda one: (count(one.iops[1]), "")),
         Column("p10 to p90", 16, right=True, wide=WIDE_CELLS,

@@ -19,7 +19,7 @@ from appliance.errors import OperatorError
 from appliance.model.runs import RunRecord
 from appliance.system import files, process
 
-# What was signed, so that a signature of something else by the same key is none of this.
+# What was signed: a signature of something else by the same key does not count.
 NAMESPACE = "stripewright-normal"
 FORM = 1
 _MOST_BYTES = 8 << 20
@@ -76,7 +76,7 @@ def read(file: Path = paths.NORMAL_FILE, signers: Path = paths.NORMAL_SIGNERS) -
 
 
 def _signer(file: Path, signers: Path, text: str) -> str:
-    """Who signed it, of those in ``signers``. Raises :class:`OperatorError` if nobody did."""
+    """Who signed it, of those in ``signers``. Raises :class:`OperatorError` if none of them did."""
     signature = f"{file}.sig"
     of = ["ssh-keygen", "-Y", "find-principals", "-s", signature, "-f", str(signers)]
     found = process.run(of, timeout_seconds=_SECONDS, check=False)
