@@ -115,7 +115,7 @@ def _bring(
         target = path_of(into, table, day, _STEM)
         if _set_aside(database, table, target):
             problems.append(
-                Problem(str(target), "is damaged, and set aside; the next import makes it anew")
+                Problem(str(target), "is damaged, and set aside; the next import makes it again")
             )
             # Of what it was made is not known: all of that day, and every history.
             of_day = f"/day={day}/"
