@@ -13,6 +13,8 @@ NOTHING_ODD = "no machine and no disk is unlike its siblings"
 UNKNOWN = "?"
 # More says no more, and comes of a file that is not true.
 _MOST_EFFECT = 1e3
+# From here on per cent are hard to read.
+_FACTOR_FROM = 10.0
 _FIGURES = {"iops": "IOPS", "p99": "p99", "await": "await"}
 
 
@@ -38,8 +40,13 @@ def figure(one: Odd) -> str:
 
 
 def effect(one: Odd) -> str:
-    """``IOPS -8 %``."""
-    return f"{figure(one)} {min(one.effect, _MOST_EFFECT) * 100:+.0f} %"
+    """``IOPS -8 %``; what is many times as much as a factor: ``await 265 ×``."""
+    times = 1 + min(one.effect, _MOST_EFFECT)
+    if times >= _FACTOR_FROM:
+        return f"{figure(one)} {times:.0f} ×"
+    # Rounded to -100 % it would say that nothing was done at all.
+    digits = 1 if times < 0.01 else 0
+    return f"{figure(one)} {one.effect * 100:+.{digits}f} %"
 
 
 def days(one: Odd) -> list[tuple[datetime.date, float]]:

@@ -10,7 +10,7 @@ import pytest
 
 from appliance.cli import main
 from appliance.drift.series import siblings
-from appliance.fleet import beside_sql, odd, places, student
+from appliance.fleet import beside_sql, odd, places, student, words
 from appliance.fleet.odd import Statistic, Tests, Unit
 from tests.fleet.judging import tally
 from tests.fleet.synthetic import EFFECTS, make, plant
@@ -190,3 +190,17 @@ def test_what_new_machines_are_to_expect_is_written_without_the_odd_ones(folder,
     assert all(0.9 * one.iops < one.low_iops < one.iops for one in usual.values())
     # Of twenty machines of a type two or three are odd.
     assert sum(one.machines for one in usual.values()) == 5 * (MACHINES - PLANTED)
+
+
+@pytest.mark.parametrize(
+    ("figure", "effect", "said"),
+    [
+        ("iops", -0.08, "IOPS -8 %"), ("iops", -0.997, "IOPS -99.7 %"), ("p99", 1.5, "p99 +150 %"),
+        ("await", 264.0, "await 265 ×"), ("await", 1e300, "await 1001 ×"),
+    ],
+)  # fmt: skip
+def test_an_effect_is_said_as_it_can_be_read(figure, effect, said):
+    one = odd.Odd(
+        Unit("node-1"), "i4i", "smoke", "j", "read", figure, odd.How.LEVEL, effect, "", 0.0, 1, 9
+    )
+    assert words.effect(one) == said

@@ -159,32 +159,21 @@ def _below_fact(
     below: Mapping[tuple[str, str], float],
     slow: Sequence[str],
 ) -> Fact:
-    job, direction = min(below, key=lambda of: below[of])
-    worst = next(result for result in stripe if (result.job, result.direction) == (job, direction))
+    of = min(below, key=lambda of: below[of])
+    worst = next(result for result in stripe if (result.job, result.direction) == of)
     published = worst.capability or Capability()
-    named = ", ".join(f"{name} {way} {percent:.0f} %" for (name, way), percent in below.items())
-    return fact(
-        "PERF-BELOW-PUBLISHED",
-        f"at least {LEAST_PERCENT:.0f} % of what is published",
-        f"{below[job, direction]:.0f} %",
-        subject=detail.run.target,
-        identity=f"acceptance, epoch {epoch_id}",
-        member=slow[0] if slow else "",
-        evidence={
-            **_of_run(detail, epoch_id),
-            "jobs": named,
-            "iops": round(worst.iops, 1),
-            "published_iops": published.iops or 0.0,
-            "published_basis": published.basis,
-            "published_source": published.source,
-            "percent_of_published": round(below[job, direction], 1),
-        },
-        next_step="see PERF-MEMBER of {member}" if slow else "",
-        job=job,
-        direction=direction,
-        level=text.count(worst.iops),
+    evidence: Evidence = {
+        "published_iops": published.iops or 0.0,
+        "published_basis": published.basis,
+        "published_source": published.source,
+        "percent_of_published": round(below[of], 1),
+    }
+    expected = f"at least {LEAST_PERCENT:.0f} % of what is published"
+    return _short_fact(
+        "PERF-BELOW-PUBLISHED", expected, detail=detail, epoch_id=epoch_id, worst=worst,
+        percents=below, slow=slow, evidence=evidence,
         leading=f"; the slow member is {', '.join(slow)}" if slow else "",
-    )
+    )  # fmt: skip
 
 
 def _behind_fact(
@@ -194,13 +183,40 @@ def _behind_fact(
     behind: Mapping[tuple[str, str], float],
     slow: Sequence[str],
 ) -> Fact:
-    job, direction = min(behind, key=lambda of: behind[of])
-    worst, siblings = usual[job, direction]
-    named = ", ".join(f"{name} {way} {percent:.0f} %" for (name, way), percent in behind.items())
+    worst, siblings = usual[min(behind, key=lambda of: behind[of])]
+    evidence: Evidence = {
+        "siblings": siblings.machines,
+        "siblings_iops": round(siblings.iops, 1),
+        "siblings_low_iops": round(siblings.low_iops, 1),
+    }
+    expected = f"at least {100 * LEAST_OF_SIBLINGS:.0f} % of what such machines do"
+    return _short_fact(
+        "PERF-BELOW-SIBLINGS", expected, detail=detail, epoch_id=epoch_id, worst=worst,
+        percents=behind, slow=slow, evidence=evidence,
+        usual=text.count(siblings.iops), machines=siblings.machines,
+    )  # fmt: skip
+
+
+def _short_fact(
+    code: str,
+    expected: str,
+    *,
+    detail: Detail,
+    epoch_id: int,
+    worst: JobResult,
+    percents: Mapping[tuple[str, str], float],
+    slow: Sequence[str],
+    evidence: Evidence,
+    leading: str = "",
+    usual: str = "",
+    machines: int = 0,
+) -> Fact:
+    """The stripe does less than it should in the jobs of ``percents``, least in ``worst``."""
+    named = ", ".join(f"{name} {way} {percent:.0f} %" for (name, way), percent in percents.items())
     return fact(
-        "PERF-BELOW-SIBLINGS",
-        f"at least {100 * LEAST_OF_SIBLINGS:.0f} % of what such machines do",
-        f"{behind[job, direction]:.0f} %",
+        code,
+        expected,
+        f"{percents[worst.job, worst.direction]:.0f} %",
         subject=detail.run.target,
         identity=f"acceptance, epoch {epoch_id}",
         member=slow[0] if slow else "",
@@ -208,16 +224,15 @@ def _behind_fact(
             **_of_run(detail, epoch_id),
             "jobs": named,
             "iops": round(worst.iops, 1),
-            "siblings": siblings.machines,
-            "siblings_iops": round(siblings.iops, 1),
-            "siblings_low_iops": round(siblings.low_iops, 1),
+            **evidence,
         },
         next_step="see PERF-MEMBER of {member}" if slow else "",
-        job=job,
-        direction=direction,
+        job=worst.job,
+        direction=worst.direction,
         level=text.count(worst.iops),
-        usual=text.count(siblings.iops),
-        machines=siblings.machines,
+        leading=leading,
+        usual=usual,
+        machines=machines,
     )
 
 
