@@ -377,3 +377,18 @@ def test_a_file_that_is_called_otherwise_is_named(three, tmp_path):
     done = one_place.bring([stray], tmp_path / "fleet")
     assert (done.new, len(done.problems)) == (0, 1)
     assert "schema=1/TABLE/day=YYYY-MM-DD" in done.problems[0].why
+
+
+@pytest.mark.parametrize(("machine_type", "named"), [("i4i.xlarge", ["node-5"]), ("", [])])
+def test_machines_of_a_type_that_is_not_known_are_no_siblings(
+    new_history, tmp_path, machine_type, named
+):
+    for number in range(6):
+        iops = 581_387.0 / (1 + 3 * (number == 5)) * (1 + number / 1000)
+        history = new_history(f"node-{number}", [[result(iops=iops)]])
+        select(history, "UPDATE run SET machine_type = ?", machine_type)
+        exported(history, tmp_path / "out")
+    seen = overview.survey(str(tmp_path / "out"))
+    assert [one.unit.machine for one in seen.odd] == named
+    document, _ = overview.normal_document(str(tmp_path / "out"))
+    assert bool(document["normal"]) == bool(machine_type)
