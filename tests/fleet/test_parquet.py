@@ -15,7 +15,7 @@ from appliance.errors import OperatorError, Refused, UsageError
 from appliance.figures import histogram
 from appliance.fleet import one_place, overview, places, tables
 from appliance.model.measurement import Finding, Severity
-from tests.fleet.conftest import SERIALS, NewHistory, result
+from tests.fleet.conftest import BEGAN, SERIALS, NewHistory, result
 from tests.unit.histories import select
 
 
@@ -92,9 +92,12 @@ def test_only_what_is_new_is_written_again(new_history, tmp_path):
     assert inodes() == before
 
 
-def test_a_run_dated_far_ahead_does_not_end_the_export(new_history, tmp_path):
+def test_a_run_of_a_day_that_was_written_is_added_also_after_one_dated_far_ahead(
+    new_history, tmp_path
+):
     history = new_history("node-1", [[result()]] * 3)
     select(history, "UPDATE run SET started_at = 1900000000 WHERE id = 2")
+    select(history, "UPDATE run SET started_at = ? + 3600 WHERE id = 3", BEGAN)
     select(history, "UPDATE run SET state = 'running', ended_at = NULL WHERE id = 3")
     connection = sqlite3.connect(history)
     held = connection.execute("SELECT * FROM run WHERE id = 3").fetchone()
@@ -107,8 +110,8 @@ def test_a_run_dated_far_ahead_does_not_end_the_export(new_history, tmp_path):
         connection.execute(f"INSERT INTO run VALUES ({', '.join('?' * len(held))})", held)
         connection.execute("UPDATE run SET state = 'complete', ended_at = seen_at WHERE id = 3")
     exported(history, tmp_path / "out")
-    found = tmp_path / "out" / tables.ROOT / "runs"
-    assert {path.name for path in found.iterdir()} >= {"day=2026-06-01", "day=2026-06-03"}
+    path = file_of(tmp_path / "out", "runs", "2026-06-01", "node-1")
+    assert duckdb.execute(f"SELECT run FROM '{path}' ORDER BY run").fetchall() == [(1,), (3,)]
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a'b; DROP TABLE runs --", "%2e", "Zürich"])
