@@ -171,6 +171,14 @@ def test_what_is_not_alike_or_not_signed_judges_nothing(doubt):
     assert len(found.notes) == 2
 
 
+def test_a_type_that_is_not_known_has_no_siblings():
+    unknown = siblings.Siblings({("", *SERIES[1:]): siblings.Usual(40, 780_000.0, 800_000.0)})
+    found = acceptance.judge(
+        detail(5, job(iops=640_000.0, share=None), machine_type=""), 7, FINGERPRINT, unknown, SAME
+    )
+    assert found.facts == ()
+
+
 def test_one_in_ten_that_are_slower_anyway_is_none():
     wide = siblings.Usual(40, 600_000.0, 800_000.0)
     others = siblings.Siblings({SERIES: wide})

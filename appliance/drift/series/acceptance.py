@@ -91,7 +91,7 @@ def _usual(
     found = {}
     for result in stripe:
         series = (run.machine_type, conditions, run.suite, result.job, result.direction)
-        if result.valid and run.time_factor == 1 and series in siblings.usual:
+        if run.machine_type and result.valid and run.time_factor == 1 and series in siblings.usual:
             found[result.job, result.direction] = (result, siblings.usual[series])
     return found
 
@@ -279,8 +279,7 @@ def _notes(
     elif not any(result.published_iops or result.published_bytes_per_s for result in stripe):
         kind = detail.run.machine_type or "not known"
         notes.append(
-            "no published figure is known for these disks (machine type "
-            f"{text.printable(kind)}), so only the members were compared with each other"
+            f"no published figure is known for these disks (machine type {text.printable(kind)})"
         )
     else:
         notes.append("no valid result can be compared with what is published")
